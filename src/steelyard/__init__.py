@@ -1,0 +1,59 @@
+"""Steelyard weighs retrieval and embedding models under one set of conditions.
+
+>>> import steelyard
+>>> task = steelyard.load_task("NanoAlmanac/en")                             # doctest: +SKIP
+>>> results = steelyard.evaluate(["bm25", "dense"], "NanoAlmanac/en")        # doctest: +SKIP
+>>> print(results)                                                           # doctest: +SKIP
+
+Names are imported on first use, so that `import steelyard` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.datasets import load_task, load_tasks
+    from steelyard.engine import Results, evaluate
+    from steelyard.errors import SteelyardError
+    from steelyard.results import Result
+    from steelyard.retrievers import load_retriever
+    from steelyard.types import Run, Task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "evaluate": "steelyard.engine",
+    "Results": "steelyard.engine",
+    "load_task": "steelyard.datasets",
+    "load_tasks": "steelyard.datasets",
+    "load_retriever": "steelyard.retrievers",
+    "Result": "steelyard.results",
+    "Run": "steelyard.types",
+    "Task": "steelyard.types",
+    "SteelyardError": "steelyard.errors",
+}
+
+__all__ = [
+    "Result",
+    "Results",
+    "Run",
+    "SteelyardError",
+    "Task",
+    "__version__",
+    "evaluate",
+    "load_retriever",
+    "load_task",
+    "load_tasks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,86 @@
+"""The command line: `steelyard VERB ...`. A verb's module is imported only when that verb is asked for.
+
+A verb's module has two names: `configure(parser)` adds its arguments,
+`run(arguments, output)` does the work and returns the exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+VERBS = {
+    "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
+    "list": "list tasks, groups, models, metrics or results",
+    "show": "open one: a task, a group, a model, a metric, a result, or your own data",
+    "score": "score a TREC run against TREC judgements, as trec_eval does",
+    "cache": "what is stored on this machine, and how to remove it",
+    "doctor": "what is installed, missing or slow",
+}
+"""Every verb and its one line; the order of the help page."""
+
+USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells more"
+
+
+def build_parser(verb: str) -> argparse.ArgumentParser:
+    """The parser of one verb, with the flags that all verbs share."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog=f"steelyard {verb}", description=VERBS[verb])
+    shared = parser.add_argument_group("shared options")
+    shared.add_argument("--json", action="store_true", help="print data as JSON on standard output")
+    shared.add_argument("-q", "--quiet", action="store_true", help="print nothing but data and errors")
+    shared.add_argument("-v", "--verbose", action="store_true", help="say more; on an error, show the traceback")
+    importlib.import_module(f"steelyard.cli.{verb}").configure(parser)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code; the only place where errors become messages."""
+    words = sys.argv[1:] if arguments is None else arguments
+    verb = words[0] if words else "--help"
+    if verb in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if verb in ("-V", "--version", "version"):
+        from steelyard import __version__
+
+        print(f"steelyard {__version__}")
+        return 0
+    from steelyard.cli.output import Output
+    from steelyard.errors import SteelyardError, UnknownName
+
+    output = Output()
+    try:
+        if verb not in VERBS:
+            raise UnknownName("command", verb, VERBS, hint="steelyard --help lists them")
+        parsed = build_parser(verb).parse_args(words[1:])
+        output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
+        return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
+    except SteelyardError as error:
+        output.error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.note("\ninterrupted")
+        return 130
+    except BrokenPipeError:  # the reader (head, less) has gone: not an error
+        sys.stderr.close()
+        return 0
+
+
+def _help() -> str:
+    verbs = "\n".join(f"  {name:<8} {line}" for name, line in VERBS.items())
+    return f"""{USAGE}
+
+Steelyard weighs retrieval and embedding models under one set of conditions.
+
+{verbs}
+
+  --version  print the version
+
+Exit codes: 0 fine, 1 something failed or got worse, 2 usage or bad input, 3 something needed is missing,
+130 interrupted."""

@@ -1,0 +1,65 @@
+"""Named parts, loaded on first look-up. Built-ins and installed plug-ins come through the same door."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Generic, TypeVar, cast
+
+from steelyard.errors import MissingPart, UnknownName
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Parts by name: `module:attribute` strings, ours and those of the entry-point group.
+
+    >>> parts: Registry[type] = Registry("number type", "steelyard.example", {"fraction": "fractions:Fraction"})
+    >>> parts.get("fraction").__name__, "fraction" in parts
+    ('Fraction', True)
+    """
+
+    def __init__(self, kind: str, entry_point_group: str, builtins: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.group = entry_point_group
+        self._builtins = dict(builtins)
+        self._plugins: dict[str, metadata.EntryPoint] | None = None
+
+    def get(self, name: str) -> T:
+        """The part of that name; imports its module now. Built-ins win over plug-ins of the same name."""
+        if name in self._builtins:
+            module, _, attribute = self._builtins[name].partition(":")
+            return cast(T, getattr(importlib.import_module(module), attribute))
+        entry_point = self.plugins.get(name)
+        if entry_point is None:
+            raise UnknownName(self.kind, name, self, hint=f"known: {', '.join(self)}")
+        try:
+            return cast(T, entry_point.load())
+        except Exception as error:  # a plug-in may fail in any way; say whose fault it is
+            package = entry_point.dist.name if entry_point.dist else "unknown"
+            raise MissingPart(
+                f"the {self.kind} {name!r} of the plug-in package {package!r} does not load: "
+                f"{type(error).__name__}: {error}",
+                hint=f"reinstall or remove {package}",
+            ) from error
+
+    @property
+    def plugins(self) -> dict[str, metadata.EntryPoint]:
+        """Entry points of installed packages, read once."""
+        if self._plugins is None:
+            self._plugins = {point.name: point for point in metadata.entry_points(group=self.group)}
+        return self._plugins
+
+    def origin(self, name: str) -> str:
+        """Who brings the part: `steelyard` or the plug-in's package."""
+        point = self.plugins.get(name)
+        if name in self._builtins or point is None:
+            return "steelyard"
+        return point.dist.name if point.dist else "plug-in"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._builtins or name in self.plugins
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._builtins, *(name for name in self.plugins if name not in self._builtins)])

@@ -1,0 +1,82 @@
+"""Model names: `family:id@revision?option=value`, and fusion in brackets: `[bm25, dense]?k=60`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
+
+from steelyard.errors import UsageError
+
+FAMILY = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model as it was named; `str()` gives the canonical name.
+
+    >>> spec = parse("dense:intfloat/e5@v1?truncate_dim=256&precision=int8")
+    >>> spec.family, spec.id, spec.revision, spec.options
+    ('dense', 'intfloat/e5', 'v1', {'precision': 'int8', 'truncate_dim': '256'})
+    >>> str(spec)
+    'dense:intfloat/e5@v1?precision=int8&truncate_dim=256'
+    >>> str(parse("[bm25 ,dense]"))
+    '[bm25, dense]'
+    """
+
+    family: str
+    id: str = ""
+    revision: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    parts: tuple[ModelSpec, ...] = ()
+    """The models that are fused; only for the family `fusion`."""
+
+    def __str__(self) -> str:
+        options = "&".join(f"{name}={quote(value, safe='/:')}" for name, value in sorted(self.options.items()))
+        tail = f"?{options}" if options else ""
+        if self.parts:
+            return f"[{', '.join(map(str, self.parts))}]{tail}"
+        head = f"{self.family}:{self.id}" if self.id else self.family
+        return head + (f"@{self.revision}" if self.revision else "") + tail
+
+
+def parse(text: str) -> ModelSpec:
+    """Read a model name; a bad one is a UsageError that says what was expected."""
+    text = text.strip()
+    if text.startswith("["):
+        inner, bracket, tail = text[1:].rpartition("]")
+        parts = tuple(parse(part) for part in _split(inner)) if bracket else ()
+        if len(parts) < 2 or (tail and not tail.startswith("?")):
+            raise _bad(text, "a fusion is written [bm25, dense] with two models or more")
+        return ModelSpec("fusion", options=_options(text, tail[1:]), parts=parts)
+    head, _, options = text.partition("?")
+    family, colon, identity = head.partition(":")
+    if not FAMILY.fullmatch(family) or (colon and not identity):
+        raise _bad(text, "a model is written family:id, such as bm25 or dense:use-multilingual-v3")
+    identity, _, revision = identity.rpartition("@") if "@" in identity else (identity, "", "")
+    return ModelSpec(family, identity, revision or None, _options(text, options))
+
+
+def _split(inner: str) -> list[str]:
+    """The comma-separated models of a fusion; a comma inside an inner fusion stays (in an option, write %2C)."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(inner):
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            parts.append(inner[start:position])
+            start = position + 1
+    return [*parts, inner[start:]]
+
+
+def _options(text: str, options: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in filter(None, options.split("&")):
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise _bad(text, f"an option is written name=value, found {pair!r}")
+        pairs[name] = unquote(value)
+    return dict(sorted(pairs.items()))
+
+
+def _bad(text: str, expected: str) -> UsageError:
+    return UsageError(f"cannot read the model name {text!r}", hint=expected)
