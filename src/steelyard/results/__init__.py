@@ -1,1 +1,6 @@
-"""TODO"""
+"""Results: their form, their files, the store that keeps them."""
+
+from steelyard.results.queries import QueryScores
+from steelyard.results.schema import HEADLINES, MAIN_METRIC, SCHEMA_VERSION, Failure, Miss, Result, TaskFacts
+
+__all__ = ["HEADLINES", "MAIN_METRIC", "SCHEMA_VERSION", "Failure", "Miss", "QueryScores", "Result", "TaskFacts"]

@@ -1,0 +1,147 @@
+"""The result file: MTEB's layout, so that its tools read it, and under `steelyard` all that MTEB has no place for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+from steelyard.errors import ResultError
+from steelyard.results.languages import mteb_languages
+from steelyard.results.schema import SCHEMA_VERSION, Failure, Miss, Result, Status, TaskFacts
+from steelyard.types import Interval
+
+MTEB_VERSION = "2.26.24"
+"""The mteb version whose names, formulas and rounding the `scores` part follows."""
+
+_MTEB_DIGITS = 6
+
+
+def to_json(result: Result) -> str:
+    """The text of the file. Python's own writer: it is strict, and the order of the keys is ours."""
+    return json.dumps(to_dict(result), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def to_dict(result: Result) -> dict[str, Any]:
+    """The file as a value of plain dictionaries, lists, strings, finite numbers and None."""
+    return {
+        "dataset_revision": result.facts.revision or result.facts.data_hash or "unknown",
+        "task_name": result.task,
+        "mteb_version": MTEB_VERSION,
+        "scores": {result.facts.split: [_subset(result)]} if result.done else {},
+        "evaluation_time": result.timings.get("total"),
+        "kg_co2_emissions": None,
+        "steelyard": plain(_ours(result)),
+    }
+
+
+def _subset(result: Result) -> dict[str, Any]:
+    """What MTEB knows of the one subset that a task of ours is."""
+    scores = {name: value if value is None else round(value, _MTEB_DIGITS) for name, value in result.mteb.items()}
+    main = scores.get(result.main_metric)
+    return {
+        **cast(dict[str, Any], plain(scores)),
+        "main_score": main,
+        "hf_subset": "default",
+        "languages": mteb_languages(result.facts.languages or (result.facts.language,)),
+    }
+
+
+def _ours(result: Result) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "key": result.key,
+        "status": result.status,
+        "model": result.model,
+        "task": result.task,
+        "main_metric": result.main_metric,
+        "metrics": result.metrics,
+        "intervals": {name: [i.low, i.high, i.level] for name, i in result.intervals.items()},
+        "facts": _fields(result.facts),
+        "timings": result.timings,
+        "index_bytes": result.index_bytes,
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "misses": [_fields(miss) for miss in result.misses],
+        "settings": result.settings,
+        "notes": result.notes,
+        "provenance": result.provenance,
+        "error": None if result.error is None else _fields(result.error),
+        "created": result.created,
+    }
+
+
+def _fields(value: TaskFacts | Miss | Failure) -> dict[str, Any]:
+    return {part.name: getattr(value, part.name) for part in fields(value)}
+
+
+def plain(value: Any) -> Any:
+    """The value as strict JSON can hold it: tuples as lists, numpy numbers as Python's, NaN and infinity as None.
+
+    >>> plain({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return plain(value.tolist())
+    raise ResultError(
+        f"{type(value).__name__} {value!r} cannot be stored in a result",
+        hint="settings and notes may hold strings, numbers, booleans, lists and dictionaries",
+    )
+
+
+def from_json(text: str | bytes, path: Path | None = None) -> Result:
+    """Read the text of a file; whatever is wrong with it becomes one ResultError that names the file."""
+    where = str(path) if path else "the result"
+    try:
+        whole = json.loads(text)
+        ours = whole["steelyard"]
+        version = ours["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise ResultError(
+                f"{where} has schema version {version}, expected {SCHEMA_VERSION}",
+                hint="read it with the version of Steelyard that wrote it" if version > SCHEMA_VERSION else None,
+            )
+        return _result(whole, ours, path)
+    except KeyError as error:
+        raise ResultError(f"{where} lacks the field {error}", hint="it was not written by steelyard run") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ResultError(f"{where} is not a result file: {error}", hint="remove it and run again") from error
+
+
+def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None) -> Result:
+    facts = dict(ours["facts"])
+    facts["languages"] = tuple(facts.get("languages", ()))
+    subsets = [subset for split in whole["scores"].values() for subset in split]
+    beside = {"main_score", "hf_subset", "languages"}
+    error = ours["error"]
+    return Result(
+        task=ours["task"],
+        model=ours["model"],
+        settings=ours["settings"],
+        key=ours["key"],
+        status=cast(Status, ours["status"]),
+        main_metric=ours["main_metric"],
+        metrics=ours["metrics"],
+        mteb={name: value for subset in subsets for name, value in subset.items() if name not in beside},
+        intervals={name: Interval(*parts) for name, parts in ours["intervals"].items()},
+        facts=TaskFacts(**facts),
+        timings=ours["timings"],
+        index_bytes=ours["index_bytes"],
+        peak_memory_bytes=ours["peak_memory_bytes"],
+        misses=tuple(Miss(**miss) for miss in ours["misses"]),
+        notes=ours["notes"],
+        provenance=ours["provenance"],
+        error=None if error is None else Failure(**error),
+        created=ours["created"],
+        path=path,
+    )

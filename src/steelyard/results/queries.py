@@ -1,0 +1,86 @@
+"""The values of every query, kept in Parquet beside the result: what intervals and paired tests are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.errors import ResultError
+from steelyard.types import Float64, Int32
+
+QUERY_COLUMN = "query-id"
+RANK_COLUMN = "first-positive"
+
+
+def queries_path(result: Path) -> Path:
+    """Where the values by query of a result file are.
+
+    >>> queries_path(Path("NanoX__en@12345678.json")).name
+    'NanoX__en@12345678.queries.parquet'
+    """
+    return result.with_name(result.name.removesuffix(".json") + ".queries.parquet")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryScores:
+    """By metric: one value for each query, in the order of `ids`. Its length is the number of queries.
+
+    >>> QueryScores(("q1", "q2"), np.array([1, 0]), {"ndcg_at_10": np.array([1.0, 0.0])})
+    QueryScores(2 queries: ndcg_at_10)
+    """
+
+    ids: tuple[str, ...]
+    first_positive: Int32
+    """The rank of the first relevant document, from 1; 0 where none was found."""
+    by_metric: Mapping[str, Float64]
+
+    @classmethod
+    def read(cls, path: Path) -> QueryScores:
+        """Read the Parquet file; a missing or damaged one is a ResultError."""
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            table = parquet.read_table(path)
+            ids = tuple(table.column(QUERY_COLUMN).to_pylist())
+            ranks = table.column(RANK_COLUMN).to_numpy().astype(np.int32)
+            names = [name for name in table.column_names if name not in (QUERY_COLUMN, RANK_COLUMN)]
+            return cls(ids, ranks, {name: table.column(name).to_numpy() for name in names})
+        except (OSError, KeyError, pyarrow.ArrowException) as error:
+            reason = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+            raise ResultError(f"{path} {reason}", hint="run the evaluation again to have it written anew") from error
+
+    def to_parquet(self) -> bytes:
+        """The content of the Parquet file."""
+        import pyarrow
+        from pyarrow import parquet
+
+        columns = {QUERY_COLUMN: pyarrow.array(self.ids, pyarrow.string()), RANK_COLUMN: self.first_positive}
+        sink = pyarrow.BufferOutputStream()
+        # Values by query hardly repeat: dictionaries and statistics of sixty columns cost more than they save.
+        parquet.write_table(
+            pyarrow.table({**columns, **self.by_metric}),
+            sink,
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+        )
+        return bytes(sink.getvalue())
+
+    def __getitem__(self, metric: str) -> Float64:
+        return self.by_metric[metric]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_metric)
+
+    def __contains__(self, metric: object) -> bool:
+        return metric in self.by_metric
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"QueryScores({len(self.ids):,} queries: {', '.join(self.by_metric)})"
