@@ -1,1 +1,32 @@
-"""TODO"""
+"""Encoders by id: `load_encoder("use-multilingual-v3")`. An encoder is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from steelyard.registry import Registry
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Encoder
+
+__all__ = ["ENCODERS", "load_encoder"]
+
+EncoderFactory = Callable[[str | None, Mapping[str, str]], "Encoder"]
+"""Takes a revision (None: the one that is there) and options by name."""
+
+ENCODERS: Registry[EncoderFactory] = Registry(
+    "encoder",
+    "steelyard.encoders",
+    {"use-multilingual-v3": "steelyard.encoders.use_multilingual:from_options"},
+)
+"""Encoders by id; plug-ins add theirs."""
+
+
+def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str] | None = None) -> Encoder:
+    """The encoder of that id; an unknown one, or an option that it doesn't have, is a UsageError.
+
+    >>> load_encoder("use-multilingual-v3").dimension
+    512
+    """
+    return ENCODERS.get(id)(revision, options or {})

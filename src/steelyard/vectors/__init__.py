@@ -1,1 +1,1 @@
-"""TODO"""
+"""Arithmetic on vectors: exact search, normalising."""

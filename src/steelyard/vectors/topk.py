@@ -1,0 +1,99 @@
+"""Exact search: every query against every document, the best k of each, in bounded memory.
+
+The order is the one of a `Run`: score as float32 descending, then row ascending, also for the last places: of
+documents with equal scores at the cut-off those with the lowest rows are kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.errors import UsageError
+from steelyard.types import Float32, Int32, Int64, Run
+
+SIMILARITIES = ("cosine", "dot")
+
+BLOCK_DOCUMENTS = 16_384
+BLOCK_SCORES = 1 << 23
+"""Scores held at a time: 32 MB."""
+
+NOTHING = np.iinfo(np.int64).max
+"""The key of an empty place: behind every document."""
+
+
+def normalised(vectors: Float32) -> Float32:
+    """The vectors at length 1; a zero vector stays zero, so that its cosine with anything is 0.
+
+    >>> normalised(np.array([[3, 4], [0, 0]], dtype=np.float32)).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return vectors / np.where(lengths > 0, lengths, 1)[:, None]
+
+
+def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "dot") -> Run:
+    """The best `k` documents of each query by inner product (`dot`) or `cosine`; rows are those of `documents`.
+
+    Equal vectors get equal scores, whichever block they fall into. Lists are `min(k, documents)` long.
+
+    >>> documents = np.eye(3, dtype=np.float32)
+    >>> run = top_k(np.array([[0, 1, 1]], dtype=np.float32), documents, 2)
+    >>> run.rows.tolist(), run.scores.tolist()
+    ([[1, 2]], [[1.0, 1.0]])
+    """
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
+    if queries.ndim != 2 or documents.ndim != 2 or queries.shape[1] != documents.shape[1]:
+        raise UsageError(f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared")
+    if similarity == "cosine":
+        queries, documents = normalised(queries), normalised(documents)
+    k = min(k, len(documents))
+    step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS)))
+    parts = [_search(queries[start : start + step], documents, k) for start in range(0, len(queries), step)]
+    keys = np.concatenate(parts) if parts else np.empty((0, k), dtype=np.int64)
+    return Run(_rows(keys), _scores(keys))
+
+
+def _search(queries: Float32, documents: Float32, k: int) -> Int64:
+    """The keys of the best `k`, in order."""
+    best = np.empty((len(queries), 0), dtype=np.int64)
+    for start in range(0, len(documents), BLOCK_DOCUMENTS):
+        scores = queries @ documents[start : start + BLOCK_DOCUMENTS].T
+        best = _merged(best, scores, start, k)
+    return best
+
+
+def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
+    """The best `k` of what was kept and of a block of scores whose first document is `start`."""
+    if best.shape[1] == k:
+        # Documents of a later block have higher rows, so a tie with the last one kept is lost.
+        wanted = scores > _scores(best[:, -1:])
+    elif scores.shape[1] > k:
+        place = scores.shape[1] - k
+        wanted = scores >= np.partition(scores, place, axis=1)[:, place : place + 1]
+    else:
+        wanted = np.ones(scores.shape, dtype=bool)
+    query, row = np.nonzero(wanted)
+    counts = np.bincount(query, minlength=len(scores))
+    column = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keys = np.full((len(scores), best.shape[1] + int(counts.max(initial=0))), NOTHING)
+    keys[:, : best.shape[1]] = best
+    keys[query, best.shape[1] + column] = _keys(scores[wanted], (row + start).astype(np.int64))
+    keys.sort(axis=1)
+    return keys[:, :k]
+
+
+def _keys(scores: Float32, rows: Int64) -> Int64:
+    """One number for each hit that sorts as hits do: best score first, then lowest row."""
+    bits = (scores + np.float32(0)).view(np.int32)  # adding 0 makes -0.0 the same number as 0.0
+    ascending = bits ^ (bits >> 31 & 0x7FFFFFFF)
+    return np.asarray((~ascending).astype(np.int64) << 32 | rows)
+
+
+def _scores(keys: Int64) -> Float32:
+    ascending = ~(keys >> 32).astype(np.int32)
+    return (ascending ^ (ascending >> 31 & 0x7FFFFFFF)).view(np.float32)
+
+
+def _rows(keys: Int64) -> Int32:
+    return (keys & 0xFFFFFFFF).astype(np.int32)
