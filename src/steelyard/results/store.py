@@ -1,0 +1,130 @@
+"""The folder of results: one JSON file for each model, settings and task, with its Parquet files beside it.
+
+    <folder>/<model>/<settings hash>/<Group>__<task>@<data hash>.json
+                                     <Group>__<task>@<data hash>.queries.parquet
+                                     <Group>__<task>@<data hash>.run.parquet or .run.trec    (if runs are saved)
+
+The JSON file is written last: where it stands, everything beside it is complete.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.errors import ResultError, UnknownName
+from steelyard.protocols import Settings
+from steelyard.results.atomic import remove_leftovers, write_whole
+from steelyard.results.keys import model_slug, settings_hash, task_slug
+from steelyard.results.queries import queries_path
+from steelyard.results.schema import Result
+
+Report = Callable[[ResultError], None]
+"""Told of every damaged file that was passed over."""
+
+
+def warn(error: ResultError) -> None:
+    """The default report: a Python warning."""
+    warnings.warn(f"passed over: {error}", stacklevel=3)
+
+
+class ResultStore:
+    """Results in a folder, which is made when the first is written. Several processes may share it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = ResultStore(folder)
+    ...     stored = store.put(Result("NanoX/en", "bm25", {"top_k": 10}, "k1", status="failed"))
+    ...     store.all(), stored.path.name
+    ([Result(bm25 on NanoX/en: )], 'NanoX__en@unknown.json')
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, model: str, settings: Settings, task: str, data_hash: str | None) -> Path:
+        """Where such a result is, whether or not it is there."""
+        name = f"{task_slug(task)}@{data_hash[:8] if data_hash else 'unknown'}.json"
+        return self.folder / model_slug(model) / settings_hash(settings) / name
+
+    def load(self, path: Path, key: str) -> Result | None:
+        """The result at that path if it is whole and has that key, else None: then it has to be made."""
+        try:
+            result = Result.from_json(path.read_bytes(), path)
+        except (FileNotFoundError, ResultError):  # a damaged result is as good as none: it is written anew
+            return None
+        whole = not result.done or queries_path(path).exists()
+        return result if result.key == key and whole else None
+
+    def put(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
+        """Write a result, and `beside` it further files by ending (`run.parquet`); the result with its path.
+
+        A finished result removes the failures that stand for the same model and task.
+        """
+        path = self.path(result.model, result.settings, result.task, result.facts.data_hash)
+        if self.load(path, result.key) is None:
+            path.unlink(missing_ok=True)  # never an old JSON file beside new Parquet
+        if result.queries is not None:
+            write_whole(queries_path(path), result.queries.to_parquet())
+        for ending, content in (beside or {}).items():
+            write_whole(beside_path(path, ending), content)
+        write_whole(path, result.to_json().encode())
+        if result.done:
+            self._forget_failures(result)
+        return replace(result, path=path)
+
+    def _forget_failures(self, result: Result) -> None:
+        for other in self.find(result.model, result.task, lambda error: None):
+            if not other.done and other.path is not None:
+                other.path.unlink(missing_ok=True)
+
+    def all(self, report: Report = warn) -> list[Result]:
+        """Every result, in the order of their paths; damaged files are reported and passed over."""
+        return list(self._results("*", None, report))
+
+    def find(self, model: str | None = None, task: str | None = None, report: Report = warn) -> list[Result]:
+        """The results of a model, on a task, or both, whatever their settings and data."""
+        found = self._results("*" if model is None else model_slug(model), task, report)
+        return [r for r in found if model in (None, r.model) and task in (None, r.task)]
+
+    def get(self, key: str) -> Result:
+        """The result with that key, or with the only key that begins so."""
+        results = self.all()
+        found = [result for result in results if result.key.startswith(key)]
+        if len(found) == 1:
+            return found[0]
+        hint = f"{len(found)} keys begin so: give more of it" if found else "steelyard list results shows the keys"
+        raise UnknownName("result", key, [result.key for result in results], hint=hint)
+
+    def clean(self) -> int:
+        """Remove what killed runs left half-written; how many files that were."""
+        return remove_leftovers(self.folder) if self.folder.is_dir() else 0
+
+    def _results(self, slug: str, task: str | None, report: Report) -> Iterator[Result]:
+        name = "*" if task is None else task_slug(task)
+        for path in sorted(self.folder.glob(f"{slug}/*/{name}@*.json")):
+            if (result := self._read(path, report)) is not None:
+                yield result
+
+    def _read(self, path: Path, report: Report) -> Result | None:
+        try:
+            return Result.from_json(path.read_bytes(), path)
+        except FileNotFoundError:  # removed by another process meanwhile
+            return None
+        except ResultError as error:
+            report(error)
+        return None
+
+    def __repr__(self) -> str:
+        return f"ResultStore({str(self.folder)!r})"
+
+
+def beside_path(result: Path, ending: str) -> Path:
+    """The file of that ending beside a result file.
+
+    >>> beside_path(Path("NanoX__en@12345678.json"), "run.trec").name
+    'NanoX__en@12345678.run.trec'
+    """
+    return result.with_name(result.name.removesuffix(".json") + f".{ending}")
