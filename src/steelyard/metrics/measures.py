@@ -1,0 +1,124 @@
+"""The metrics themselves: each a few lines over the hits of a `Ranking`.
+
+A query without a relevant document has 0 in every metric that divides by their number, as in trec_eval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.definition import Definition
+from steelyard.metrics.ranking import Ranking
+from steelyard.types import Float64
+
+
+def ndcg(ranking: Ranking, cutoff: int | None) -> Float64:
+    """Discounted cumulative gain over that of the best possible list."""
+    gained = ranking.total(ranking.relevant, ranking.discounted(ranking.relevant), cutoff)
+    ideal = ranking.total(ranking.ideal, ranking.discounted(ranking.ideal), cutoff)
+    return _ratio(gained, ideal)
+
+
+def average_precision(ranking: Ranking, cutoff: int | None) -> Float64:
+    """Precision at the rank of each relevant document found, summed, over R."""
+    hits = ranking.relevant
+    return _ratio(ranking.total(hits, hits.nth / (hits.rank + 1), cutoff), ranking.positives)
+
+
+def reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Float64:
+    """One over the rank of the first relevant document."""
+    first = ranking.relevant.where(ranking.relevant.nth == 1)
+    return ranking.total(first, 1 / (first.rank + 1), cutoff)
+
+
+def recall(ranking: Ranking, cutoff: int | None) -> Float64:
+    """The share of the relevant documents that was found."""
+    return _ratio(ranking.total(ranking.relevant, None, cutoff), ranking.positives)
+
+
+def precision(ranking: Ranking, cutoff: int | None) -> Float64:
+    """The share of the first ranks that is relevant; a short list is divided by the cut-off all the same."""
+    found = ranking.total(ranking.relevant, None, cutoff)
+    return found / cutoff if cutoff else _ratio(found, ranking.run.lengths)
+
+
+def hit_rate(ranking: Ranking, cutoff: int | None) -> Float64:
+    """1 where at least one relevant document was found."""
+    return (ranking.total(ranking.relevant, None, cutoff) > 0).astype(np.float64)
+
+
+def r_precision(ranking: Ranking, cutoff: int | None) -> Float64:
+    """Precision at rank R."""
+    hits = ranking.relevant
+    within = hits.where(hits.rank < ranking.positives[hits.query])
+    return _ratio(ranking.total(within, None, None), ranking.positives)
+
+
+def judged(ranking: Ranking, cutoff: int | None) -> Float64:
+    """The share of the first ranks that somebody judged, whatever the grade."""
+    seen = ranking.total(ranking.hits, None, cutoff)
+    return seen / cutoff if cutoff else _ratio(seen, ranking.run.lengths)
+
+
+def _ratio(part: Float64, whole: np.typing.NDArray[np.int64] | Float64) -> Float64:
+    """Part over whole, 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+NDCG = Definition(
+    "nDCG",
+    "normalised discounted cumulative gain: graded, rewards good documents near the top",
+    "DCG@k / IDCG@k, where DCG@k = sum over i <= k of rel_i / log2(i + 1)",
+    ndcg,
+    ("ndcg", "ndcg_cut"),
+)
+MAP = Definition(
+    "MAP",
+    "mean average precision: rewards every relevant document, earlier ones more",
+    "(1 / R) * sum over relevant ranks i <= k of (relevant in the first i) / i",
+    average_precision,
+    ("map", "map_cut"),
+)
+MRR = Definition(
+    "MRR",
+    "mean reciprocal rank: how soon the first relevant document comes",
+    "1 / (rank of the first relevant document), 0 if it is below k",
+    reciprocal_rank,
+    ("recip_rank", "recip_rank_cut"),
+)
+RECALL = Definition(
+    "recall",
+    "the share of the relevant documents that was found",
+    "(relevant in the first k) / R",
+    recall,
+    ("set_recall", "recall"),
+)
+PRECISION = Definition(
+    "P",
+    "the share of the first k documents that is relevant",
+    "(relevant in the first k) / k",
+    precision,
+    ("set_P", "P"),
+)
+HIT_RATE = Definition(
+    "hit",
+    "whether at least one relevant document was found (trec_eval's success)",
+    "1 if (relevant in the first k) > 0, else 0",
+    hit_rate,
+    ("success", "success"),
+)
+R_PRECISION = Definition(
+    "R-precision",
+    "precision at rank R, the number of relevant documents",
+    "(relevant in the first R) / R",
+    r_precision,
+    ("Rprec", "Rprec"),
+    takes_cutoff=False,
+)
+JUDGED = Definition(
+    "judged",
+    "the share of the first k documents that somebody judged: how far the other figures can be trusted",
+    "(judged in the first k) / k",
+    judged,
+    ("judged", "judged"),
+)

@@ -1,0 +1,160 @@
+"""A run seen through the judgements: which ranks hold judged documents, and what the best possible list is.
+
+Judged documents are few and lists are long, so everything is kept sparse: a hit is a (query, rank, grade).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import log2
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError
+from steelyard.types import Float64, Int32, Int64, Qrels, Run
+
+Gain = Literal["linear", "exponential"]
+
+BLOCK = 256
+"""Queries looked up at a time: their table of `FOLD` bytes each stays in the processor's cache."""
+FOLD = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Documents with a grade, by query and then by rank (from 0); three columns of equal length."""
+
+    query: Int64
+    rank: Int64
+    grade: Int32
+
+    @cached_property
+    def nth(self) -> Int64:
+        """The how-manieth of its query each hit is, from 1."""
+        return _position_in_group(self.query) + 1
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Hits:
+        """The hits that the mask keeps."""
+        return Hits(self.query[mask], self.rank[mask], self.grade[mask])
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What a metric sees: a run, its judgements, and the hits that join them.
+
+    >>> run = Run.of([[0, 1, 2]], [[0.9, 0.8, 0.7]])
+    >>> ranking = Ranking(run, Qrels.of([0, 0], [2, 5], [1, 3], queries=1))
+    >>> ranking.relevant.rank.tolist(), ranking.ideal.grade.tolist(), ranking.positives.tolist()
+    ([2], [3, 1], [2])
+    """
+
+    run: Run
+    qrels: Qrels
+    gain: Gain = "linear"
+
+    def __post_init__(self) -> None:
+        if len(self.run) != len(self.qrels):
+            raise DataError(
+                f"the run has {len(self.run):,} queries, the judgements have {len(self.qrels):,}",
+                hint="both must list the queries of one task, in its order",
+            )
+
+    @property
+    def positives(self) -> Int64:
+        """How many relevant documents each query has (R), those outside the corpus included."""
+        return self.qrels.positives
+
+    @cached_property
+    def hits(self) -> Hits:
+        """The judged documents of the run, whatever their grade."""
+        return find_hits(self.run.rows, self.qrels)
+
+    @cached_property
+    def relevant(self) -> Hits:
+        """The relevant documents of the run."""
+        return self.hits.where(self.hits.grade > 0)
+
+    @cached_property
+    def ideal(self) -> Hits:
+        """The list that nobody can beat: every relevant document, the highest grades first."""
+        query = np.repeat(np.arange(len(self.qrels)), self.qrels.counts)
+        positive = self.qrels.grades > 0
+        query, grade = query[positive], self.qrels.grades[positive]
+        order = np.lexsort((-grade, query))
+        return Hits(query, _position_in_group(query), grade[order])
+
+    def total(self, hits: Hits, weights: Float64 | None, cutoff: int | None) -> Float64:
+        """The weights of the hits above the cut-off, summed by query in rank order (as trec_eval sums)."""
+        query = hits.query
+        if cutoff is not None:
+            above = hits.rank < cutoff
+            query = query[above]
+            weights = weights if weights is None else weights[above]
+        return np.bincount(query, weights, minlength=len(self.run)).astype(np.float64, copy=False)
+
+    def discounted(self, hits: Hits) -> Float64:
+        """What each hit adds to the discounted cumulative gain: gain / log2(rank + 1), rank from 1."""
+        grade = hits.grade.astype(np.float64)
+        gains = grade if self.gain == "linear" else np.exp2(grade) - 1
+        return np.asarray(gains / _discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])
+
+    def grades(self, cutoff: int) -> Int32:
+        """The grades of the first `cutoff` ranks as a matrix (queries, cutoff); 0 where unjudged or empty."""
+        matrix = np.zeros((len(self.run), cutoff), dtype=np.int32)
+        hits = self.hits.where(self.hits.rank < cutoff)
+        matrix[hits.query, hits.rank] = hits.grade
+        return matrix
+
+
+def find_hits(rows: Int32, qrels: Qrels) -> Hits:
+    """The judged documents in lists of rows, by query and rank; rows of -1 on either side never match.
+
+    A byte table of judged rows modulo `FOLD` leaves few candidates; those are then compared exactly. It is the
+    same work whatever the size of the corpus.
+    """
+    inside = qrels.rows >= 0
+    judged_query = np.repeat(np.arange(len(qrels)), qrels.counts)[inside]
+    judged_row, judged_grade = qrels.rows[inside], qrels.grades[inside]
+    if not len(judged_row) or not rows.size:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Hits(nothing, nothing, np.zeros(0, dtype=np.int32))
+    flat = _candidates(rows, judged_query, judged_row)
+    query, rank = np.divmod(flat, rows.shape[1])
+    row = rows.ravel()[flat].astype(np.int64)
+    stride = max(int(judged_row.max()), int(row.max(initial=0))) + 1
+    judged_key = judged_query * stride + judged_row
+    found = np.searchsorted(judged_key, query * stride + row)
+    found[found == len(judged_key)] = 0
+    match = (judged_key[found] == query * stride + row) & (row >= 0)
+    return Hits(query[match], rank[match], judged_grade[found[match]])
+
+
+def _candidates(rows: Int32, judged_query: Int64, judged_row: Int32) -> Int64:
+    """Flat positions in `rows` whose row equals a judged row of the same query modulo `FOLD`."""
+    rows = np.ascontiguousarray(rows)
+    ends = np.searchsorted(judged_query, np.arange(0, len(rows) + BLOCK, BLOCK))
+    lanes = np.arange(BLOCK, dtype=np.int64)[:, None] * FOLD
+    found = []
+    for number, start in enumerate(range(0, len(rows), BLOCK)):
+        table = np.zeros(BLOCK * FOLD, dtype=np.bool_)
+        mine = slice(ends[number], ends[number + 1])
+        table[(judged_query[mine] - start) * FOLD + judged_row[mine] % FOLD] = True
+        block = rows[start : start + BLOCK]
+        found.append(np.flatnonzero(table[lanes[: len(block)] + (block & (FOLD - 1))]) + start * rows.shape[1])
+    return np.concatenate(found)
+
+
+def _position_in_group(group: Int64) -> Int64:
+    """For sorted group numbers: the place of each element within its group, from 0."""
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    sizes = np.diff(np.append(starts, len(group)))
+    return np.arange(len(group)) - np.repeat(starts, sizes)
+
+
+@lru_cache(maxsize=8)
+def _discounts(depth: int) -> Float64:
+    # The C library's log2, as in trec_eval: numpy's own may differ in the last bit.
+    return np.array([log2(rank + 2) for rank in range(depth)])
