@@ -1,0 +1,55 @@
+"""The five forms of BM25, as Kamphuis et al. (ECIR 2020) tell them apart and bm25s computes them.
+
+A form weighs a term by its rarity (`idf`) and an occurrence by its count and the document's length (`gain`).
+Lucene and Robertson leave out the factor k1 + 1 that ATIRE, BM25L and BM25+ carry; it changes no ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.types import Float64
+
+Idf = Callable[[Float64, int], Float64]
+Gain = Callable[[Float64, Float64, float, float], Float64]
+
+
+@dataclass(frozen=True)
+class Form:
+    """`idf(df, documents)` and `gain(tf, norm, k1, delta)`, where norm is 1 - b + b * length / mean length."""
+
+    idf: Idf
+    gain: Gain
+    delta: float = 0.0
+    """What the authors of the form chose; 0 where the form has no delta."""
+
+
+def _saturate(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+    return tf / (k1 * norm + tf)
+
+
+def _atire(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+    return (k1 + 1) * tf / (k1 * norm + tf)
+
+
+def _bm25l(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+    shifted = tf / norm + delta
+    return (k1 + 1) * shifted / (k1 + shifted)
+
+
+def _bm25_plus(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+    return (k1 + 1) * tf / (k1 * norm + tf) + delta
+
+
+FORMS: Mapping[str, Form] = {
+    "lucene": Form(lambda df, n: np.log1p((n - df + 0.5) / (df + 0.5)), _saturate),
+    # Floored at zero: a term of more than half of the documents counts for nothing.
+    "robertson": Form(lambda df, n: np.log(np.maximum(1.0, (n - df + 0.5) / (df + 0.5))), _saturate),
+    "atire": Form(lambda df, n: np.log(n / df), _atire),
+    "bm25l": Form(lambda df, n: np.log((n + 1) / (df + 0.5)), _bm25l, delta=0.5),
+    "bm25+": Form(lambda df, n: np.log((n + 1) / df), _bm25_plus, delta=0.5),
+}
+"""The forms by name."""

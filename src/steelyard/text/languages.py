@@ -1,0 +1,71 @@
+"""Language codes, the Snowball stemmers we trust them to, and the languages that a script leaves no doubt about."""
+
+from __future__ import annotations
+
+STEMMERS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "eo": "esperanto",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ms": "indonesian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "st": "sesotho",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+"""The Snowball algorithm of each language that has one."""
+
+_THREE_LETTERS = (
+    "afr af,amh am,ara ar,arb ar,asm as,aze az,azj az,bel be,ben bn,bul bg,cat ca,ces cs,cmn zh,cym cy,dan da,deu de,"
+    "ell el,eng en,epo eo,est et,ekk et,eus eu,fas fa,pes fa,fin fi,fra fr,gle ga,glg gl,guj gu,heb he,hin hi,hrv hr,"
+    "hun hu,hye hy,ind id,isl is,ita it,jpn ja,kan kn,kat ka,kaz kk,khm km,kor ko,lao lo,lav lv,lvs lv,lit lt,mal ml,"
+    "mar mr,mkd mk,mon mn,khk mn,msa ms,zsm ms,mya my,nep ne,npi ne,nld nl,nob no,nor no,nno no,ory or,ori or,pan pa,"
+    "pol pl,por pt,ron ro,rus ru,sin si,slk sk,slv sl,sot st,spa es,sqi sq,als sq,srp sr,swa sw,swh sw,swe sv,tam ta,"
+    "tel te,tgl tl,fil tl,tha th,tur tr,ukr uk,urd ur,uzb uz,uzn uz,vie vi,yid yi,ydd yi,yor yo,zho zh,zul zu"
+)
+_ALIASES = {
+    **dict(pair.split() for pair in _THREE_LETTERS.split(",")),
+    "nb": "no",
+    "nn": "no",
+    "fil": "tl",
+    "iw": "he",
+    "in": "id",
+    "ji": "yi",
+}
+
+
+def canonical(code: str) -> str:
+    """The short code of a language, whatever region, script or longer code it was written with.
+
+    >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("cmn")
+    ('zh', 'en', 'pt', 'zh')
+    """
+    short = code.strip().lower().replace("_", "-").partition("-")[0]
+    return _ALIASES.get(short, short)

@@ -1,0 +1,152 @@
+"""Where the tokens of many texts lie in one buffer of bytes, found with array operations only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, classes
+from steelyard.text.normalise import normalise
+from steelyard.types import Int32, Int64
+
+_END = "\0"
+"""Stands between two texts in the buffer."""
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Lengths of the character n-grams that a run of each spaceless script is cut into.
+
+    A run that is shorter than the shortest length is a token as it is.
+    """
+
+    han_kana: tuple[int, ...] = (1, 2)
+    hangul: tuple[int, ...] = (2,)
+    unspaced: tuple[int, ...] = (3,)
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Tokens as places in `buffer`, UTF-8: token `i` has `lengths[i]` bytes from `starts[i]` and is of text `owners[i]`.
+
+    Eight zero bytes end the buffer, so that eight bytes can be read at every start.
+    """
+
+    buffer: UInt8
+    starts: Int64
+    lengths: Int64
+    owners: Int32
+
+
+def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, underscore: bool = False) -> Spans:
+    """The tokens of the texts: words, and n-grams of spaceless scripts; a word keeps its marks and digits.
+
+    >>> spans = find(["The cat's मेज़", "東京都"], Grams())
+    >>> data = spans.buffer.tobytes()
+    >>> [data[s : s + n].decode() for s, n in zip(spans.starts, spans.lengths)]
+    ['the', 'cat', 's', 'मेज़', '東', '京', '都', '東京', '京都']
+    >>> spans.owners.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    """
+    joined = _END.join(texts)
+    if joined.count(_END) >= len(texts) > 0:
+        joined = _END.join(text.replace(_END, " ") for text in texts)
+    joined = f"{_END}{joined}{_END}"
+    if joined.isascii():
+        return _ascii(joined, fold_case, underscore)
+    return _general(normalise(joined, fold_case=fold_case), grams, underscore)
+
+
+def _ascii_table(fold_case: bool, underscore: bool) -> bytes:
+    def entry(code: int) -> int:
+        character = chr(code)
+        if code < 128 and (character.isalnum() or (underscore and character == "_")):
+            return ord(character.lower()) if fold_case else code
+        return code and ord(" ")
+
+    return bytes(map(entry, range(256)))
+
+
+_ASCII_TABLES = {(fold, line): _ascii_table(fold, line) for fold in (False, True) for line in (False, True)}
+
+
+def _ascii(joined: str, fold_case: bool, underscore: bool) -> Spans:
+    data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
+    buffer = np.frombuffer(data + bytes(8), dtype=np.uint8)
+    in_word = buffer[: len(data)] > ord(" ")
+    edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
+    starts, ends = edges[0::2], edges[1::2]
+    return Spans(buffer, starts, ends - starts, _owners(starts, np.flatnonzero(buffer[: len(data)] == 0)))
+
+
+def _general(joined: str, grams: Grams, underscore: bool) -> Spans:
+    data = joined.encode("utf-8", "replace")
+    # The code points are read back from the bytes: a lone surrogate has become a question mark in both.
+    points = np.frombuffer(data.decode("utf-8").encode("utf-32-le"), dtype=np.uint32)
+    kinds = classes(points)
+    if underscore:
+        kinds = np.where(points == ord("_"), np.uint8(WORD), kinds)
+    edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
+    edges = np.append(edges, len(kinds))
+    first, last, run_kind = edges[:-1], edges[1:], kinds[edges[:-1]]
+    words = run_kind == WORD
+    pieces = [(first[words], last[words])]
+    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul), (UNSPACED, grams.unspaced)):
+        chosen = run_kind == kind
+        if chosen.any():
+            pieces += _grams(first[chosen], last[chosen], lengths)
+    begin = np.concatenate([piece[0] for piece in pieces])
+    end = np.concatenate([piece[1] for piece in pieces])
+    widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
+    at_byte = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
+    starts = at_byte[begin]
+    buffer = np.frombuffer(data + bytes(8), dtype=np.uint8)
+    return Spans(buffer, starts, at_byte[end] - starts, _owners(begin, np.flatnonzero(points == 0)))
+
+
+def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
+    """Begin and end of every n-gram of the runs; runs too short for any are kept whole."""
+    short = last - first < min(lengths)
+    pieces = [(first[short], last[short])]
+    for length in lengths:
+        counts = np.maximum(last - first - length + 1, 0)
+        # 0, 1, 2 ... within each run, added to the run's first character
+        before = np.cumsum(counts) - counts
+        begin = np.arange(counts.sum()) + np.repeat(first - before, counts)
+        pieces.append((begin, begin + length))
+    return pieces
+
+
+def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
+    return (np.searchsorted(ends_of_texts, begin) - 1).astype(np.int32)
+
+
+def keys(spans: Spans) -> npt.NDArray[np.uint64]:
+    """A 64-bit key for each token, equal for equal tokens.
+
+    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time. Two of ten million
+    distinct long tokens share a key with a probability of about three in a million.
+    """
+    words = np.ndarray((len(spans.buffer) - 7,), dtype="<u8", buffer=spans.buffer, strides=(1,))
+    result = words[spans.starts] & _MASKS[np.minimum(spans.lengths, 8)]
+    long = np.flatnonzero(spans.lengths > 8)
+    at, left = spans.starts[long], spans.lengths[long]
+    while len(long):
+        at, left = at + 8, left - 8
+        mixed = result[long] * _MULTIPLIER
+        mixed ^= mixed >> np.uint64(29)
+        mixed += words[at] & _MASKS[np.minimum(left, 8)]
+        mixed *= _MULTIPLIER_2
+        mixed ^= mixed >> np.uint64(32)
+        result[long] = mixed
+        more = left > 8
+        long, at, left = long[more], at[more], left[more]
+    return result
+
+
+_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER_2 = np.uint64(0xD6E8FEB86659FD93)

@@ -1,0 +1,96 @@
+"""Tokens of many texts, numbered: what every tokenizer gives and every index takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from steelyard.text.spans import Spans, keys
+from steelyard.types import Int32
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Occurrences of tokens: occurrence `i` is `distinct[numbers[i]]` in text `owners[i]`, in no promised order."""
+
+    owners: Int32
+    numbers: Int32
+    distinct: list[str]
+
+    @classmethod
+    def of_lists(cls, lists: Sequence[Sequence[str]]) -> Tokens:
+        """Tokens that somebody else cut, a list for each text.
+
+        >>> tokens = Tokens.of_lists([["a", "b"], [], ["a"]])
+        >>> tokens.owners.tolist(), tokens.numbers.tolist(), tokens.distinct
+        ([0, 0, 2], [0, 1, 0], ['a', 'b'])
+        """
+        number_of: dict[str, int] = {}
+        numbers = [number_of.setdefault(token, len(number_of)) for token in chain.from_iterable(lists)]
+        counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        owners = np.repeat(np.arange(len(lists), dtype=np.int32), counts)
+        return cls(owners, np.array(numbers, dtype=np.int32), list(number_of))
+
+    @classmethod
+    def of_spans(cls, spans: Spans) -> Tokens:
+        """Tokens found in a buffer; a string is made for each distinct one only."""
+        import pyarrow as pa
+
+        encoded = pa.array(keys(spans)).dictionary_encode()
+        numbers = encoded.indices.to_numpy()
+        if not len(numbers):
+            return cls(spans.owners, numbers, [])
+        # Numbers are given in order of first sight, so a token is new where the largest number so far grows.
+        largest = np.maximum.accumulate(numbers)
+        first = np.concatenate(([0], np.flatnonzero(largest[1:] != largest[:-1]) + 1))
+        return cls(spans.owners, numbers, _strings(spans, first))
+
+    def map(self, replacements: Sequence[str]) -> Tokens:
+        """The same occurrences with other strings; an empty replacement removes the token.
+
+        >>> Tokens.of_lists([["cats", "the", "cat"]]).map(["cat", "", "cat"])
+        Tokens(2 occurrences of 1 in 1 texts)
+        """
+        number_of: dict[str, int] = {}
+        mapped = [number_of.setdefault(new, len(number_of)) if new else -1 for new in replacements]
+        numbers = np.array(mapped, dtype=np.int32)[self.numbers]
+        kept = numbers >= 0
+        if kept.all():
+            return Tokens(self.owners, numbers, list(number_of))
+        return Tokens(self.owners[kept], numbers[kept], list(number_of))
+
+    def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
+        """Each occurrence replaced by several strings (or none).
+
+        >>> Tokens.of_lists([["a_b", "c"]]).expand([["a", "b"], []]).distinct
+        ['a', 'b']
+        """
+        parts = Tokens.of_lists(replacements)
+        counts = np.bincount(parts.owners, minlength=len(replacements))
+        before = np.cumsum(counts) - counts
+        repeats = counts[self.numbers]
+        starts = np.repeat(before[self.numbers] - (np.cumsum(repeats) - repeats), repeats)
+        return Tokens(np.repeat(self.owners, repeats), parts.numbers[np.arange(len(starts)) + starts], parts.distinct)
+
+    def lists(self, texts: int) -> list[list[str]]:
+        """The tokens of each text; for reading, tests and other people's code."""
+        out: list[list[str]] = [[] for _ in range(texts)]
+        for owner, number in zip(self.owners.tolist(), self.numbers.tolist(), strict=True):
+            out[owner].append(self.distinct[number])
+        return out
+
+    def __repr__(self) -> str:
+        texts = len(np.unique(self.owners))
+        return f"Tokens({len(self.numbers):,} occurrences of {len(self.distinct):,} in {texts:,} texts)"
+
+
+def _strings(spans: Spans, chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
+    """The chosen tokens as strings: their bytes are gathered with a line break after each, decoded at once, split."""
+    starts, lengths = spans.starts[chosen], spans.lengths[chosen] + 1
+    before = np.cumsum(lengths) - lengths
+    gathered = spans.buffer[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)]
+    gathered[before + lengths - 1] = ord("\n")
+    return gathered.tobytes().decode("utf-8").split("\n")[:-1]
