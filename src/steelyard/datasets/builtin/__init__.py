@@ -1,0 +1,58 @@
+"""Built-in sets: retrieval data that is on every machine, so that the main job needs no download.
+
+Each is made from something that is installed anyway (Python's own sources, Babel's CLDR data, names of emoji) or
+shipped here (the almanac), cut once and kept under `STEELYARD_HOME`. The same package versions give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from steelyard.datasets.builtin import cldr, emojis, stdlib, store
+from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
+from steelyard.errors import UnknownName
+from steelyard.types import Task, TaskInfo
+
+__all__ = ["full_names", "infos", "load", "names"]
+
+SETS: tuple[BuiltinSet, ...] = (stdlib.SET, cldr.SET, emojis.SET)
+
+
+def names() -> tuple[str, ...]:
+    """The tasks of demo size, which `steelyard run` weighs with no arguments.
+
+    >>> "NanoStdlib/docstring-to-code" in names()
+    True
+    """
+    return tuple(name for name in infos() if not name.endswith(FULL))
+
+
+def full_names() -> tuple[str, ...]:
+    """The tasks of full size, where the source has more than the demo takes.
+
+    >>> "NanoStdlib/docstring-to-code-full" in full_names()
+    True
+    """
+    return tuple(name for name in infos() if name.endswith(FULL))
+
+
+@cache
+def _tasks() -> dict[str, tuple[BuiltinSet, TaskInfo]]:
+    return {info.name: (builtin, info) for builtin in SETS for info in builtin.infos()}
+
+
+def infos() -> Mapping[str, TaskInfo]:
+    """What is known of each task, by name, in a fixed order; nothing is cut for it.
+
+    >>> infos()["NanoCLDR/names-to-english"].language
+    'multilingual'
+    """
+    return {name: info for name, (_, info) in _tasks().items()}
+
+
+def load(name: str) -> Task:
+    """One task by name; cuts its set first if that has not been done on this machine."""
+    if name not in _tasks():
+        raise UnknownName("built-in task", name, _tasks())
+    return store.load(*_tasks()[name])

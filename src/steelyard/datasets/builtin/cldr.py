@@ -1,0 +1,147 @@
+"""NanoCLDR: what territories, languages, currencies, scripts and units are called, from Babel's CLDR data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
+
+from steelyard.datasets.builtin.cards import territory_cards
+from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
+from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
+from steelyard.types import Task, TaskInfo
+
+EDITION = 1
+"""Goes up when the cutter changes the data."""
+
+WRITTEN = {
+    "Latn": "en es fr de it nl pt sv da nb is fi et ca eu ro pl cs sk sl hr hu sq lt lv tr az uz id ms vi sw zu af",
+    "Cyrl": "ru uk be bg mk sr kk mn",
+    "Arab": "ar fa ur",
+    "Deva": "hi mr ne",
+    "Grek": "el",
+    "Hebr": "he",
+    "Armn": "hy",
+    "Geor": "ka",
+    "Ethi": "am",
+    "Beng": "bn",
+    "Guru": "pa",
+    "Gujr": "gu",
+    "Taml": "ta",
+    "Telu": "te",
+    "Knda": "kn",
+    "Mlym": "ml",
+    "Sinh": "si",
+    "Thai": "th",
+    "Laoo": "lo",
+    "Khmr": "km",
+    "Mymr": "my",
+    "Hans": "zh",
+    "Jpan": "ja",
+    "Kore": "ko",
+}
+"""The languages of the set by the script that they are written in (ISO 15924)."""
+
+SCRIPTS = {language: script for script, languages in WRITTEN.items() for language in languages.split()}
+"""The script of each language."""
+
+CARD_LANGUAGES = "en ar es hi ja ko ru zh"
+"""The languages of the territory cards at demo size; queries are in the others."""
+
+CARD_LANGUAGES_FULL = f"{CARD_LANGUAGES} de fr it pt nl pl tr th vi id el he uk fa bn ta te ka sw hu cs fi"
+
+NOT_THINGS = {"XA", "XB", "ZZ", "mul", "und", "zxx", "root", "XXX", "XTS", "Zinh", "Zxxx", "Zyyy", "Zzzz"}
+"""Codes for "unknown", "several" and the like."""
+
+MARKS = dict.fromkeys(map(ord, "\u200e\u200f"))
+"""Marks of writing direction, which nobody types; they are removed."""
+
+DESCRIPTIONS = {
+    "names-to-english": "The name of a territory, language, currency, script or unit in one of {n} languages; "
+    "its English name is sought among those of all of them. One positive.",
+    "names-across-scripts": "Names of territories, languages, currencies, scripts and units, each in one of {n} "
+    "languages; the query is the same name in a language of another script. One positive.",
+    "names-in-all-languages": "An English name of a territory, language, currency, script or unit; relevant is "
+    "what the same thing is called in other languages ({n} in all). Many positives.",
+    "territory-cards": "Cards of territories: the name, the official languages and the currencies, in one language. "
+    "The query names a territory, language or currency in a language that no card is in ({n} in all); "
+    "relevant are the cards, in all their languages, of the territories it belongs to. Many positives.",
+}
+
+
+def infos() -> tuple[TaskInfo, ...]:
+    """What the tasks of NanoCLDR are."""
+    version = metadata.version("babel")
+    languages = tuple(sorted(SCRIPTS))
+    return tuple(
+        TaskInfo(
+            f"NanoCLDR/{task}{size}",
+            language="multilingual",
+            languages=languages,
+            source=f"babel {version} (Unicode CLDR)",
+            revision=key(),
+            description=description.format(n=len(languages)),
+            licence="Unicode-3.0",
+        )
+        for task, description in DESCRIPTIONS.items()
+        for size in ("", FULL)
+    )
+
+
+def key() -> str:
+    """The version of Babel, which carries one release of CLDR, and of this cutter."""
+    return f"babel{metadata.version('babel')}-e{EDITION}"
+
+
+def entries() -> list[Entry]:
+    """Everything that CLDR names in English and in other languages of the set, unambiguous.
+
+    A name with a digit in it is left out: `(1946-1965)` is the same in every language and gives the answer away.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for language in sorted(SCRIPTS):
+        for thing, name in _names(language):
+            if not any(character.isdigit() for character in name):
+                names.setdefault(thing, {})[language] = name
+    return unambiguous([Entry(thing, names[thing]) for thing in sorted(names)])
+
+
+def _names(language: str) -> Iterator[tuple[str, str]]:
+    """(thing, name) for all that one language names; the thing is its kind and its CLDR code."""
+    from babel import Locale
+
+    locale = Locale.parse(language)
+    kinds = {
+        "territory": locale.territories,
+        "language": locale.languages,
+        "currency": locale.currencies,
+        "script": locale.scripts,
+        "unit": {code: names.get("long", "") for code, names in locale.unit_display_names.items()},
+    }
+    for kind, table in kinds.items():
+        for code, name in table.items():
+            # A missing translation is empty, or the bare code.
+            if code not in NOT_THINGS and name and name.casefold() != code.casefold():
+                yield f"{kind}-{code}", " ".join(name.translate(MARKS).split())
+
+
+def cut() -> Iterator[Task]:
+    """The tasks of NanoCLDR, in the order of `infos`."""
+    things = entries()
+    info = {task.task: task for task in infos()}
+    yield to_english(info["names-to-english"], things, documents=10_000, queries=200)
+    yield to_english(info["names-to-english-full"], things, documents=10_000, queries=1_000)
+    yield across(info["names-across-scripts"], things, _other_script, documents=10_000, queries=200)
+    yield across(info["names-across-scripts-full"], things, _other_script, documents=10_000, queries=1_000)
+    yield everywhere(info["names-in-all-languages"], things, documents=2_000, queries=200, each=10)
+    yield everywhere(info["names-in-all-languages-full"], things, documents=10_000, queries=400, each=len(SCRIPTS))
+    yield territory_cards(info["territory-cards"], things, CARD_LANGUAGES.split(), documents=2_000, queries=200)
+    yield territory_cards(
+        info["territory-cards-full"], things, CARD_LANGUAGES_FULL.split(), documents=10_000, queries=400
+    )
+
+
+def _other_script(one: str, other: str) -> bool:
+    return SCRIPTS[one] != SCRIPTS[other]
+
+
+SET = BuiltinSet("NanoCLDR", infos, key, cut)

@@ -1,0 +1,115 @@
+"""Functions read from Python sources, without running them: what each is said to do, and the code that does it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import tokenize
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.datasets.builtin.cutting import fold
+
+WORDS = range(6, 81)
+"""How long a description may be, in words: shorter ones say too little, longer ones are manuals."""
+
+CODE = range(120, 3_001)
+"""How long the code may be, in characters."""
+
+STATEMENTS = 2
+"""A function with fewer statements hands on its arguments and little more."""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its qualified name, the first paragraph of its docstring (empty without one), the code beside it."""
+
+    name: str
+    summary: str
+    code: str
+
+    @property
+    def bare_name(self) -> str:
+        """The name without module and class."""
+        return self.name.rpartition(".")[2]
+
+
+def functions_in(path: Path, module: str) -> Iterator[Function]:
+    """The functions and methods of a file that have no docstring, or one that is good enough to be asked for.
+
+    The function's own name stays in its code, as a programmer finds it there; a description that repeats it as a
+    call (`dump(obj, file) -> None`) is a signature and is left out, and so is one that the code quotes.
+    """
+    try:
+        with tokenize.open(path) as file:
+            source = file.read()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes in the sources are not our business
+            tree = ast.parse(source)
+    except (SyntaxError, UnicodeDecodeError):
+        return  # templates and deliberate mistakes, of which the library ships a few
+    lines = source.splitlines()
+    seen: set[str] = set()
+    for name, node in _definitions(tree, module):
+        function = _read(name, node, lines)
+        # A name that is defined again (properties, branches by platform) is taken once: ids are unique.
+        if function and name not in seen:
+            seen.add(name)
+            yield function
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements right inside a statement; expressions, where most of a tree is, are not entered."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        yield from getattr(node, block, ())
+
+
+def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Definition]]:
+    for child in _statements(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{prefix}.{child.name}"
+            if not isinstance(child, ast.ClassDef):
+                yield name, child
+            yield from _definitions(child, name)
+        else:
+            yield from _definitions(child, prefix)
+
+
+def _count(node: ast.AST) -> int:
+    return sum(1 + _count(child) for child in _statements(node))
+
+
+def _read(name: str, node: Definition, lines: list[str]) -> Function | None:
+    """The function, or None where its description or its code is not good enough."""
+    docstring = ast.get_docstring(node)
+    if _count(node) - (docstring is not None) < STATEMENTS:
+        return None
+    code = _code(node, lines, described=docstring is not None)
+    if len(code) not in CODE:
+        return None
+    if docstring is None:
+        return Function(name, "", code)
+    summary = " ".join(docstring.split("\n\n")[0].split())
+    prose = len(re.findall(r"[^\W\d_]{2,}", summary)) in WORDS and ">>>" not in summary and "->" not in summary
+    signature = re.search(rf"\b{re.escape(node.name)}\s*\(", summary)
+    quoted = fold(summary).rstrip(".") in fold(code)
+    return None if signature or quoted or not prose else Function(name, summary, code)
+
+
+def _code(node: Definition, lines: list[str], *, described: bool) -> str:
+    """The source of a definition from its first decorator on, its docstring cut out, moved to the left margin."""
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    kept = lines[start - 1 : node.end_lineno]
+    if described:
+        first, last = node.body[0].lineno, node.body[0].end_lineno or 0
+        if first == node.lineno:
+            return ""  # all on one line: nothing is left without it
+        kept = lines[start - 1 : first - 1]
+        after = lines[last : node.end_lineno]
+        kept += after[next((n for n, line in enumerate(after) if line.strip()), 0) :]
+    return textwrap.dedent("\n".join(line.rstrip() for line in kept)).strip("\n")

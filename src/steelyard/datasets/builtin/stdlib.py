@@ -1,0 +1,116 @@
+"""NanoStdlib: the standard library of the running Python; its docstrings and the code that they describe."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.datasets.builtin.cutting import FULL, BuiltinSet, assemble, fold, shuffled
+from steelyard.datasets.builtin.functions import Function, functions_in
+from steelyard.errors import MissingPart
+from steelyard.types import Task, TaskInfo
+
+EDITION = 1
+"""Goes up when the cutter changes the data."""
+
+LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo"}
+LEFT_OUT |= {"ensurepip", "__pycache__", "__phello__", "pydoc_data"}
+"""Folders that are not the library proper: other packages, tests, demos, generated text."""
+
+DEMO = (1_200, 200)
+WHOLE = (10_000, 1_000)
+"""At most so many functions, and so many of them asked for."""
+
+DESCRIPTIONS = {
+    "docstring-to-code": "What a function of the Python standard library does, in the first paragraph of its "
+    "docstring; sought is its source code, the docstring removed, among that of other functions. One positive.",
+    "code-to-docstring": "The source code of a function of the Python standard library, its docstring removed; "
+    "sought is the first paragraph of the docstring. One positive.",
+}
+
+
+def infos() -> tuple[TaskInfo, ...]:
+    """What the tasks of NanoStdlib are."""
+    return tuple(
+        TaskInfo(
+            f"NanoStdlib/{task}{size}",
+            language="en",
+            languages=("en",),
+            category="code",
+            source=f"{platform.python_implementation()} {platform.python_version()} standard library",
+            revision=key(),
+            description=description,
+            licence="PSF-2.0",
+        )
+        for task, description in DESCRIPTIONS.items()
+        for size in ("", FULL)
+    )
+
+
+def key() -> str:
+    """The running Python, whose library this is, and the version of this cutter."""
+    return f"{sys.implementation.name}{platform.python_version()}-e{EDITION}"
+
+
+def functions() -> tuple[list[Function], list[Function]]:
+    """The described functions of the library, each once, and the undescribed ones to hide them among.
+
+    Where two share a description or their code neither stays, and an undescribed function that bears the name of a
+    described one (a method that overrides it, often) does not: each could be a right answer that nobody judged.
+    """
+    found = [function for path, module in _modules() for function in functions_in(path, module)]
+    summaries = Counter(fold(function.summary) for function in found)
+    bodies = Counter(_body(function) for function in found)
+    alone = [function for function in found if bodies[_body(function)] == 1]
+    names = {function.bare_name for function in found if function.summary}
+    described = [function for function in alone if function.summary and summaries[fold(function.summary)] == 1]
+    return described, [function for function in alone if not function.summary and function.bare_name not in names]
+
+
+def _body(function: Function) -> str:
+    """The code below the first line, so that two names for one body count as the same."""
+    return fold(function.code.partition("\n")[2])
+
+
+def _modules() -> Iterator[tuple[Path, str]]:
+    """(file, module name) of the library's sources, in order of their names."""
+    root = Path(sysconfig.get_path("stdlib"))
+    found = []
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root).with_suffix("").parts
+        # `config-3.11-x86_64-linux-gnu` and `_sysconfigdata…` describe one build of Python, not Python.
+        if not LEFT_OUT.intersection(parts) and not parts[0].startswith(("config-", "_sysconfigdata")):
+            found.append((path, ".".join(part for part in parts if part != "__init__")))
+    if not found:
+        raise MissingPart(
+            f"the sources of Python's standard library are not in {root}",
+            hint="use a Python that is installed with its library as files",
+        )
+    return iter(sorted(found, key=lambda item: item[1]))
+
+
+def cut() -> Iterator[Task]:
+    """The tasks of NanoStdlib, in the order of `infos`."""
+    described, others = (shuffled(group, "functions", key=_name) for group in functions())
+    for info in infos():
+        to_code = info.task.startswith("docstring")
+        documents, queries = WHOLE if info.task.endswith(FULL) else DEMO
+        chosen = described[:documents]
+        summaries = {function.name: function.summary for function in chosen}
+        codes = {function.name: function.code for function in chosen}
+        asked = [function.name for function in shuffled(chosen, "queries", key=_name)[:queries]]
+        texts, questions = (codes, summaries) if to_code else (summaries, codes)
+        if to_code:
+            texts = texts | {function.name: function.code for function in others[: documents - len(texts)]}
+        yield assemble(info, texts, {name: questions[name] for name in asked}, {name: [name] for name in asked})
+
+
+def _name(function: Function) -> str:
+    return function.name
+
+
+SET = BuiltinSet("NanoStdlib", infos, key, cut)

@@ -1,0 +1,69 @@
+"""Built-in sets on disk: cut once, kept as Nano-set directories, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from steelyard import config
+from steelyard.datasets.builtin import storage
+from steelyard.datasets.builtin.cutting import BuiltinSet
+from steelyard.errors import SteelyardError
+from steelyard.types import Task, TaskInfo
+
+UNFINISHED = ".cutting-"
+STALE = 3600.0
+"""An unfinished folder that is older than this, in seconds, was left by a process that died."""
+
+
+def folder_of(builtin: BuiltinSet) -> Path:
+    """Where the set is kept, whether or not it has been cut: `<home>/builtin/<set>-<key>`."""
+    return config.home() / "builtin" / f"{builtin.name}-{builtin.key()}"
+
+
+def ensure(builtin: BuiltinSet) -> Path:
+    """The folder of the set, cut now unless it is there.
+
+    The set is cut beside its place and moved there in one step. Processes that cut at once do the work twice and
+    keep the first, which has the same bytes.
+    """
+    folder = folder_of(builtin)
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder.parent)
+        unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+        try:
+            storage.write(unfinished, list(builtin.cut()))
+            unfinished.chmod(0o755)  # mkdtemp's folders are private
+            _move(unfinished, folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        raise SteelyardError(
+            f"cannot keep the built-in set {builtin.name} in {folder}: {error}",
+            hint="set STEELYARD_HOME to a folder that can be written",
+        ) from error
+    return folder
+
+
+def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
+    """One task of the set."""
+    return storage.read(ensure(builtin), info)
+
+
+def _move(unfinished: Path, folder: Path) -> None:
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # else another process was first
+            raise
+
+
+def _sweep(parent: Path) -> None:
+    for left in parent.glob(f"{UNFINISHED}*"):
+        if time.time() - left.stat().st_mtime > STALE:
+            shutil.rmtree(left, ignore_errors=True)
