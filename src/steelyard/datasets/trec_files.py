@@ -1,0 +1,266 @@
+"""TREC judgements and runs: plain text, one line a document, columns apart by blanks; .gz and .zst are unpacked.
+
+A qrels line is `query iteration document grade`, a run line is `query Q0 document rank score tag`. As in
+trec_eval the rank is not read: the order of a list follows from scores and document ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.errors import DataError, MissingPart
+from steelyard.types import Float64, Int32, Int64, Qrels, Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+QRELS_COLUMNS = ("query", "iteration", "document", "grade")
+RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
+
+OTHER_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines of a file as columns: `queries[query[i]]` and `documents[document[i]]` are the ids of line i.
+
+    `queries` and `documents` hold each id once, in the order of first appearance.
+    """
+
+    path: Path
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    query: Int32
+    document: Int32
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True, eq=False)
+class QrelsLines(Lines):
+    """The judgements of a file, line by line."""
+
+    grades: Int32
+
+
+@dataclass(frozen=True, eq=False)
+class RunLines(Lines):
+    """The ranked documents of a file, line by line; scores as read, in double precision."""
+
+    scores: Float64
+    tag: str
+    """The name that the first line gives the run."""
+
+
+def read_qrels(path: str | Path) -> QrelsLines:
+    """The judgements of a TREC qrels file; no document twice for a query."""
+    path = Path(path)
+    data = _read(path)
+    table = _table(path, data, QRELS_COLUMNS)
+    grades = _numbers(path, data, table, "grade", "int32", "a whole number such as 0, 1 or 2")
+    queries, query, documents, document = _ids(table)
+    lines = QrelsLines(path, queries, documents, query, document, grades)
+    _refuse_duplicates(lines, data)
+    return lines
+
+
+def read_run(path: str | Path) -> RunLines:
+    """The lists of a TREC run file; no document twice for a query, every score a finite number."""
+    path = Path(path)
+    data = _read(path)
+    table = _table(path, data, RUN_COLUMNS)
+    scores = _numbers(path, data, table, "score", "float64", "a number such as 12.5")
+    if len(odd := np.flatnonzero(~np.isfinite(scores))):
+        raise _wrong(path, data, int(odd[0]), f"the score is {scores[odd[0]]}", "a finite number")
+    queries, query, documents, document = _ids(table)
+    tag = table["tag"][0].as_py() if len(table) else ""
+    lines = RunLines(path, queries, documents, query, document, scores, tag)
+    _refuse_duplicates(lines, data)
+    return lines
+
+
+def join(qrels: QrelsLines, run: RunLines, *, all_judged: bool = False) -> tuple[tuple[str, ...], Run, Qrels]:
+    """Query ids, lists and judgements that belong together, ready to score.
+
+    Queries that stand in both files, in the order of the run; with `all_judged` then those that only the qrels
+    know, with an empty list (trec_eval's -c). Judged documents that the run never names are outside (-1).
+    """
+    judged = set(qrels.queries)
+    ids = [query for query in run.queries if query in judged]
+    if all_judged:
+        found = set(run.queries)
+        ids += [query for query in qrels.queries if query not in found]
+    number = {query: i for i, query in enumerate(ids)}
+    rows = row_numbers(run.documents)
+    row_of = dict(zip(run.documents, rows.tolist(), strict=True))
+    judged_rows = np.array([row_of.get(id_, -1) for id_ in qrels.documents], dtype=np.int32)
+    query = _renumber(qrels.queries, number)[qrels.query]
+    kept = query >= 0
+    judgements = Qrels.of(query[kept], judged_rows[qrels.document[kept]], qrels.grades[kept], queries=len(ids))
+    lists = build_run(_renumber(run.queries, number)[run.query], rows[run.document], run.scores, queries=len(ids))
+    return tuple(ids), lists, judgements
+
+
+def row_numbers(documents: Sequence[str]) -> Int32:
+    """The row of each document id when ids are numbered in descending byte order.
+
+    >>> row_numbers(["a", "c", "b"]).tolist()
+    [2, 0, 1]
+    """
+    order = sorted(range(len(documents)), key=documents.__getitem__, reverse=True)
+    rows = np.empty(len(documents), dtype=np.int32)
+    rows[order] = np.arange(len(documents), dtype=np.int32)
+    return rows
+
+
+def build_run(query: Int32, row: Int32, score: Float64, *, queries: int) -> Run:
+    """A run from lines in any order; lines of query -1 are left out.
+
+    >>> build_run(np.array([1, 0, 1]), np.array([4, 2, 3]), np.array([0.5, 1.0, 0.5]), queries=2).rows.tolist()
+    [[2, -1], [3, 4]]
+    """
+    kept = np.flatnonzero(query >= 0)
+    order = kept[np.lexsort((row[kept], -score[kept].astype(np.float32), query[kept]))]
+    counts = np.bincount(query[order], minlength=queries)
+    starts: Int64 = np.cumsum(counts) - counts
+    rank = np.arange(len(order)) - np.repeat(starts, counts)
+    shape = (queries, int(counts.max(initial=0)))
+    rows, scores = np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf)
+    rows[query[order], rank] = row[order]
+    scores[query[order], rank] = score[order]
+    return Run(rows, scores)
+
+
+def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Sequence[str], tag: str) -> None:
+    """Write a run as a TREC file, packed if the name ends in .gz or .zst. `documents[row]` is the id of a row."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    path = Path(path)
+    for kind, ids in (("query id", queries), ("document id", documents), ("tag", [tag])):
+        if broken := next((id_ for id_ in ids if not id_ or len(id_.split()) != 1 or id_ != id_.strip()), None):
+            raise DataError(f"the {kind} {broken!r} has a blank", where=str(path), hint="TREC files cannot hold it")
+    query, rank = np.nonzero(run.rows >= 0)
+    lines = pa.table(
+        {
+            "query": pa.array(queries, pa.string()).take(pa.array(query)),
+            "Q0": pa.repeat("Q0", len(query)),
+            "document": pa.array(documents, pa.string()).take(pa.array(run.rows[query, rank])),
+            "rank": rank + 1,
+            "score": run.scores[query, rank],
+            "tag": pa.repeat(tag, len(query)),
+        }
+    )
+    unfinished = path.with_name(f"{path.name}.part")
+    plain = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    with pa.output_stream(str(unfinished), compression=_compression(path)) as stream:
+        csv.write_csv(lines, stream, plain)
+    unfinished.replace(path)
+
+
+def _compression(path: Path) -> str | None:
+    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+
+
+def _read(path: Path) -> bytes:
+    """The text of the file, unpacked; columns apart by exactly one space, no blanks at the ends of lines."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(path), compression=_compression(path)) as stream:
+            data: bytes = stream.read()
+    except FileNotFoundError as error:
+        raise MissingPart(f"no file {path}", hint="check the path") from error
+    except OSError as error:
+        raise DataError(
+            f"cannot be read: {error}", where=str(path), hint="is it whole, and packed as its name says?"
+        ) from error
+    if any(blank in data for blank in (b"\t", b"\r", b"\v", b"\f")):
+        data = data.translate(OTHER_BLANKS)
+    if b"  " in data or b" \n" in data or b"\n " in data or data.startswith(b" ") or data.endswith(b" "):
+        data = re.sub(rb" {2,}", b" ", data)
+        data = re.sub(rb" ?\n ?", b"\n", data).strip(b" ")
+    return data
+
+
+def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not data.strip():
+        raise DataError("the file is empty", where=str(path), hint=f"expected lines of {' '.join(columns)}")
+    try:
+        return csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(column_names=list(columns)),
+            csv.ParseOptions(delimiter=" ", quote_char=False),
+            csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
+        )
+    except pa.ArrowInvalid as error:
+        raise _first_malformed(path, data, columns) or DataError(str(error), where=str(path)) from error
+
+
+def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataError | None:
+    expected = f"expected {len(columns)}: {' '.join(columns)}"
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        where = f"{path} line {number}"
+        try:
+            fields = line.decode().split(" ")
+        except UnicodeDecodeError as error:
+            return DataError(f"not UTF-8: {error.reason} at byte {error.start}", where=where, hint="save it as UTF-8")
+        if line and len(fields) != len(columns):
+            return DataError(f"found {len(fields)} columns in {line.decode()!r}", where=where, hint=expected)
+    return None
+
+
+def _numbers(path: Path, data: bytes, table: pa.Table, column: str, type_: str, expected: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return table[column].cast(type_).to_numpy()
+    except pa.ArrowInvalid as error:
+        for row, text in enumerate(table[column].to_pylist()):
+            try:
+                pa.scalar(text).cast(type_)
+            except pa.ArrowInvalid:
+                raise _wrong(path, data, row, f"the {column} is {text!r}", expected) from error
+        raise
+
+
+def _ids(table: pa.Table) -> tuple[tuple[str, ...], Int32, tuple[str, ...], Int32]:
+    found: list[Any] = []
+    for column in ("query", "document"):
+        coded = table[column].dictionary_encode().combine_chunks()
+        if hasattr(coded, "chunks"):  # an empty or single-chunk column may stay chunked
+            coded = coded.unify_dictionaries().chunk(0)
+        found += [tuple(coded.dictionary.to_pylist()), coded.indices.to_numpy()]
+    return found[0], found[1], found[2], found[3]
+
+
+def _refuse_duplicates(lines: Lines, data: bytes) -> None:
+    key = lines.query.astype(np.int64) * max(len(lines.documents), 1) + lines.document
+    order = np.argsort(key, kind="stable")
+    again = order[1:][np.diff(key[order]) == 0]
+    if len(again):
+        row = int(again.min())
+        query, document = lines.queries[lines.query[row]], lines.documents[lines.document[row]]
+        found = f"the document {document!r} stands a second time under query {query!r}"
+        raise _wrong(lines.path, data, row, found, "each document at most once a query")
+
+
+def _wrong(path: Path, data: bytes, row: int, found: str, expected: str) -> DataError:
+    """The error of a row of the table; blank lines of the file are not rows."""
+    filled = (number for number, line in enumerate(data.split(b"\n"), start=1) if line)
+    number = next(number for place, number in enumerate(filled) if place == row)
+    return DataError(found, where=f"{path} line {number}", hint=f"expected {expected}")
+
+
+def _renumber(ids: Sequence[str], number: dict[str, int]) -> Int32:
+    return np.array([number.get(id_, -1) for id_ in ids], dtype=np.int32)
