@@ -1,1 +1,41 @@
-"""TODO"""
+"""Data in: tasks by name, from folders, hubs, BEIR, TREC, tables and built-in sets, checked on the way.
+
+`load_task` gives one task, `task_names` tells what a group or a pattern stands for, `check` reports every fault of
+a path at once, and `write_nano_set` writes tasks for others to read.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from steelyard.datasets.loading import known_names, load_task, load_tasks, task_facts, task_names
+from steelyard.datasets.problems import DataWarning, Problem, Report
+
+if TYPE_CHECKING:
+    from steelyard.datasets.inspection import check
+    from steelyard.datasets.nano_write import write_nano_set
+    from steelyard.datasets.profile import profile
+
+__all__ = [
+    "DataWarning",
+    "Problem",
+    "Report",
+    "check",
+    "known_names",
+    "load_task",
+    "load_tasks",
+    "profile",
+    "task_facts",
+    "task_names",
+    "write_nano_set",
+]
+
+# These bring numpy and pyarrow; whoever lists names needs neither.
+_HOMES = {"check": "inspection", "profile": "profile", "write_nano_set": "nano_write"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'steelyard.datasets' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"steelyard.datasets.{_HOMES[name]}"), name)

@@ -1,0 +1,136 @@
+"""Tables of documents, queries, judgements and candidates, joined into a `Task`: ids become rows here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steelyard.datasets import validation
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tabular import Table
+from steelyard.types import Corpus, Int64, Qrels, Queries, Ragged, Task, TaskInfo
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What a reader hands over; None stands for a table that could not be read."""
+
+    info: TaskInfo
+    corpus: Table | None
+    queries: Table | None
+    qrels: Table | None
+    candidates: Mapping[str, Table] = field(default_factory=dict)
+
+
+def assemble(tables: Tables, report: Report) -> Task | None:
+    """The task that the tables make, every fault told; None where something is missing altogether.
+
+    With faults the task is what `validate="report"` promises; whether it may be used is the caller's to decide.
+    """
+    if tables.corpus is None or tables.queries is None or tables.qrels is None:
+        return None
+    for table in (tables.corpus, tables.queries, tables.qrels):
+        if not len(table):
+            report.add("nothing-there", table.name, f"no {table.role.name}")
+            return None
+    documents = validation.unique_ids(tables.corpus, report)
+    validation.empty_texts(documents, "empty-document", report)
+    order = pc.array_sort_indices(documents["id"], order="descending")
+    ids = documents["id"].take(order)
+    queries = validation.unique_ids(tables.queries, report)
+    judged, qrels = _judgements(tables.qrels, queries, ids, report)
+    if not len(judged):
+        report.add("nothing-there", tables.qrels.name, "no judgement of a known query")
+        return None
+    asked = queries.take(judged)
+    for table in tables.candidates.values():
+        rows = validation.rows_of(table, "query", queries["id"])
+        validation.known(table, "query", rows, "unknown-candidate-query", "queries", report)
+    return Task(
+        tables.info,
+        Corpus.of(ids.to_pylist(), *_texts(documents, order)),
+        Queries(tuple(asked["id"].to_pylist()), tuple(asked["text"].to_pylist())),
+        qrels,
+        {name: _lists(table, asked["id"], ids, report) for name, table in tables.candidates.items()},
+    )
+
+
+def _texts(documents: Table, order: Any) -> tuple[list[str], list[str] | None]:
+    bodies = documents["text"].take(order).to_pylist()
+    if "title" not in documents:
+        return bodies, None
+    return bodies, pc.fill_null(documents["title"], "").take(order).to_pylist()
+
+
+def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple[Int64, Qrels]:
+    """The rows of the queries that somebody judged, in their order, and the judgements under new numbers."""
+    query = validation.rows_of(table, "query", queries["id"])
+    document = validation.rows_of(table, "document", ids)
+    usable = validation.known(table, "query", query, "unknown-query", "queries", report)
+    outside = ~validation.known(table, "document", document, "unknown-document", "corpus", report)
+    grades, given = validation.whole_grades(table, report)
+    distinct = document
+    if outside.any():
+        codes = np.asarray(table["document"].dictionary_encode().indices, dtype=np.int64)
+        distinct = np.where(outside, len(ids) + codes, document)
+    usable = validation.one_per_pair(table, query, distinct, grades, usable & given, report)
+    judged = np.unique(query[usable])
+    _tell_of_queries(table, queries, judged, query[usable], grades[usable], report)
+    number = np.full(len(queries), -1, dtype=np.int64)
+    number[judged] = np.arange(len(judged))
+    qrels = Qrels.of(number[query[usable]], document[usable], grades[usable], queries=len(judged))
+    return judged, qrels
+
+
+def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, grades: Any, report: Report) -> None:
+    """Queries without text, without judgement, without a relevant document."""
+    validation.empty_texts(queries.take(judged), "empty-query", report)
+    unjudged = np.setdiff1d(np.arange(len(queries)), judged)
+    if len(unjudged):
+        queries.tell(
+            report, "unjudged-query", f"{len(unjudged):,} queries without a judgement in {table.name}", unjudged
+        )
+    positive = np.unique(query[grades > 0])
+    if len(barren := np.setdiff1d(judged, positive)):
+        example = queries["id"][int(barren[0])].as_py()
+        queries.tell(report, "no-positive", f"no relevant document for the query {example!r} in {table.name}", barren)
+
+
+def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
+    """Candidate lists in the order of the queries, as rows."""
+    column = table["documents"]
+    query = validation.rows_of(table, "query", asked)
+    if pa.types.is_large_list(column.type):
+        lengths = np.diff(np.asarray(column.offsets, dtype=np.int64))
+        owner, values = np.repeat(query, lengths), column.values
+        source = np.repeat(np.arange(len(table)), lengths)
+    else:
+        owner, values, source = query, column, np.arange(len(table))
+    rows = np.asarray(pc.fill_null(pc.index_in(values, value_set=ids), -1), dtype=np.int32)
+    if (lost := (rows < 0) & (owner >= 0)).any():
+        place = int(np.flatnonzero(lost)[0])
+        found = f"the candidate {values[place].as_py()!r} is not in the corpus"
+        table.tell(report, "unknown-candidate", found, np.unique(source[lost]))
+    keep = (rows >= 0) & (owner >= 0)
+    owner, rows, source = owner[keep], rows[keep], source[keep]
+    # Stable, so the order of the list is the order of the file.
+    order = np.argsort(owner, kind="stable")
+    owner, rows, source = owner[order], rows[order], source[order]
+    keys = owner * len(ids) + rows
+    _, first = np.unique(keys, return_index=True)
+    if len(first) < len(keys):
+        again = np.setdiff1d(np.arange(len(keys)), first)
+        found = f"the candidate {ids[int(rows[again[0]])].as_py()!r} twice for a query"
+        table.tell(report, "repeated-candidate", found, np.unique(source[again]))
+        first.sort()
+        owner, rows = owner[first], rows[first]
+    counts = np.bincount(owner, minlength=len(asked))
+    if (none := counts == 0).any():
+        example = asked[int(np.flatnonzero(none)[0])].as_py()
+        report.add("no-candidates", table.name, f"{int(none.sum())} queries without a list, such as {example!r}")
+    return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))

@@ -1,0 +1,166 @@
+"""Published tasks that load by name: facts about them, without their data.
+
+`nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published figures of BM25, a dense model
+and their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their present and their first form. Both were compiled
+from public metadata in August 2026. Nothing heavy is imported to read them.
+
+A task is named `Group/task`. Where a group stands on several hub datasets, the dataset stands in between:
+`MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.types import TaskInfo
+
+FIGURES = tuple(
+    f"{profile}_{metric}"
+    for profile in ("bm25", "dense", "hybrid")
+    for metric in ("ndcg_at_10", "hit_at_10", "pooled_recall_at_100")
+)
+"""The published figures of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
+
+CMTEB = "C-MTEB"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One published task."""
+
+    name: str
+    hub: str
+    """The dataset on the Hugging Face hub."""
+    split: str
+    language: str
+    category: str = "natural_language"
+    type: str = "retrieval"
+    revision: str | None = None
+    """The commit that the facts describe, where it is known."""
+    licence: str | None = None
+    ignore_identical_ids: bool = False
+    counts: Mapping[str, float] = field(default_factory=dict)
+    """`queries`, `documents`, `positives`, mean lengths in characters; `samples` and `labels` for other types."""
+    reference: Mapping[str, float] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What only some types have: main score, constants of the task, repositories of its first version."""
+
+    @property
+    def group(self) -> str:
+        """The first part of the name."""
+        return self.name.split("/")[0]
+
+    @property
+    def info(self) -> TaskInfo:
+        """What goes with the task's data and into its results."""
+        from steelyard.types import TaskInfo
+
+        return TaskInfo(
+            name=self.name,
+            language=self.language,
+            languages=() if self.language in ("multilingual", "unknown") else (self.language,),
+            category=self.category,
+            type=self.type,
+            source=self.hub,
+            revision=self.revision,
+            split=self.split,
+            licence=self.licence,
+            ignore_identical_ids=self.ignore_identical_ids,
+            reference=dict(self.reference),
+        )
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Every published task by name, groups in alphabetical order.
+
+    >>> entries()["NanoMMTEB-v2/belebele"].counts["documents"]
+    10000
+    """
+    listed = sorted([*_nano(), *_cmteb()], key=lambda entry: entry.group.lower())
+    return {entry.name: entry for entry in listed}
+
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """Other spellings of task names: hub ids in front, the data set without its group, C-MTEB's own names.
+
+    >>> aliases()["CMedQAv1"], aliases()["hakari-bench/NanoMMTEB-v2/belebele"]
+    ('C-MTEB/CMedQAv1-reranking', 'NanoMMTEB-v2/belebele')
+    """
+    found: dict[str, str] = {}
+    for entry in entries().values():
+        for alias in entry.aliases:
+            found.setdefault(alias, entry.name)
+    return found
+
+
+@cache
+def groups() -> Mapping[str, tuple[Entry, ...]]:
+    """The tasks of each group."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries().values():
+        found.setdefault(entry.group, []).append(entry)
+    return {name: tuple(members) for name, members in found.items()}
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _nano() -> Iterator[Entry]:
+    rows = list(csv.DictReader(_read("nano.csv").splitlines()))
+    hubs: dict[str, set[str]] = {}
+    for row in rows:
+        hubs.setdefault(row["group"], set()).add(row["hub"])
+    for row in rows:
+        dataset = row["hub"].split("/")[1]
+        short = f"{dataset}/{row['task']}"
+        name = f"{row['group']}/{row['task']}" if len(hubs[row["group"]]) == 1 else f"{row['group']}/{short}"
+        yield Entry(
+            name=name,
+            hub=row["hub"],
+            split=row["task"],
+            language=row["language"],
+            category=row["category"],
+            counts={
+                "queries": int(row["queries"]),
+                "documents": int(row["documents"]),
+                "positives": int(row["positives"]),
+                "positives_max": int(row["positives_max"]),
+                "query_chars": float(row["query_chars"]),
+                "document_chars": float(row["document_chars"]),
+            },
+            reference={figure: float(row[figure]) for figure in FIGURES},
+            aliases=tuple(alias for alias in (f"{row['hub']}/{row['task']}", short) if alias != name),
+            extra={"hybrid_safeguard_rows": int(row["hybrid_safeguard_rows"])},
+        )
+
+
+def _cmteb() -> Iterator[Entry]:
+    kept = ("main_score", "splits", "v1", "superseded_by")
+    constants = ("samples_per_label", "n_experiments", "min_score", "max_score")
+    for facts in json.loads(_read("cmteb.json")):
+        task, split = facts["task"], facts["splits"][-1]
+        names = (task, facts["evalscope_name"], f"{CMTEB}/{facts['evalscope_name']}", f"{facts['hub']}/{split}")
+        yield Entry(
+            name=f"{CMTEB}/{task}",
+            hub=facts["hub"],
+            split=split,
+            language="zh",
+            type=facts["type"],
+            revision=facts["revision"],
+            licence=facts.get("licence"),
+            ignore_identical_ids=facts.get("ignore_identical_ids", False),
+            counts=facts["counts"][split],
+            aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{CMTEB}/{task}")),
+            extra={key: facts[key] for key in (*kept, *constants) if key in facts},
+        )

@@ -1,0 +1,98 @@
+"""The names that columns go by, in the order in which they are looked for.
+
+A file is a table with a role: documents, queries, judgements, candidate lists. Each role has fields; each field
+has the names that published data uses for it. Upper and lower case are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+FieldKind = Literal["id", "text", "grade", "ids"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column of a role: what it holds and what it may be called."""
+
+    name: str
+    kind: FieldKind
+    aliases: tuple[str, ...]
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a table is to a task."""
+
+    name: str
+    fields: tuple[Field, ...]
+    positions: tuple[tuple[str, ...], ...] = ()
+    """What the columns of a file without a header hold, one entry for each width that is understood."""
+
+    def match(self, columns: Iterable[str]) -> dict[str, str]:
+        """Which column holds which field; a field that is not there is left out.
+
+        >>> DOCUMENTS.match(["docid", "Title", "contents", "url"])
+        {'id': 'docid', 'title': 'Title', 'text': 'contents'}
+        """
+        by_name = {column.strip().lower(): column for column in reversed(list(columns))}
+        found = {}
+        for field in self.fields:
+            if alias := next((alias for alias in field.aliases if alias in by_name), None):
+                found[field.name] = by_name[alias]
+        return found
+
+    def missing(self, found: Iterable[str]) -> list[Field]:
+        """The required fields that are not among the found ones."""
+        there = set(found)
+        return [field for field in self.fields if field.required and field.name not in there]
+
+    def field(self, name: str) -> Field:
+        """The field of that name."""
+        return next(field for field in self.fields if field.name == name)
+
+
+QUERY_ID = ("query-id", "query_id", "qid", "queryid", "query id", "topic", "topic_id")
+DOCUMENT_ID = (
+    *("corpus-id", "corpus_id", "pid", "docid", "doc_id", "doc-id", "docno"),
+    *("document_id", "document-id", "passage_id", "did"),
+)
+TEXT = ("text", "contents", "content", "body", "passage", "document", "segment")
+
+DOCUMENTS = Role(
+    "documents",
+    (
+        Field("id", "id", ("_id", "id", *DOCUMENT_ID)),
+        Field("title", "text", ("title", "headline"), required=False),
+        Field("text", "text", TEXT),
+    ),
+    positions=(("id", "text"), ("id", "title", "text")),
+)
+QUERIES = Role(
+    "queries",
+    (
+        Field("id", "id", ("_id", "id", *QUERY_ID)),
+        Field("text", "text", ("text", "query", "question", *TEXT[1:], "title")),
+    ),
+    positions=(("id", "text"),),
+)
+JUDGEMENTS = Role(
+    "judgements",
+    (
+        Field("query", "id", QUERY_ID),
+        Field("document", "id", DOCUMENT_ID),
+        Field("grade", "grade", ("score", "relevance", "label", "rel", "grade", "judgement", "judgment"), False),
+    ),
+    positions=(("query", "document"), ("query", "document", "grade"), ("query", "", "document", "grade")),
+)
+CANDIDATES = Role(
+    "candidates",
+    (
+        Field("query", "id", QUERY_ID),
+        Field("documents", "ids", ("corpus-ids", "corpus_ids", "candidates", "docids", "doc_ids", *DOCUMENT_ID)),
+    ),
+    positions=(("query", "documents"),),
+)

@@ -1,0 +1,129 @@
+"""Columns as they were read, made into columns of one type: ids, texts, grades, lists of ids.
+
+Every function returns an array of the promised type, or None where nothing sensible can be made of the column;
+what was wrong is told to the table it belongs to. Texts are `large_string`, so that a corpus may pass 2 GB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Tell = Callable[[str, str, Iterable[int]], None]
+"""Called with the kind of problem, what was found, and the rows (from 0)."""
+
+TEXT = pa.large_string()
+LISTS = pa.large_list(TEXT)
+
+
+def whole(column: Any) -> Any:
+    """A column in one piece: no chunks, no dictionary, and no limit of 2 GB on its text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type):
+        column = column.cast(TEXT)
+    return column.combine_chunks()
+
+
+def as_ids(column: Any, tell: Tell) -> Any:
+    """Ids as text. Whole numbers are written in decimal; a missing or empty id is told."""
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
+        tell("id-type", f"ids of type {kind}, where text or whole numbers were expected", ())
+        if pa.types.is_nested(kind):
+            return None
+    ids = as_texts(column, tell, missing=None)
+    if ids is None:
+        return None
+    absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, ""))
+    if rows := _rows(absent):
+        tell("missing-id", "no id", rows)
+        return None
+    return ids
+
+
+def as_texts(column: Any, tell: Tell, missing: str | None = "") -> Any:
+    """Texts, with `missing` where there is none; bytes that are not UTF-8 are told and read as U+FFFD."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        tell("columns", f"a column of type {kind}, where text was expected", ())
+        return None
+    try:
+        column.validate(full=True)
+        texts = column.cast(TEXT)
+    except pa.ArrowInvalid:
+        texts = _decode(column.cast(pa.large_binary()), tell)
+    return texts if missing is None or texts.null_count == 0 else pc.fill_null(texts, missing)
+
+
+def as_grades(column: Any, tell: Tell) -> Any:
+    """Grades as float64, null where there is none (NaN too); whether they are whole is judged later."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        if pa.types.is_nested(kind):
+            tell("columns", f"a grade column of type {kind}, where numbers were expected", ())
+            return None
+        try:
+            column = pc.utf8_trim_whitespace(column.cast(TEXT)).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return _numbers_one_by_one(column.to_pylist(), tell)
+    grades = column.cast(pa.float64())
+    return pc.if_else(pc.is_nan(grades), pa.scalar(None, pa.float64()), grades)
+
+
+def as_lists(column: Any, tell: Tell) -> Any:
+    """Lists of ids; a column of single ids stays as it is, one id a row."""
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return as_ids(column, tell)
+    values = as_texts(column.values if column.offset == 0 else column.flatten(), tell, missing=None)
+    if values is None:
+        return None
+    if column.null_count:
+        tell("row", "no list of candidates", _rows(pc.is_null(column)))
+        return None
+    if values.null_count:
+        tell("missing-id", "a list that holds an empty place", ())
+        return None
+    offsets = np.asarray(column.offsets, dtype=np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets - offsets[0], pa.int64()), values)
+
+
+def _decode(column: Any, tell: Tell) -> Any:
+    texts, bad = [], []
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            texts.append(None if value is None else value.decode())
+        except UnicodeDecodeError:
+            bad.append(row)
+            texts.append(value.decode(errors="replace"))
+    if bad:
+        tell("encoding", f"bytes that are not UTF-8: {column[bad[0]].as_py()[:40]!r}", bad)
+    return pa.array(texts, TEXT)
+
+
+def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
+    numbers, bad = [], []
+    for row, value in enumerate(values):
+        try:
+            numbers.append(None if value is None or not value.strip() else float(value))
+        except ValueError:
+            bad.append(row)
+    if bad:
+        tell("grade", f"the grade {values[bad[0]]!r}, which is not a number", bad)
+        return None
+    return as_grades(pa.array(numbers, pa.float64()), tell)
+
+
+def _rows(mask: Any) -> list[int]:
+    flags = np.asarray(mask.fill_null(True) if mask.null_count else mask)
+    return [int(row) for row in np.flatnonzero(flags)]
+
+
+CONVERTERS = {"id": as_ids, "text": as_texts, "grade": as_grades, "ids": as_lists}
+"""By the kind of a field."""

@@ -1,0 +1,92 @@
+"""CSV and TSV into columns. CSV fields may be quoted; in TSV a quotation mark is a character like any other.
+
+The header names the columns. A TSV file without one is read by position where the number of its columns is that of
+the role (`id text`; `query document grade`; trec_eval's `query 0 document grade`).
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from steelyard.datasets.columns import Role
+from steelyard.datasets.convert import whole
+from steelyard.datasets.files import look_at_head, open_bytes
+from steelyard.datasets.problems import Report
+
+
+def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: bool) -> dict[str, Any] | None:
+    """The columns of a role, by field, as text; None, with problems in the report, where they cannot be read."""
+    from pyarrow import csv as arrow_csv
+
+    head = look_at_head(path, name, report)
+    if head is None:
+        return None
+    first = _first_row(head, comma)
+    fields, header = _fields(first, role)
+    if fields is None:
+        wanted = "; ".join(f"{f.name}: {' | '.join(f.aliases[:5])}" for f in role.missing(role.match(first)))
+        report.add("columns", name, f"no column for {wanted}; the first line is {first!r}")
+        return None
+    if not header:
+        report.add("no-header", name, f"no header; read as {', '.join(field or '(skipped)' for field in fields)}")
+    ragged: list[int] = []
+    # Columns go by number: a header may name two alike.
+    names = [str(position) for position in range(len(fields))]
+
+    def note(row: Any) -> str:
+        ragged.append(row.number)
+        return "skip"
+
+    with open_bytes(path) as stream:
+        table = arrow_csv.read_csv(
+            stream,
+            # One thread, or Arrow does not know the numbers of bad rows.
+            read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=int(header), use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter="," if comma else "\t",
+                quote_char='"' if comma else False,
+                newlines_in_values=comma,
+                invalid_row_handler=note,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False
+            ),
+        )
+    if ragged:
+        rows = [row - int(header) for row in ragged]
+        report.add("row", name, f"not {len(fields)} columns as in the first line", rows)
+        return None
+    return {field: whole(table[names[i]]) for i, field in enumerate(fields) if field}
+
+
+def _first_row(head: bytes, comma: bool) -> list[str]:
+    line = head.decode(errors="replace").splitlines()[0]
+    return next(csv.reader([line])) if comma else line.split("\t")
+
+
+def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
+    """The field that each column holds ('' for none), and whether the first row is a header."""
+    found = {column: field for field, column in role.match(first).items()}
+    if not role.missing(found.values()):
+        taken: set[str] = set()
+        fields = []
+        for column in first:
+            field = found.get(column, "")
+            fields.append("" if field in taken else field)
+            taken.add(field)
+        return fields, True
+    for fields_by_place in role.positions:
+        if len(fields_by_place) == len(first) and not found and _fits(first, fields_by_place):
+            return list(fields_by_place), False
+    return None, True
+
+
+def _fits(first: list[str], fields: tuple[str, ...]) -> bool:
+    """A grade must be a number: a header of unknown names is not taken for data."""
+    return all(
+        field != "grade" or cell.strip().lstrip("+-").isdigit() for cell, field in zip(first, fields, strict=True)
+    )

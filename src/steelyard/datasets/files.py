@@ -1,0 +1,101 @@
+"""Opening files: compression by suffix, byte order marks, and what an unreadable file is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from steelyard.datasets.problems import Report
+
+COMPRESSED = (".gz", ".zst", ".bz2")
+FORMATS = {
+    ".parquet": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "tsv",
+}
+UTF8_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def plain_name(name: str) -> str:
+    """The file's name without a compression suffix.
+
+    >>> plain_name("corpus.jsonl.gz"), plain_name("qrels.tsv")
+    ('corpus.jsonl', 'qrels.tsv')
+    """
+    return name.rsplit(".", 1)[0] if name.lower().endswith(COMPRESSED) else name
+
+
+def format_of(name: str) -> str | None:
+    """How the file is written, by its suffix; None where the suffix says nothing.
+
+    >>> format_of("corpus.jsonl.zst"), format_of("README.md")
+    ('jsonl', None)
+    """
+    return FORMATS.get(Path(plain_name(name)).suffix.lower())
+
+
+def open_bytes(path: Path) -> Any:
+    """A stream of the file's bytes, decompressed."""
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="detect")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file, decompressed."""
+    with open_bytes(path) as stream:
+        return bytes(stream.read())
+
+
+def text_lines(path: Path) -> IO[bytes]:
+    """The file as a buffered binary stream, to read line by line."""
+    import io
+
+    return io.BufferedReader(open_bytes(path), 1 << 20)
+
+
+@contextmanager
+def told(report: Report, name: str) -> Iterator[None]:
+    """Turn the exceptions of an unreadable file into a problem of the report.
+
+    >>> report = Report()
+    >>> with told(report, "corpus.jsonl"):
+    ...     _ = read_bytes(Path("no such file"))
+    >>> report.problems[0].kind
+    'unreadable'
+    """
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        report.add("unreadable", name, "no such file", remedy="check the path")
+    except (OSError, EOFError, pa.ArrowException) as error:
+        report.add("unreadable", name, f"the file is damaged or cut short ({_first_line(error)})")
+
+
+def look_at_head(path: Path, name: str, report: Report) -> bytes | None:
+    """The first bytes without a byte order mark; None, and a problem, where the file is empty or not UTF-8."""
+    with open_bytes(path) as stream:
+        head = bytes(stream.read(1 << 16))
+    if head.startswith(UTF16_MARKS):
+        report.add("unreadable", name, "the file is written in UTF-16", remedy="save it as UTF-8")
+        return None
+    if head.startswith(UTF8_MARK):
+        report.add("byte-order-mark", name, "the file begins with a byte order mark")
+        head = head[len(UTF8_MARK) :]
+    if not head.strip():
+        report.add("unreadable", name, "the file is empty")
+        return None
+    return head
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

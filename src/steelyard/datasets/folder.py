@@ -1,0 +1,132 @@
+"""Tasks from this machine: a Nano-set, a BEIR folder, a folder of one's own files, or three files.
+
+path/to/set::task            one task of a Nano-set, or one split of a BEIR folder
+path/to/folder               the only task, or the split `test`
+corpus.csv,queries.csv,qrels.csv[,candidates.csv]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.datasets.assemble import assemble
+from steelyard.datasets.beir import default_split
+from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
+from steelyard.datasets.problems import Report, Validate
+from steelyard.datasets.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.types import Task, TaskInfo
+
+EXPECTED = (
+    "a folder holds corpus/, queries/ and qrels/ with Parquet files (a Nano-set), or corpus.*, queries.* and "
+    "qrels.* or qrels/ (BEIR, one's own); docs/data.md has the layouts"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One task on this machine, found but not read."""
+
+    folder: Path
+    task: str
+    files: TaskFiles
+    info: TaskInfo
+
+    @property
+    def reference(self) -> str:
+        """What names it on the command line."""
+        return f"{self.folder}::{self.task}" if self.task else str(self.folder)
+
+    def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
+        """Read and check the data; every fault goes into the report."""
+        files = self.files.only(candidates)
+        return assemble(read_tables(files, self.info, lambda name: self.folder / name, report), report)
+
+    def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> Task:
+        """The task, or a DataError that names the first fault that stops it."""
+        report = Report()
+        task = self.read(report, candidates)
+        report.stop_if_bad(validate, self.reference)
+        if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
+            raise DataError("the data could not be put together", where=self.reference)
+        report.warn_of_repairs(self.reference)
+        return task
+
+
+def places(reference: str | Path) -> list[Place]:
+    """The tasks that a path stands for: one that was named or is the only one, else all of the set.
+
+    A BEIR folder with a split `test` stands for that split.
+    """
+    text = str(reference)
+    if "," in text and not Path(text).exists():
+        return [_three_files(text)]
+    path_text, _, task = text.partition("::")
+    folder = Path(path_text).expanduser()
+    if not folder.exists():
+        raise DataError("no such file or folder", where=path_text, hint=_near(folder))
+    if not folder.is_dir():
+        hint = "give the folder, or corpus,queries,qrels as three files joined by commas"
+        raise DataError("a single file is not a task", where=path_text, hint=hint)
+    found = find_tasks(_listing(folder))
+    if not found:
+        raise DataError("no task in this layout", where=path_text, hint=EXPECTED)
+    if task and task not in found:
+        known = ", ".join(name for name in found if name) or "the folder itself, without a name"
+        raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")
+    chosen = [task] if task else _default(folder, found)
+    return [Place(folder, name, found[name], _info(folder, name)) for name in chosen]
+
+
+def _default(folder: Path, found: dict[str, TaskFiles]) -> list[str]:
+    is_nano = (folder / "corpus").is_dir() or (folder / "data" / "corpus").is_dir()
+    split = None if is_nano else default_split(found)
+    return list(found) if split is None else [split]
+
+
+def _info(folder: Path, task: str) -> TaskInfo:
+    root = folder.resolve().name
+    manifest = read_json_object(folder / MANIFEST).get("tasks")
+    facts = manifest.get(task) if isinstance(manifest, dict) else None
+    if isinstance(facts, dict):
+        return task_info(facts, name=str(facts.get("name") or f"{root}/{task}"), source=root)
+    facts = read_json_object(folder / SIDECAR)
+    name = f"{root}/{task}" if task else f"local/{facts.get('name') or root}"
+    return task_info({"split": task or "test", **facts}, name=name, source=root)
+
+
+def _three_files(text: str) -> Place:
+    paths = [Path(part.strip()).expanduser() for part in text.split(",")]
+    if len(paths) not in (3, 4):
+        raise UsageError(
+            f"{len(paths)} files: {text}", hint="give corpus,queries,qrels or corpus,queries,qrels,candidates"
+        )
+    for path in paths:
+        if not path.is_file():
+            raise DataError("no such file", where=str(path), hint=_near(path))
+    corpus, queries, qrels, *lists = (str(path.absolute()) for path in paths)
+    files = TaskFiles((corpus,), (queries,), (qrels,), {"candidates": (lists[0],)} if lists else {})
+    folder = paths[0].absolute().parent
+    facts = read_json_object(folder / SIDECAR)
+    info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)
+    return Place(folder, "", files, info)
+
+
+def _listing(folder: Path) -> list[str]:
+    """Files at most three folders down, which is as deep as any layout goes."""
+    patterns: Sequence[str] = ("*", "*/*", "*/*/*", "*/*/*/*")
+    return [
+        path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern) if path.is_file()
+    ]
+
+
+def _near(path: Path) -> str:
+    import difflib
+
+    parent = path.parent
+    if not parent.is_dir():
+        return f"{parent} is not there either"
+    near = difflib.get_close_matches(path.name, [entry.name for entry in parent.iterdir()], n=1)
+    return f"did you mean {parent / near[0]}?" if near else "check the path"

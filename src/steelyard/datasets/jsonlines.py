@@ -1,0 +1,156 @@
+"""JSON Lines (and a JSON array of objects) into columns: Arrow's parser, or line by line where something is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from steelyard.datasets.columns import Field, Role
+from steelyard.datasets.convert import whole
+from steelyard.datasets.files import UTF8_MARK, look_at_head, read_bytes, text_lines
+from steelyard.datasets.problems import Report
+
+BLOCK = 64 << 20
+"""Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
+
+
+def read_json(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    """The columns of a role, by field; None, with problems in the report, where they cannot be read."""
+    head = look_at_head(path, name, report)
+    if head is None:
+        return None
+    if head.lstrip().startswith(b"["):
+        return _columns(enumerate(_array(path, name, report), 1), name, role, report)
+    columns = _read_fast(path, head, role)
+    return columns if columns is not None else _columns(_records(path, name, report), name, role, report)
+
+
+def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
+    """Arrow's parser with the types of the first record; None where the file is not as regular as that."""
+    from pyarrow import json as arrow_json
+
+    try:
+        first = json.loads(head.split(b"\n", 1)[0])
+    except ValueError:
+        return None
+    if not isinstance(first, dict):
+        return None
+    found = role.match(first)
+    if role.missing(found):
+        return None
+    for field in role.fields:
+        if field.name not in found:
+            # The first record has no title or grade; if a later one has, it goes by its first name, or we look slowly.
+            if any(f'"{alias}"'.encode() in head for alias in field.aliases[1:]):
+                return None
+            found[field.name] = field.aliases[0]
+    schema = pa.schema([(column, _type(role.field(name), first.get(column))) for name, column in found.items()])
+    try:
+        table = arrow_json.read_json(
+            str(path),
+            read_options=arrow_json.ReadOptions(block_size=BLOCK),
+            parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except pa.ArrowInvalid:
+        return None
+    columns = {name: whole(table[column]) for name, column in found.items()}
+    return {
+        name: column for name, column in columns.items() if role.field(name).required or column.null_count < len(column)
+    }
+
+
+def _type(field: Field, example: Any) -> Any:
+    if field.kind == "grade":
+        return pa.float64()
+    if isinstance(example, list):
+        return pa.list_(pa.string())
+    return pa.int64() if isinstance(example, int) and field.kind == "id" else pa.string()
+
+
+def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]:
+    """Record number and record of every line that is not blank."""
+    row, bad_bytes = 0, []
+    with text_lines(path) as lines:
+        for line in lines:
+            line = line.removeprefix(UTF8_MARK) if row == 0 else line
+            if not line.strip():
+                continue
+            row += 1
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                bad_bytes.append(row)
+                text = line.decode(errors="replace")
+            try:
+                yield row, json.loads(text)
+            except ValueError as error:
+                report.add("row", name, f"not JSON ({error}): {text.strip()[:60]!r}", [row])
+    if bad_bytes:
+        report.add("encoding", name, "bytes that are not UTF-8", bad_bytes)
+
+
+def _array(path: Path, name: str, report: Report) -> list[Any]:
+    try:
+        records = json.loads(read_bytes(path))
+    except ValueError as error:
+        report.add("unreadable", name, f"not JSON ({error})")
+        return []
+    return records if isinstance(records, list) else [records]
+
+
+def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    """Columns from records of any kind; what does not fit is told row by row."""
+    rows: list[dict[str, Any]] = []
+    for row, record in records:
+        if isinstance(record, dict):
+            rows.append(record)
+        else:
+            report.add("row", name, f"{json.dumps(record)[:60]} where a JSON object was expected", [row])
+            rows.append({})
+    if not rows:
+        return None
+    found = role.match(dict.fromkeys(key for record in rows for key in record))
+    if missing := role.missing(found):
+        keys = ", ".join(sorted({key for record in rows for key in record})) or "none"
+        wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
+        report.add("columns", name, f"no column for {wanted}; found {keys}")
+        return None
+    columns = {
+        field: _column([record.get(key) for record in rows], role.field(field), name, report)
+        for field, key in found.items()
+    }
+    return None if any(column is None for column in columns.values()) else columns
+
+
+def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
+    if field.kind == "grade":
+        return _grades(values, name, report)
+    if field.kind == "ids" and any(isinstance(value, list) for value in values):
+        return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
+    # bool is an int to Python, but nobody means it as an id.
+    numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
+    others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
+    strings = len(values) - len(numbers) - len(others) - values.count(None)
+    if others or (field.kind == "text" and numbers):
+        rows = others or numbers
+        report.add("columns", name, f"{field.name} {values[rows[0] - 1]!r} where text was expected", rows)
+        return None
+    if numbers and strings:
+        minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
+        found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
+        report.add("id-type", name, found, minority)
+    return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+
+
+def _grades(values: list[Any], name: str, report: Report) -> Any:
+    if any(isinstance(value, str) for value in values):
+        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+    bad = [row for row, value in enumerate(values, 1) if not isinstance(value, int | float | None)]
+    if bad:
+        report.add("grade", name, f"the grade {values[bad[0] - 1]!r}, which is not a number", bad)
+        return None
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())

@@ -1,0 +1,34 @@
+"""Codes of languages as different sources write them, made into the two-letter codes of `TaskInfo`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+KEPT = ("multilingual", "unknown")
+
+
+@cache
+def language_code(tag: str) -> str:
+    """The shortest code of a language: `cmn-Hans`, `zho` and `zh-CN` are all `zh`.
+
+    >>> [language_code(tag) for tag in ("cmn-Hans", "deu_Latn", "pt-BR", "ceb", "EN", "multilingual")]
+    ['zh', 'de', 'pt', 'ceb', 'en', 'multilingual']
+    """
+    word = tag.strip().lower().replace("_", "-").split("-")[0]
+    if word in KEPT or len(word) < 3:
+        return word or "unknown"
+    from babel.core import get_global
+
+    alias = get_global("language_aliases").get(word, word)
+    return str(alias).replace("-", "_").split("_")[0]
+
+
+def overall_language(languages: Iterable[str]) -> str:
+    """One word for a task's languages.
+
+    >>> overall_language(["zh"]), overall_language(["zh", "en"]), overall_language([])
+    ('zh', 'multilingual', 'unknown')
+    """
+    distinct = list(dict.fromkeys(languages))
+    return distinct[0] if len(distinct) == 1 else "multilingual" if distinct else "unknown"

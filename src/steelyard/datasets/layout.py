@@ -1,0 +1,68 @@
+"""Which files make up which task, told from their names alone: the same for folders and for hubs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from steelyard.datasets.assemble import Tables
+from steelyard.datasets.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tabular import Table, read_table
+from steelyard.types import TaskInfo
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """The files of one task, relative to the set; several where a table is in shards."""
+
+    corpus: tuple[str, ...]
+    queries: tuple[str, ...]
+    qrels: tuple[str, ...]
+    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def all(self) -> list[str]:
+        """Every file, each once."""
+        names = [*self.corpus, *self.queries, *self.qrels, *(n for names in self.candidates.values() for n in names)]
+        return list(dict.fromkeys(names))
+
+    def only(self, candidates: Iterable[str] | None) -> TaskFiles:
+        """The same with the named candidate lists only; None keeps all."""
+        if candidates is None:
+            return self
+        wanted = set(candidates)
+        kept = {name: files for name, files in self.candidates.items() if name in wanted}
+        return TaskFiles(self.corpus, self.queries, self.qrels, kept)
+
+
+Finder = Callable[[Iterable[str]], dict[str, TaskFiles]]
+"""From the names of a set's files to its tasks, by task name; empty where the layout is another."""
+
+
+def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
+    """The tasks that a list of files holds, in either layout."""
+    from steelyard.datasets import beir, nano
+
+    listed = sorted(names)
+    return nano.find(listed) or beir.find(listed)
+
+
+def read_tables(files: TaskFiles, info: TaskInfo, place: Callable[[str], Path], report: Report) -> Tables:
+    """Every table of the task; `place` says where a file is on this machine."""
+
+    def named(names: Iterable[str]) -> list[tuple[str, Path]]:
+        return [(name, place(name)) for name in names]
+
+    candidates: dict[str, Table] = {}
+    for name, paths in files.candidates.items():
+        if (table := read_table(named(paths), CANDIDATES, report)) is not None:
+            candidates[name] = table
+    return Tables(
+        info,
+        read_table(named(files.corpus), DOCUMENTS, report),
+        read_table(named(files.queries), QUERIES, report),
+        read_table(named(files.qrels), JUDGEMENTS, report),
+        candidates,
+    )

@@ -1,0 +1,165 @@
+"""What can be wrong with data, how bad it is, and what is done about it.
+
+A reader never stops at the first fault: it adds each one to a `Report` and goes on as far as it can, so that one
+look shows everything there is to mend.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from steelyard.errors import DataError
+
+Severity = Literal["error", "warning", "note"]
+Validate = Literal["strict", "report"]
+"""`strict`: any error stops the load. `report`: what has a repair is repaired, with one `DataWarning`."""
+
+SHOWN = 5
+
+
+class DataWarning(UserWarning):
+    """Data was loaded with repairs; the message says which."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One sort of fault: how bad, what to do about it, and what `validate="report"` does instead of stopping."""
+
+    severity: Severity
+    remedy: str
+    repair: str | None = None
+    """None: nothing sensible can be done, the load stops in any case."""
+
+
+KINDS: dict[str, Kind] = {
+    "unreadable": Kind("error", "fetch or write the file again"),
+    "columns": Kind("error", "rename the columns, or write them as the message says"),
+    "row": Kind("error", "write one record a line, with a value for every column"),
+    "encoding": Kind("error", "save the file as UTF-8", "bad bytes are read as U+FFFD"),
+    "byte-order-mark": Kind("warning", "save the file as UTF-8 without a byte order mark", "skipped"),
+    "no-header": Kind("warning", "add a header line", "columns are taken by position"),
+    "id-type": Kind("error", "write every id as a string", "ids are read as text"),
+    "missing-id": Kind("error", "give every row an id"),
+    "duplicate-id": Kind("error", "make ids unique, or remove the repeated rows", "the first row is kept"),
+    "empty-document": Kind("warning", "remove the document, or leave it: no query can find it by its text", "kept"),
+    "empty-query": Kind("error", "remove the query and its judgements", "kept"),
+    "unknown-document": Kind(
+        "error",
+        "add the document to the corpus or remove the judgement",
+        "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
+    ),
+    "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is left out"),
+    "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
+    "missing-grade": Kind("error", "write a grade, or leave the whole column out (then each is 1)", "left out"),
+    "fractional-grade": Kind("error", "scale the grades to whole numbers", "rounded down, as mteb does"),
+    "negative-grade": Kind("warning", "nothing, if meant: counts as not relevant, as in trec_eval", "kept"),
+    "repeated-judgement": Kind("warning", "remove the repeated rows", "one is kept"),
+    "contradiction": Kind("error", "keep one judgement of the pair", "the last row counts, as in mteb"),
+    "unjudged-query": Kind("note", "nothing: other splits may judge them", "left out of the task"),
+    "no-positive": Kind("warning", "judge a document relevant, or remove the query: it scores 0", "kept"),
+    "nothing-there": Kind("error", "check that the right files were given"),
+    "unknown-candidate": Kind("error", "remove the id from the list, or add the document", "left out of the list"),
+    "unknown-candidate-query": Kind("error", "remove the list, or add the query", "the list is left out"),
+    "repeated-candidate": Kind("warning", "remove the repetition", "the first place is kept"),
+    "no-candidates": Kind("warning", "write a list for every query", "the list is empty"),
+    "checksum": Kind("warning", "write manifest.json anew if the change was meant", "read as it is"),
+}
+"""Every kind of fault, from the file inwards; `docs/data.md` shows this table."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fault at a place.
+
+    >>> print(Problem("duplicate-id", "corpus.jsonl", "the id 'd1' again", rows=(7, 9)))
+    error: corpus.jsonl rows 7, 9: the id 'd1' again [duplicate-id] -> make ids unique, or remove the repeated rows
+    """
+
+    kind: str
+    file: str
+    found: str
+    rows: tuple[int, ...] = ()
+    """Record numbers in the file, from 1; blank lines and the header do not count."""
+    remedy: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return KINDS[self.kind].severity
+
+    @property
+    def where(self) -> str:
+        """File and rows, for people."""
+        if not self.rows:
+            return self.file
+        shown = ", ".join(map(str, self.rows[:SHOWN]))
+        more = f" and {len(self.rows) - SHOWN:,} more" if len(self.rows) > SHOWN else ""
+        return f"{self.file} row{'s' if len(self.rows) > 1 else ''} {shown}{more}"
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return self.remedy or KINDS[self.kind].remedy
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.where}: {self.found} [{self.kind}] -> {self.advice}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with every row."""
+        return {
+            "severity": self.severity,
+            "kind": self.kind,
+            "file": self.file,
+            "rows": list(self.rows),
+            "found": self.found,
+            "remedy": self.advice,
+        }
+
+
+@dataclass
+class Report:
+    """All faults that were found in one task's data.
+
+    >>> report = Report()
+    >>> report.add("empty-document", "corpus.jsonl", "an empty text", [3])
+    >>> report.stop_if_bad("strict")
+    >>> report.add("duplicate-id", "corpus.jsonl", "the id 'd1' again", [7])
+    >>> report.stop_if_bad("strict")
+    Traceback (most recent call last):
+    steelyard.errors.DataError: corpus.jsonl row 7: the id 'd1' again (make ids unique, or remove the repeated rows)
+    """
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, kind: str, file: str, found: str, rows: Iterable[int] = (), *, remedy: str = "") -> None:
+        """Note a fault; the kind decides how bad it is."""
+        if kind not in KINDS:
+            raise KeyError(kind)
+        self.problems.append(Problem(kind, file, found, tuple(int(row) for row in rows), remedy))
+
+    def of(self, severity: Severity) -> Sequence[Problem]:
+        """The problems of one severity, in the order found."""
+        return [problem for problem in self.problems if problem.severity == severity]
+
+    @property
+    def fatal(self) -> Sequence[Problem]:
+        """The errors that nothing can repair."""
+        return [problem for problem in self.of("error") if KINDS[problem.kind].repair is None]
+
+    def stop_if_bad(self, validate: Validate, reference: str = "") -> None:
+        """Raise the first error that stops a load of this strictness, and say how many there are."""
+        stopping = self.of("error") if validate == "strict" else self.fatal
+        if not stopping:
+            return
+        first, more = stopping[0], len(stopping) - 1
+        tail = f", and {more} more: `steelyard show {reference or 'PATH'}` lists them" if more else ""
+        raise DataError(first.found, where=first.where, hint=first.advice + tail)
+
+    def warn_of_repairs(self, reference: str) -> None:
+        """One `DataWarning` that names every repair that was made to load the data."""
+        if errors := self.of("error"):
+            lines = "; ".join(f"{problem.where}: {problem.found} ({KINDS[problem.kind].repair})" for problem in errors)
+            warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=4)

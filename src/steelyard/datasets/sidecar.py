@@ -1,0 +1,77 @@
+"""What is known of a set beside its tables: `manifest.json` of a Nano-set, `task.json` of a folder of one's own.
+
+Both are optional. `task.json` is one object: `name`, `language` or `languages`, `category`, `type`, `source`,
+`licence`, `description`, `ignore_identical_ids`. `manifest.json` has one such object for each task under `tasks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard.datasets.languages import language_code, overall_language
+from steelyard.errors import DataError
+from steelyard.types import TaskInfo
+
+MANIFEST = "manifest.json"
+SIDECAR = "task.json"
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty where there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:  # UnicodeDecodeError is one too
+        raise DataError(f"not JSON in UTF-8 ({error})", where=str(path), hint="mend or remove the file") from error
+    if not isinstance(value, dict):
+        raise DataError("not a JSON object", where=str(path), hint="mend or remove the file")
+    return value
+
+
+def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
+    """A `TaskInfo` from what a sidecar says; what it does not say has the usual value.
+
+    >>> task_info({"languages": ["cmn", "eng"], "licence": "MIT"}, name="local/x", source="x").language
+    'multilingual'
+    """
+    listed = facts.get("languages") or ()
+    languages = tuple(dict.fromkeys(language_code(str(tag)) for tag in listed))
+    language = language_code(str(facts["language"])) if facts.get("language") else overall_language(languages)
+    reference = facts.get("reference")
+    return TaskInfo(
+        name=name,
+        language=language,
+        languages=languages or ((language,) if language not in ("multilingual", "unknown") else ()),
+        category=str(facts.get("category") or "natural_language"),
+        type=str(facts.get("type") or "retrieval"),
+        source=str(facts.get("source") or source),
+        revision=facts.get("revision"),
+        split=str(facts.get("split") or "test"),
+        description=str(facts.get("description") or facts.get("note") or ""),
+        licence=facts.get("licence") or facts.get("license"),
+        ignore_identical_ids=bool(facts.get("ignore_identical_ids", False)),
+        reference={key: float(value) for key, value in reference.items()} if isinstance(reference, dict) else {},
+    )
+
+
+def info_facts(info: TaskInfo) -> dict[str, Any]:
+    """The other way: what a manifest says of a task."""
+    facts: dict[str, Any] = {
+        "name": info.name,
+        "language": info.language,
+        "languages": list(info.languages),
+        "category": info.category,
+        "type": info.type,
+        "source": info.source,
+        "revision": info.revision,
+        "split": info.split,
+        "description": info.description,
+        "licence": info.licence,
+        "ignore_identical_ids": info.ignore_identical_ids,
+        "reference": dict(info.reference),
+    }
+    return {key: value for key, value in facts.items() if value not in (None, "", [], {})}

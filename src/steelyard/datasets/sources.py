@@ -1,0 +1,164 @@
+"""Where tasks come from. Built-in sources and plug-ins (`steelyard.sources`) come through the same door.
+
+A source is a function of `LoadOptions` that gives a `TaskSource`. The first that accepts a reference has it; the
+built-in ones are asked first, in the order below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.datasets.options import LoadOptions
+from steelyard.errors import UsageError
+from steelyard.registry import Registry
+
+if TYPE_CHECKING:
+    from steelyard.protocols import TaskSource
+    from steelyard.types import Task
+
+SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
+    "source",
+    "steelyard.sources",
+    {
+        "builtin": "steelyard.datasets.sources:BuiltinSource",
+        "catalogue": "steelyard.datasets.sources:CatalogueSource",
+        "huggingface": "steelyard.datasets.hub:HubSource",
+        "modelscope": "steelyard.datasets.modelscope:ModelScopeSource",
+        "ir_datasets": "steelyard.datasets.irds:IrDatasetsSource",
+        "folder": "steelyard.datasets.sources:FolderSource",
+    },
+)
+"""Every source by name."""
+
+PREFIXES = {
+    "hf://": "huggingface",
+    "modelscope://": "modelscope",
+    "ir_datasets:": "ir_datasets",
+    "irds:": "ir_datasets",
+}
+"""References that tell their source, so that no other is asked (or imported)."""
+
+
+def source_of(reference: str, options: LoadOptions) -> TaskSource | None:
+    """The source that has the reference; None where none accepts it."""
+    for prefix, name in PREFIXES.items():
+        if reference.startswith(prefix):
+            return SOURCES.get(name)(options)
+    if _is_surely_a_path(reference):
+        return FolderSource(options)
+    return next((source for source in _candidates(options) if source.accepts(reference)), None)
+
+
+def _candidates(options: LoadOptions) -> Iterator[TaskSource]:
+    for name in SOURCES:
+        if name not in PREFIXES.values():
+            yield SOURCES.get(name)(options)
+
+
+def _is_surely_a_path(reference: str) -> bool:
+    """Whether nothing else is written like that; the same words may also name a task, which then comes first."""
+    return "," in reference or "::" in reference or reference.startswith((".", "~")) or Path(reference).is_absolute()
+
+
+class BuiltinSource:
+    """The sets that need no download: `builtin`, `builtin-full`, a set's name, or one task's."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Whether a built-in task or set goes by that name."""
+        if reference in ("builtin", "builtin-full"):
+            return True
+        from steelyard.datasets import builtin
+
+        return any(name == reference or name.startswith(f"{reference}/") for name in builtin.infos())
+
+    def names(self, reference: str) -> Sequence[str]:
+        """The tasks that the name stands for; a set's name stands for its tasks of demo size."""
+        from steelyard.datasets import builtin
+
+        if reference == "builtin":
+            return builtin.names()
+        if reference == "builtin-full":
+            return builtin.full_names()
+        if reference in builtin.infos():
+            return [reference]
+        return [name for name in builtin.names() if name.startswith(f"{reference}/")]
+
+    def load(self, name: str) -> Task:
+        """Cut the set, unless that is done, and read the task."""
+        from steelyard.datasets import builtin
+
+        return builtin.load(name)
+
+
+class CatalogueSource:
+    """Published tasks by name; their data comes from the hub."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Whether the catalogue knows such a task, group or hub dataset."""
+        return bool(self.names(reference))
+
+    def names(self, reference: str) -> Sequence[str]:
+        """One task, or those of a group (`MNanoBEIR`, `MNanoBEIR/NanoBEIR-ar`) or hub dataset."""
+        from steelyard.datasets import catalogue
+
+        known = catalogue.entries()
+        if reference == "catalogue":
+            return list(known)
+        if reference in known:
+            return [reference]
+        if reference in catalogue.aliases():
+            return [catalogue.aliases()[reference]]
+        prefix = f"{reference}/"
+        return [
+            name
+            for name, entry in known.items()
+            if name.startswith(prefix) or entry.hub == reference or entry.hub.split("/")[1] == reference
+        ]
+
+    def load(self, name: str) -> Task:
+        """Fetch what is not on this machine yet, and read the task."""
+        from steelyard.datasets import catalogue
+        from steelyard.datasets.hub import load_from_hub
+
+        entry = catalogue.entries()[name]
+        if entry.type not in ("retrieval", "reranking"):
+            raise UsageError(
+                f"{name} is a task of type {entry.type}, which cannot be loaded yet",
+                hint="steelyard list tasks --type retrieval lists those that can",
+            )
+        return load_from_hub(entry.hub, entry.split, entry.info, self.options)
+
+
+class FolderSource:
+    """Paths on this machine."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Whether the reference is, or looks like, a path."""
+        return _is_surely_a_path(reference) or Path(reference).expanduser().exists()
+
+    def names(self, reference: str) -> Sequence[str]:
+        """`path::task` for each task of the set."""
+        from steelyard.datasets.folder import places
+
+        return [place.reference if "," not in reference else reference for place in places(reference)]
+
+    def load(self, name: str) -> Task:
+        """Read and check the task."""
+        from steelyard.datasets.folder import places
+
+        found = places(name)
+        if len(found) > 1:
+            tasks = ", ".join(place.task for place in found)
+            raise UsageError(f"{name} holds {len(found)} tasks: {tasks}", hint=f"choose one: {found[0].reference}")
+        return found[0].load(self.options.validate or "strict", self.options.candidates)

@@ -1,0 +1,113 @@
+"""Checks on tables that could be read: ids, texts, grades, and whether the tables know each other.
+
+Each check tells the report what it found and returns what the next step needs; `docs/data.md` has the list with
+severities. Nothing here loops over rows unless a fault was found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tabular import Table
+from steelyard.types import Float64, Int32, Int64
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def unique_ids(table: Table, report: Report) -> Table:
+    """The table with each id once: of repeated ids the first row stays."""
+    ids = table["id"]
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return table
+    codes = np.asarray(ids.dictionary_encode().indices)
+    _, first = np.unique(codes, return_index=True)
+    again = np.setdiff1d(np.arange(len(codes)), first)
+    example = ids[int(again[0])].as_py()
+    table.tell(report, "duplicate-id", f"the id {example!r} again", again)
+    return table.take(np.sort(first))
+
+
+def empty_texts(table: Table, kind: str, report: Report) -> None:
+    """Rows that hold nothing but white space, in title and text."""
+    blank = _blank(table["text"])
+    if "title" in table:
+        blank &= _blank(table["title"])
+    if blank.any():
+        rows = np.flatnonzero(blank)
+        table.tell(report, kind, f"an empty text (id {table['id'][int(rows[0])].as_py()!r})", rows)
+
+
+def rows_of(table: Table, field: str, ids: Any) -> Int64:
+    """For each value of the field its place among the ids; -1 where it is not there."""
+    found = pc.index_in(table[field], value_set=ids)
+    return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+
+
+def known(table: Table, field: str, rows: Int64, kind: str, place: str, report: Report) -> Mask:
+    """Which rows point at something that is there; the others are told."""
+    there: Mask = rows >= 0
+    if not there.all():
+        lost = np.flatnonzero(~there)
+        table.tell(report, kind, f"{table[field][int(lost[0])].as_py()!r} is not in the {place}", lost)
+    return there
+
+
+def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
+    """Grades as whole numbers, 1 where the file has no such column, and which rows have one at all."""
+    if "grade" not in table:
+        return np.ones(len(table), dtype=np.int32), np.ones(len(table), dtype=bool)
+    column = table["grade"]
+    given: Mask = np.asarray(pc.is_valid(column)) & np.asarray(pc.is_finite(pc.fill_null(column, 0.0)))
+    if not given.all():
+        table.tell(report, "missing-grade", "no grade, or one that is NaN or infinite", np.flatnonzero(~given))
+    values: Float64 = np.where(given, np.asarray(pc.fill_null(column, 0.0), dtype=np.float64), 0.0)
+    floor = np.floor(values)
+    if (fractional := floor != values).any():
+        rows = np.flatnonzero(fractional)
+        table.tell(report, "fractional-grade", f"the grade {values[rows[0]]:g}", rows)
+    if (negative := floor < 0).any():
+        rows = np.flatnonzero(negative)
+        table.tell(report, "negative-grade", f"the grade {values[rows[0]]:g}", rows)
+    limit = np.iinfo(np.int32).max
+    if (too_large := np.abs(floor) > limit).any():
+        table.tell(report, "grade", f"a grade beyond {limit:,}", np.flatnonzero(too_large))
+        floor = np.clip(floor, -limit, limit)
+    return floor.astype(np.int32), given
+
+
+def one_per_pair(table: Table, queries: Int64, documents: Int64, grades: Int32, usable: Mask, report: Report) -> Mask:
+    """Which rows stay when each (query, document) is judged once: the last of several.
+
+    `documents` are any numbers that tell documents apart, those outside the corpus included.
+    """
+    rows = np.flatnonzero(usable)
+    keys = queries[rows] * (int(documents.max(initial=0)) + 1) + documents[rows]
+    order = np.argsort(keys, kind="stable")
+    same = keys[order][1:] == keys[order][:-1]
+    if not same.any():
+        return usable
+    earlier, later = rows[order][:-1][same], rows[order][1:][same]
+    disagree = grades[earlier] != grades[later]
+    if (~disagree).any():
+        table.tell(
+            report, "repeated-judgement", _pair(table, later[~disagree][0]) + " again", np.sort(later[~disagree])
+        )
+    if disagree.any():
+        a, b = earlier[disagree][0], later[disagree][0]
+        found = f"{_pair(table, b)} has the grade {grades[b]}, in row {a + 1} it had {grades[a]}"
+        table.tell(report, "contradiction", found, np.sort(later[disagree]))
+    stay = usable.copy()
+    stay[earlier] = False
+    return stay
+
+
+def _pair(table: Table, row: int) -> str:
+    return f"query {table['query'][int(row)].as_py()!r} with document {table['document'][int(row)].as_py()!r}"
+
+
+def _blank(texts: Any) -> Mask:
+    return np.asarray(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(texts)), 0)).copy()
