@@ -1,0 +1,125 @@
+"""How sure is a mean? Confidence intervals from the values of the single queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError, UsageError
+from steelyard.stats.resample import bootstrap_means
+from steelyard.stats.student import t_quantile
+from steelyard.types import Float64, Interval
+
+Method = Literal["bootstrap", "percentile", "t"]
+"""`bootstrap`: corrected for bias and skew (BCa); `percentile`: the plain one; `t`: Student's."""
+
+DRAWS = 2000
+BOUNDS = (0.0, 1.0)
+NORMAL = NormalDist()
+
+
+def mean_interval(
+    values: npt.ArrayLike,
+    level: float = 0.95,
+    *,
+    method: Method = "bootstrap",
+    draws: int = DRAWS,
+    seed: int = 0,
+    bounds: tuple[float, float] = BOUNDS,
+) -> Interval:
+    """A range that holds the true mean with probability `level`, from a sample of values; see `intervals`.
+
+    >>> interval = mean_interval([0.2, 0.4, 0.4, 0.9, 1.0], method="t")
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.1463, 1.0)
+    """
+    found = intervals({"values": np.asarray(values)}, level, method=method, draws=draws, seed=seed, bounds=bounds)
+    return found["values"]
+
+
+def intervals(
+    per_query: Mapping[str, npt.ArrayLike],
+    level: float = 0.95,
+    *,
+    method: Method = "bootstrap",
+    draws: int = DRAWS,
+    seed: int = 0,
+    bounds: tuple[float, float] = BOUNDS,
+) -> dict[str, Interval]:
+    """The interval of the mean of every metric, over the same resamples of queries.
+
+    No interval leaves the `bounds` of the metric. One query tells nothing: its interval is the bounds themselves.
+
+    >>> found = intervals({"hit_rate_at_10": [1, 1, 0, 1, 1, 0, 1, 1], "mrr_at_10": [1, 0.5, 0, 1, 1, 0, 1, 0.5]})
+    >>> {name: (round(i.low, 3), round(i.high, 3)) for name, i in found.items()}
+    {'hit_rate_at_10': (0.375, 1.0), 'mrr_at_10': (0.312, 0.875)}
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level of {level}", hint="give one between 0 and 1, such as 0.95")
+    if not per_query:
+        return {}
+    values = stack(per_query)
+    if len(values) < 2:
+        return {name: Interval(*bounds, level) for name in per_query}
+    lows, highs = _student(values, level) if method == "t" else _bootstrap(values, level, method, draws, seed)
+    lows, highs = np.clip(lows, *bounds), np.clip(highs, *bounds)
+    pairs = zip(per_query, lows.tolist(), highs.tolist(), strict=True)
+    return {name: Interval(low, high, level) for name, low, high in pairs}
+
+
+def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
+    """The values as one matrix (queries, metrics); all metrics must have the same number, none may be NaN."""
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in per_query.items()}
+    sizes = {name: column.shape for name, column in columns.items()}
+    if len(set(sizes.values())) > 1 or any(len(shape) != 1 for shape in sizes.values()):
+        raise DataError(f"metrics with different numbers of queries: {sizes}", hint="take them from one run")
+    for name, column in columns.items():
+        if len(odd := np.flatnonzero(~np.isfinite(column))):
+            raise DataError(f"{name} is {column[odd[0]]} for query {odd[0]}", hint="every query needs a number")
+    return np.column_stack(list(columns.values()))
+
+
+def _student(values: Float64, level: float) -> tuple[Float64, Float64]:
+    count = len(values)
+    reach = t_quantile((1 + level) / 2, count - 1) * values.std(axis=0, ddof=1) / sqrt(count)
+    centre = values.mean(axis=0)
+    return centre - reach, centre + reach
+
+
+def _bootstrap(values: Float64, level: float, method: Method, draws: int, seed: int) -> tuple[Float64, Float64]:
+    means = np.sort(bootstrap_means(values, draws, seed), axis=0)
+    shares = np.array([[(1 - level) / 2], [(1 + level) / 2]]) * np.ones(values.shape[1])
+    if method == "bootstrap":
+        shares = _corrected(shares, values, means)
+    low, high = (_quantile(means, share) for share in shares)
+    # The matrix product may round a mean of ones to 1 + 1e-16.
+    return np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
+
+
+def _corrected(shares: Float64, values: Float64, means: Float64) -> Float64:
+    """BCa: where to read the bootstrap distribution instead, for its bias and the skew of the values."""
+    centred = values - values.mean(axis=0)
+    spread = np.square(centred).sum(axis=0)
+    skew = np.divide(np.power(centred, 3).sum(axis=0), 6 * spread**1.5, out=np.zeros_like(spread), where=spread > 0)
+    centre = values.mean(axis=0)
+    below = ((means < centre - 1e-12).mean(axis=0) + (means <= centre + 1e-12).mean(axis=0)) / 2
+    half = 0.5 / len(means)  # a share of 0 or 1 would lie infinitely far out
+    bias = np.array([NORMAL.inv_cdf(share) for share in np.clip(below, half, 1 - half).tolist()])
+    moved = bias + np.array([[NORMAL.inv_cdf(share) for share in row] for row in shares.tolist()])
+    corrected = bias + moved / (1 - skew * moved)
+    return np.array([[NORMAL.cdf(z) for z in row] for row in corrected.tolist()])
+
+
+def _quantile(ordered: Float64, share: Float64) -> Float64:
+    """The quantile of every column, each at its own share, interpolated between neighbours."""
+    place = share * (len(ordered) - 1)
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, len(ordered) - 1)
+    columns = np.arange(ordered.shape[1])
+    low, high = ordered[below, columns], ordered[above, columns]
+    return np.asarray(low + (high - low) * (place - below))

@@ -1,0 +1,104 @@
+"""Is one model better than another on the same queries, or is it luck?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError
+from steelyard.stats.intervals import DRAWS, intervals, stack
+from steelyard.stats.resample import sign_flip_means
+from steelyard.types import Interval
+
+PERMUTATIONS = 10_000
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The difference between two models on the same queries, first minus second."""
+
+    difference: float
+    """Mean of the first minus mean of the second."""
+    interval: Interval
+    """Where the true difference lies (BCa bootstrap)."""
+    p_value: float
+    """How often luck alone gives a difference at least as large, in either direction."""
+    effect_size: float | None
+    """The difference in standard deviations of the per-query differences; None if those are all alike."""
+    wins: int
+    ties: int
+    losses: int
+
+    def significant(self, alpha: float = 0.05) -> bool:
+        """Whether the difference is too large for luck at the given risk."""
+        return self.p_value < alpha
+
+
+def paired_test(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    permutations: int = PERMUTATIONS,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> PairedTest:
+    """Fisher's randomisation test of two models' values for the same queries; two-sided.
+
+    Under the null hypothesis the sign of each query's difference is a coin's. With k of n random sign changes
+    giving a mean at least as far from 0, p = (k + 1) / (n + 1): never 0, and the same for the same seed.
+
+    >>> test = paired_test([0.9, 0.8, 0.7, 0.9, 1.0, 0.8], [0.5, 0.8, 0.6, 0.4, 0.7, 0.9])
+    >>> round(test.difference, 4), test.wins, test.ties, test.losses, test.significant()
+    (0.2, 4, 1, 1, False)
+    """
+    name = "values"
+    found = paired_tests({name: first}, {name: second}, level=level, permutations=permutations, draws=draws, seed=seed)
+    return found[name]
+
+
+def paired_tests(
+    first: Mapping[str, npt.ArrayLike],
+    second: Mapping[str, npt.ArrayLike],
+    *,
+    level: float = 0.95,
+    permutations: int = PERMUTATIONS,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict[str, PairedTest]:
+    """A `paired_test` of every metric that both models have, over the same sign changes.
+
+    Metrics lie between 0 and 1, so the interval of a difference stays within -1 and 1.
+    """
+    names = [name for name in first if name in second]
+    if not names:
+        return {}
+    ours, theirs = stack({name: first[name] for name in names}), stack({name: second[name] for name in names})
+    if ours.shape != theirs.shape:
+        raise DataError(
+            f"one model has values for {len(ours):,} queries, the other for {len(theirs):,}",
+            hint="compare results of the same task",
+        )
+    if not len(ours):
+        raise DataError("no queries to compare", hint="compare results of tasks that have some")
+    differences = ours - theirs
+    means = differences.mean(axis=0)
+    chance = np.abs(sign_flip_means(differences, permutations, seed))
+    as_far = (chance >= np.abs(means) - 1e-12).sum(axis=0)
+    ranges = intervals(dict(zip(names, differences.T, strict=True)), level, draws=draws, seed=seed, bounds=(-1.0, 1.0))
+    spread = differences.std(axis=0, ddof=1) if len(differences) > 1 else np.zeros(len(names))
+    return {
+        name: PairedTest(
+            difference=float(means[i]),
+            interval=ranges[name],
+            p_value=float((as_far[i] + 1) / (permutations + 1)),
+            effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,
+            wins=int((differences[:, i] > 0).sum()),
+            ties=int((differences[:, i] == 0).sum()),
+            losses=int((differences[:, i] < 0).sum()),
+        )
+        for i, name in enumerate(names)
+    }
