@@ -119,8 +119,9 @@ def _names(language: str) -> Iterator[tuple[str, str]]:
     }
     for kind, table in kinds.items():
         for code, name in table.items():
-            # A missing translation is empty, or the bare code.
-            if code not in NOT_THINGS and name and name.casefold() != code.casefold():
+            # A missing translation is empty or the bare code, and a code in brackets gives the answer away.
+            translated = name and name.casefold() != code.casefold() and f"({code})" not in name
+            if code not in NOT_THINGS and translated:
                 yield f"{kind}-{code}", " ".join(name.translate(MARKS).split())
 
 

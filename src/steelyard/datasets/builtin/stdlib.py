@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import sysconfig
@@ -80,11 +81,14 @@ def _modules() -> Iterator[tuple[Path, str]]:
     """(file, module name) of the library's sources, in order of their names."""
     root = Path(sysconfig.get_path("stdlib"))
     found = []
-    for path in root.rglob("*.py"):
-        parts = path.relative_to(root).with_suffix("").parts
+    for folder, subfolders, files in os.walk(root):
         # `config-3.11-x86_64-linux-gnu` and `_sysconfigdata…` describe one build of Python, not Python.
-        if not LEFT_OUT.intersection(parts) and not parts[0].startswith(("config-", "_sysconfigdata")):
-            found.append((path, ".".join(part for part in parts if part != "__init__")))
+        subfolders[:] = [name for name in subfolders if name not in LEFT_OUT and not name.startswith("config-")]
+        for name in files:
+            if name.endswith(".py") and not name.startswith("_sysconfigdata"):
+                path = Path(folder, name)
+                parts = path.relative_to(root).with_suffix("").parts
+                found.append((path, ".".join(part for part in parts if part != "__init__")))
     if not found:
         raise MissingPart(
             f"the sources of Python's standard library are not in {root}",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard import config
-from steelyard.datasets.builtin import storage
 from steelyard.datasets.builtin.cutting import BuiltinSet
-from steelyard.errors import SteelyardError
+from steelyard.errors import DataError, SteelyardError
 from steelyard.types import Task, TaskInfo
 
 UNFINISHED = ".cutting-"
@@ -37,7 +37,7 @@ def ensure(builtin: BuiltinSet) -> Path:
         _sweep(folder.parent)
         unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
         try:
-            storage.write(unfinished, list(builtin.cut()))
+            _write(unfinished, builtin)
             unfinished.chmod(0o755)  # mkdtemp's folders are private
             _move(unfinished, folder)
         finally:
@@ -52,7 +52,23 @@ def ensure(builtin: BuiltinSet) -> Path:
 
 def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
     """One task of the set."""
-    return storage.read(ensure(builtin), info)
+    from steelyard.datasets.folder import places
+
+    folder = ensure(builtin)
+    try:
+        (place,) = places(f"{folder}::{info.task}")
+        return replace(place, info=info).load()
+    except DataError as error:
+        raise DataError(error.message, hint=f"remove {folder}, and the next run cuts the set again") from error
+
+
+def _write(folder: Path, builtin: BuiltinSet) -> None:
+    from steelyard.datasets.nano_write import write_nano_set
+
+    tasks = list(builtin.cut())
+    info = tasks[0].info
+    description = f"Cut by Steelyard from {info.source}."
+    write_nano_set(folder, tasks, title=builtin.name, description=description, licence=info.licence or "")
 
 
 def _move(unfinished: Path, folder: Path) -> None:
