@@ -1,1 +1,77 @@
-"""TODO"""
+"""The engine joins the stages: data, models, metrics, results. `evaluate` is its front door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+from steelyard.engine.batch import Batch, load_models
+from steelyard.engine.events import Listener, silent
+from steelyard.engine.plan import STRATEGIES, TOP_K, Conditions, OverwriteStrategy, SaveRuns, Shelf
+from steelyard.engine.results import Results
+from steelyard.errors import UsageError
+from steelyard.metrics import Metric
+from steelyard.protocols import Retriever
+from steelyard.results import ResultStore
+from steelyard.spec import ModelSpec
+from steelyard.types import Task
+
+__all__ = ["Results", "evaluate"]
+
+T = TypeVar("T")
+AnyModel = str | ModelSpec | Retriever
+AnyTask = str | Path | Task
+
+
+def evaluate(
+    models: AnyModel | Sequence[AnyModel],
+    tasks: AnyTask | Sequence[AnyTask] = "builtin",
+    *,
+    metrics: Iterable[str | Metric] = (),
+    top_k: int = TOP_K,
+    limit: int | None = None,
+    seed: int = 0,
+    results: str | Path | None = None,
+    overwrite_strategy: OverwriteStrategy = "only-missing",
+    save_runs: SaveRuns | None = None,
+    progress: Listener = silent,
+) -> Results:
+    """Weigh models on tasks, and give every result; what fails is among them, as a failure.
+
+    A model is a name (`bm25`, `[bm25, dense]`), a ModelSpec or any object that meets `protocols.Retriever`; a task is
+    a name, a group, a path or a `Task`. The default metrics are always computed; `metrics` adds to them. With
+    `results`, a folder, every result is stored when it is ready and what is stored already is not done again.
+
+    >>> from steelyard.types import Corpus, Qrels, Queries, TaskInfo
+    >>> corpus = Corpus.of(["nile", "alps"], ["The Nile is a river in Africa.", "The Alps are mountains in Europe."])
+    >>> queries = Queries(("q1", "q2"), ("longest river", "high mountains"))
+    >>> qrels = Qrels.of([0, 1], [corpus.row_of["nile"], corpus.row_of["alps"]], [1, 1], queries=2)
+    >>> task = Task(TaskInfo("Mine/geography", language="en"), corpus, queries, qrels)
+    >>> print(evaluate("bm25", task))
+    nDCG@10         bm25
+    --------------  -------
+    Mine/geography  1.0000*
+    """
+    if overwrite_strategy not in STRATEGIES:
+        raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
+    conditions = Conditions.of(top_k=top_k, metrics=metrics, limit=limit, seed=seed)
+    shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
+    batch = Batch(load_models(as_list(models)), expand(as_list(tasks)), conditions, shelf, progress)
+    return Results(batch.run())
+
+
+def expand(tasks: Sequence[AnyTask], *, languages: Sequence[str] = (), type: str | None = None) -> list[str | Task]:
+    """Tasks with every group, pattern and folder replaced by the names in it; tasks in memory stay as they are."""
+    from steelyard.datasets import task_names
+
+    expanded: list[str | Task] = []
+    for task in tasks:
+        expanded.extend([task] if isinstance(task, Task) else task_names([str(task)], languages=languages, type=type))
+    unique = {task if isinstance(task, str) else id(task): task for task in expanded}
+    return list(unique.values())
+
+
+def as_list(value: T | Sequence[T]) -> list[T]:
+    """One thing or many as a list."""
+    return list(value) if isinstance(value, list | tuple) else [cast(T, value)]

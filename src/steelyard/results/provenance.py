@@ -28,11 +28,9 @@ HEAVY = ("torch", "transformers", "sentence_transformers", "onnxruntime", "rjieb
 
 def provenance() -> dict[str, Any]:
     """Versions and machine, ready for a result."""
-    from steelyard import __version__
-
     loaded = [name for name in HEAVY if name in sys.modules]
     return {
-        "steelyard": __version__,
+        "steelyard": sys.modules["steelyard"].__version__,  # the package itself is above this layer
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in (*PACKAGES, *loaded)},
         "machine": _machine(),

@@ -1,0 +1,133 @@
+"""Progress for people: a bar with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from steelyard.engine.events import Event, Planned
+    from steelyard.results import Result
+
+BAR = 24
+REDRAW = 0.1
+"""Seconds between two drawings of the bar."""
+STILL_ALIVE = 15.0
+"""Seconds after which a plain line says how far a long evaluation is."""
+
+
+class Progress:
+    """Listens to a batch and shows how far it is. Nothing is drawn oftener than a person can read.
+
+    Stored results are counted, not listed; the summary names their number.
+    """
+
+    def __init__(
+        self, stream: TextIO, *, terminal: bool, silent: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.stream, self.terminal, self.silent, self._clock = stream, terminal, silent, clock
+        self.total = self.finished = self.stored = self._expected = 0
+        self._steps = self._step = 0
+        self._now_at = ""
+        self._began = self._drawn = self._work_began = clock()
+        self._made_seconds = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Take note of one event."""
+        from steelyard.engine import events
+
+        match event:
+            case events.Planned():
+                self._plan(event)
+            case events.Loading(task):
+                self._now_at, self._steps, self._step = f"reading {task}", 0, 0
+            case events.Started(model, task, steps):
+                self._now_at, self._steps, self._step = f"{model} on {task}", steps, 0
+                self._work_began = self._clock()
+            case events.Advanced(steps):
+                self._step += steps
+            case events.Finished(result, stored):
+                self._finish(result, stored)
+        self._draw()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.terminal:
+            self._write("\r\x1b[K")
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return self._clock() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the evaluations made so far; None before the first."""
+        made = self.finished - self.stored
+        if not made:
+            return None
+        to_come = self.total - self.finished - max(0, self._expected - self.stored)
+        current = min(1.0, self._step / self._steps) if self._steps else 0.0
+        return max(0.0, to_come - current) * self._made_seconds / made
+
+    def _plan(self, plan: Planned) -> None:
+        self.total, self._expected = plan.evaluations, plan.stored
+        there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
+        self._write(f"{plan.evaluations} evaluations: {plan.models} models x {plan.tasks} tasks{there}\n")
+
+    def _finish(self, result: Result, stored: bool) -> None:
+        self.finished += 1
+        self.stored += stored
+        self._steps = 0
+        if stored:
+            return
+        self._made_seconds += self._clock() - self._work_began
+        if not self.terminal:
+            self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
+            self._drawn = self._clock()
+
+    def _draw(self) -> None:
+        now = self._clock()
+        if now - self._drawn < (REDRAW if self.terminal else STILL_ALIVE):
+            return
+        self._drawn = now
+        share = f"  {min(1.0, self._step / self._steps):.0%}" if self._steps else ""
+        place = f"{self.finished}/{self.total}{self._left()}  {self._now_at}{share}"
+        if not self.terminal:
+            self._write(f"{place}\n")
+            return
+        full = round(BAR * self.finished / self.total) if self.total else 0
+        width = shutil.get_terminal_size().columns - 1
+        self._write("\r\x1b[K" + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
+
+    def _left(self) -> str:
+        left = self.seconds_left
+        return f"  {duration(left)} left" if left else ""
+
+    def _write(self, text: str) -> None:
+        if not self.silent:
+            self.stream.write(text)
+            self.stream.flush()
+
+
+def _told(result: Result) -> str:
+    head = f"{result.model} on {result.task}"
+    if result.error is not None:
+        return f"{head}: failed, {result.error.type}"
+    figure = "undefined" if result.score is None else f"{result.score:.4f}"
+    return f"{head}: {figure}  {duration(result.timings.get('total', 0.0))}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(0.25), duration(75), duration(7300)
+    ('0.2 s', '1:15', '2:01:40')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,152 @@
+"""`steelyard run`: evaluate models on tasks; with no arguments, the default models on every built-in set."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard import config
+from steelyard.cli.progress import Progress, duration
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from steelyard.cli.output import Output
+    from steelyard.engine import Results
+    from steelyard.engine.plan import Conditions
+    from steelyard.results import Result
+
+REPORT = "report.html"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the verb."""
+    add = parser.add_argument
+    add(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="such as bm25, dense, dense:ID@REVISION?option=value, '[bm25, dense]'",
+    )
+    add("-m", "--model", action="append", default=[], help="the same, as a flag; may be given again")
+    add("-t", "--tasks", nargs="+", default=[], help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin")
+    add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
+    add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
+    add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; the table shows the first")
+    add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
+    add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
+    add(
+        "--overwrite-strategy",
+        choices=["always", "never", "only-missing"],
+        default="only-missing",
+        help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
+    )
+    add("--rescore", action="store_true", help="score saved runs with --metrics; no model is run")
+    add("-o", "--output", type=Path, metavar="DIR", help="folder of results (default: $STEELYARD_RESULTS or results)")
+    add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
+    add("--offline", action="store_true", help="never reach for the network")
+    add("--no-report", action="store_true", help="write no report.html")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Evaluate, show one table, write the report; 1 if anything failed, 130 if interrupted."""
+    if arguments.offline:
+        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+    from steelyard.engine import Results
+
+    folder = arguments.output or config.results_folder()
+    progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
+    work = _rescored(arguments, folder, progress) if arguments.rescore else _evaluated(arguments, folder, progress)
+    done: list[Result] = []
+    interrupted = False
+    try:
+        for result in work:
+            done.append(result)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        progress.close()
+    results = Results(done)
+    _show(results, arguments, output)
+    if interrupted:
+        output.note(f"\ninterrupted: {_count(results, progress)}; the same command goes on from there")
+        return 130
+    output.note(f"\n{_count(results, progress)}, {duration(progress.seconds)}")
+    output.note(f"results: {folder}")
+    if not arguments.no_report:
+        output.note(f"report:  {_write_report(results, folder)}")
+    return _tell_failures(results, output)
+
+
+def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress) -> Iterator[Result]:
+    from steelyard.engine import expand
+    from steelyard.engine.batch import Batch, load_models
+    from steelyard.engine.plan import Shelf
+    from steelyard.results import ResultStore
+    from steelyard.retrievers import DEFAULT_MODELS
+
+    names = [*arguments.models, *arguments.model] or DEFAULT_MODELS
+    tasks = expand(arguments.tasks or ["builtin"], languages=arguments.languages)
+    shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
+    return Batch(load_models(names), tasks, _conditions(arguments), shelf, progress).run()
+
+
+def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress) -> Iterator[Result]:
+    """Without tasks: all that the folder has results of, by name."""
+    from steelyard.engine import expand
+    from steelyard.engine.rescore import rescore
+    from steelyard.results import ResultStore
+    from steelyard.retrievers import canonical
+
+    store = ResultStore(folder)
+    stored = dict.fromkeys(result.task for result in store.all() if result.done) if not arguments.tasks else {}
+    tasks = expand(arguments.tasks or list(stored), languages=arguments.languages)
+    models = [str(canonical(model)) for model in (*arguments.models, *arguments.model)]
+    return rescore(store, tasks, _conditions(arguments), models, progress)
+
+
+def _conditions(arguments: argparse.Namespace) -> Conditions:
+    from steelyard.engine.plan import Conditions
+
+    return Conditions.of(top_k=arguments.top_k, metrics=arguments.metrics, limit=arguments.limit, seed=arguments.seed)
+
+
+def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
+    """The one table: nDCG@10, or the first metric that was asked for; intervals with --verbose."""
+    from steelyard.metrics import parse
+    from steelyard.results import MAIN_METRIC
+
+    if output.json:
+        output.data(results.to_dicts())
+    elif results:
+        metric = str(parse(arguments.metrics[0])) if arguments.metrics else MAIN_METRIC
+        output.note("")
+        output.table(*results.table(metric, intervals=output.verbose))
+
+
+def _count(results: Results, progress: Progress) -> str:
+    failed, stored = len(results.failures), progress.stored
+    parts = [f"{len(results) - stored - failed} evaluated"]
+    if stored:
+        parts.append(f"{stored} of {progress.total} already there")
+    return ", ".join([*parts, f"{failed} failed"] if failed else parts)
+
+
+def _write_report(results: Results, folder: Path) -> Path:
+    from steelyard.reports import write_report
+
+    return write_report(results, folder / REPORT)
+
+
+def _tell_failures(results: Results, output: Output) -> int:
+    """Each failure once, with all the evaluations that it spoilt; the exit code."""
+    spoilt: dict[str, list[str]] = {}
+    for result in results.failures:
+        spoilt.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
+    for error, places in spoilt.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        output.note(f"failed: {places[0]}{more}\n  {error}")
+    return 1 if spoilt else 0

@@ -1,0 +1,174 @@
+"""All tasks: read, weigh what is missing, store. What fails is recorded, and the others go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
+from steelyard.engine.limit import limited
+from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
+from steelyard.engine.runs import run_bytes
+from steelyard.engine.task import Bench, depth_for, now
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.protocols import Retriever
+from steelyard.results import Failure, Result, TaskFacts
+from steelyard.results.keys import digest
+from steelyard.results.provenance import provenance
+from steelyard.spec import ModelSpec
+from steelyard.types import Task
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Every model on every task, under one set of conditions."""
+
+    models: Sequence[Model]
+    tasks: Sequence[str | Task]
+    """Names to load, or tasks that are in memory already."""
+    conditions: Conditions = field(default_factory=Conditions)
+    shelf: Shelf = field(default_factory=lambda: Shelf(None))
+    listen: Listener = silent
+
+    def run(self) -> Iterator[Result]:
+        """The results as they are ready, those that were stored included; task by task, in the order given."""
+        names = [task if isinstance(task, str) else task.name for task in self.tasks]
+        if self.shelf.store is not None:
+            self.shelf.store.clean()
+        self.listen(Planned(len(self.models), len(names), self.shelf.outlook(self.models, names, self.conditions)))
+        for name, reference in zip(names, self.tasks, strict=True):
+            for result, stored in self._task(name, reference):
+                self.listen(Finished(result, stored))
+                yield result
+
+    def _task(self, name: str, reference: str | Task) -> Iterator[tuple[Result, bool]]:
+        self.listen(Loading(name))
+        start = time.perf_counter()
+        loaded = attempt(lambda: self._load(reference))
+        if isinstance(loaded, Failed):
+            for model in self.models:
+                evaluation = self.shelf.evaluation(model, name, TaskFacts(), self.conditions)
+                yield self._failed(evaluation, loaded), False
+            return
+        task, facts = loaded
+        retrievers = [model.retriever for model in self.models if model.retriever is not None]
+        bench = Bench(task, depth_for(retrievers, self.conditions.top_k), time.perf_counter() - start)
+        for model in self.models:
+            evaluation = self.shelf.evaluation(model, task.name, facts, self.conditions)
+            if evaluation.stored is not None:
+                yield evaluation.stored, True
+            else:
+                yield self._weigh(evaluation, bench), False
+
+    def _load(self, reference: str | Task) -> tuple[Task, TaskFacts]:
+        from steelyard.datasets import load_task
+
+        whole = load_task(reference) if isinstance(reference, str) else reference
+        limit = self.conditions.limit
+        task = whole if limit is None else limited(whole, limit, self.conditions.seed)
+        return task, facts_of(task, self.conditions, len(whole.queries))
+
+    def _weigh(self, evaluation: Evaluation, bench: Bench) -> Result:
+        model = evaluation.model
+        self.listen(Started(model.name, evaluation.task, len(bench.task.corpus)))
+        if model.failure is not None:
+            return self._failed(evaluation, Failed(model.failure, ""))
+        top_k, extra = self.conditions.top_k, self.conditions.metrics
+        result = attempt(lambda: bench.weigh(evaluation, top_k, extra, lambda done: self.listen(Advanced(done))))
+        if isinstance(result, Failed):
+            return self._failed(evaluation, result)
+        form = self.shelf.save_runs
+        if form is None:
+            return self._keep(result)
+        run = bench.run_of(evaluation, top_k)
+        return self._keep(result, {f"run.{form}": run_bytes(run, bench.task, model.name, form)})
+
+    def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
+        if self.shelf.store is None:
+            return result
+        with interrupts_later():
+            return self.shelf.store.put(result, beside)
+
+    def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
+        if evaluation.stored is not None:  # nothing may be overwritten, not even a failure
+            return evaluation.stored
+        result = Result(
+            task=evaluation.task,
+            model=evaluation.model.name,
+            settings=evaluation.settings,
+            key=evaluation.key,
+            status="failed",
+            facts=evaluation.facts,
+            notes={"where": failed.where} if failed.where else {},
+            provenance=provenance(),
+            error=failed.failure,
+            created=now(),
+        )
+        return self._keep(result)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What went wrong, and the place in the code for those who have to mend it."""
+
+    failure: Failure
+    where: str
+
+
+def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] = ()) -> T | Failed:
+    """What the work gives, or how it failed. One of the two places where every error is caught."""
+    try:
+        return work()
+    except Exception as error:  # a model or a task may fail in any way, and the others must go on
+        if isinstance(error, raises):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        if isinstance(error, SteelyardError):
+            return Failed(Failure(type(error).__name__, error.message, error.hint), where)
+        return Failed(Failure(type(error).__name__, str(error) or "no message"), where)
+
+
+def load_models(models: Sequence[str | ModelSpec | Retriever]) -> list[Model]:
+    """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded."""
+    loaded: dict[str, Model] = {}
+    for model in map(_load_model, models):
+        loaded.setdefault(digest(model.settings), model)
+    return list(loaded.values())
+
+
+def _load_model(model: str | ModelSpec | Retriever) -> Model:
+    from steelyard.retrievers import canonical, load_retriever
+
+    if not isinstance(model, str | ModelSpec):
+        return Model(model.name, model)
+    spec = canonical(model)
+    retriever = attempt(lambda: load_retriever(spec), raises=UsageError)
+    if isinstance(retriever, Failed):
+        return Model(str(spec), failure=retriever.failure)
+    return Model(str(spec), retriever)
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """Let a Ctrl-C wait until the block is done: what is being written gets written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *received: waiting.append(received))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt

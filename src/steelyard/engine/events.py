@@ -1,0 +1,62 @@
+"""What happens in a batch, as values. The engine tells; whoever listens may draw, log or stay silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from steelyard.results import Result
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The batch begins: how much there is, and how much of it seems to be stored already."""
+
+    models: int
+    tasks: int
+    stored: int
+
+    @property
+    def evaluations(self) -> int:
+        """Every model on every task."""
+        return self.models * self.tasks
+
+
+@dataclass(frozen=True)
+class Loading:
+    """A task is being read."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Started:
+    """A model begins on a task. `steps` is how many documents it will report as done."""
+
+    model: str
+    task: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """The model at work has done so many documents more."""
+
+    steps: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An evaluation has its result: made now, failed, or `stored` from before."""
+
+    result: Result
+    stored: bool
+
+
+Event = Planned | Loading | Started | Advanced | Finished
+
+Listener = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """The listener of someone who does not watch."""

@@ -1,0 +1,143 @@
+"""What there is to do: which model on which task, under which conditions, and what is stored already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from steelyard.errors import UsageError
+from steelyard.metrics import DEFAULT_METRICS, Metric
+from steelyard.metrics.scoring import resolve
+from steelyard.protocols import Retriever
+from steelyard.results import Failure, Result, ResultStore, TaskFacts
+from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
+from steelyard.results.store import beside_path
+from steelyard.types import Task
+
+OverwriteStrategy = Literal["always", "never", "only-missing"]
+STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing")
+
+SaveRuns = Literal["parquet", "trec"]
+
+TOP_K = 1000
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is the same for every model and task of a batch and could change a figure."""
+
+    top_k: int = TOP_K
+    metrics: tuple[str, ...] = ()
+    """Canonical names of the metrics asked for beyond the default ones."""
+    limit: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls, *, top_k: int = TOP_K, metrics: Iterable[str | Metric] = (), limit: int | None = None, seed: int = 0
+    ) -> Conditions:
+        """Checked conditions; metrics in any spelling.
+
+        >>> Conditions.of(metrics=["nDCG@10", "ndcg_cut_7"]).metrics
+        ('ndcg_at_7',)
+        """
+        if top_k < 1:
+            raise UsageError(f"a top-k of {top_k} leaves nothing to score", hint="give 1 or more; 1000 is usual")
+        if limit is not None and limit < 1:
+            raise UsageError(f"a limit of {limit} queries leaves nothing", hint="give 1 or more")
+        extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
+        return cls(top_k, extra, limit, seed)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """For the key. The seed is in it only where something is drawn."""
+        drawn = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
+        return {"top_k": self.top_k, "metrics": ["default", *self.metrics], **drawn}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model of the batch: ready, or with the reason why it is not."""
+
+    name: str
+    retriever: Retriever | None = None
+    failure: Failure | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its name and all that could change its figures."""
+        return {"model": self.name, "model_settings": dict(self.retriever.settings) if self.retriever else None}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """One model on one task; with `stored` if there is nothing left to do."""
+
+    model: Model
+    task: str
+    settings: dict[str, Any]
+    facts: TaskFacts
+    key: str
+    stored: Result | None = None
+
+
+def facts_of(task: Task, conditions: Conditions, queries_in_full: int) -> TaskFacts:
+    """What a result says of its task."""
+    info = task.info
+    return TaskFacts(
+        language=info.language,
+        languages=info.languages,
+        category=info.category,
+        type=info.type,
+        split=info.split,
+        queries=len(task.queries),
+        documents=len(task.corpus),
+        positives=int(task.qrels.positives.sum()),
+        source=info.source,
+        revision=info.revision,
+        data_hash=task.content_hash,
+        reference=dict(info.reference),
+        limit=conditions.limit if len(task.queries) < queries_in_full else None,
+        queries_in_full=queries_in_full,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """What is stored, and when that is good enough."""
+
+    store: ResultStore | None
+    strategy: OverwriteStrategy = "only-missing"
+    save_runs: SaveRuns | None = None
+
+    def evaluation(self, model: Model, task: str, facts: TaskFacts, conditions: Conditions) -> Evaluation:
+        """The evaluation, with its stored result if that may stay."""
+        settings = {**model.settings, **conditions.settings}
+        key = result_key(settings, task, facts)
+        stored = None
+        if self.store is not None and self.strategy != "always":
+            path = self.store.path(model.name, settings, task, facts.data_hash)
+            stored = self._usable(self.store.load(path, key), path)
+        return Evaluation(model, task, settings, facts, key, stored)
+
+    def _usable(self, result: Result | None, path: Path) -> Result | None:
+        """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there."""
+        if result is None or (self.strategy == "only-missing" and not result.done):
+            return None
+        if result.done and self.save_runs and not beside_path(path, f"run.{self.save_runs}").exists():
+            return None
+        return result
+
+    def outlook(self, models: Sequence[Model], tasks: Sequence[str], conditions: Conditions) -> int:
+        """How many evaluations seem to be stored, judged by file names alone: the data has not been read yet."""
+        if self.store is None or self.strategy == "always":
+            return 0
+        there = 0
+        for model in models:
+            folder = self.store.folder / model_slug(model.name)
+            folder /= settings_hash({**model.settings, **conditions.settings})
+            names = {path.name.rpartition("@")[0] for path in folder.glob("*@*.json")}
+            there += sum(task_slug(task) in names for task in tasks)
+        return there

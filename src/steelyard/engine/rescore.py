@@ -1,0 +1,76 @@
+"""New metrics for saved runs: no model is loaded, nothing is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from steelyard.engine.events import Finished, Listener, Loading, silent
+from steelyard.engine.limit import limited
+from steelyard.engine.plan import Conditions, Evaluation, Model
+from steelyard.engine.runs import saved_run
+from steelyard.engine.task import scored_result
+from steelyard.errors import ResultError
+from steelyard.results import Result, ResultStore
+from steelyard.results.keys import result_key
+from steelyard.types import Run, Task
+
+
+def rescore(
+    store: ResultStore,
+    tasks: Sequence[str | Task],
+    conditions: Conditions,
+    models: Sequence[str] = (),
+    listen: Listener = silent,
+) -> Iterator[Result]:
+    """Score the saved runs of these tasks (and models, if any are named) with the metrics of `conditions`; store them.
+
+    A run counts if it was made from the data that the task has now. Everything but the metrics stays as it was.
+    """
+    from steelyard.datasets import load_task
+
+    done = 0
+    for reference in tasks:
+        listen(Loading(reference if isinstance(reference, str) else reference.name))
+        task = load_task(reference) if isinstance(reference, str) else reference
+        for old, part, run in _saved(store, task, models):
+            again = store.put(_again(old, part, run, conditions))
+            listen(Finished(again, stored=False))
+            done += 1
+            yield again
+    if not done:
+        raise ResultError(
+            f"{store.folder} has no saved run of these models and tasks, made from the data they have now",
+            hint="evaluate with --save-runs parquet first",
+        )
+
+
+def _saved(store: ResultStore, task: Task, models: Sequence[str]) -> Iterator[tuple[Result, Task, Run]]:
+    """Each run once, with the part of the task that it was made on."""
+    seen = set()
+    for old in store.find(task=task.name):
+        if not old.done or old.path is None or (models and old.model not in models):
+            continue
+        limit = old.settings.get("limit")
+        part = task if limit is None else limited(task, limit, old.settings["seed"])
+        same = {name: value for name, value in old.settings.items() if name != "metrics"}
+        key = result_key(same, task.name, old.facts)
+        if part.content_hash != old.facts.data_hash or key in seen:
+            continue
+        if (run := saved_run(old.path, part)) is not None:
+            seen.add(key)
+            yield old, part, run
+
+
+def _again(old: Result, task: Task, run: Run, conditions: Conditions) -> Result:
+    settings = {**old.settings, "metrics": ["default", *conditions.metrics]}
+    key = result_key(settings, task.name, old.facts)
+    evaluation = Evaluation(Model(old.model), task.name, settings, old.facts, key)
+    before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
+    scored = scored_result(evaluation, run, task, before, conditions.metrics)
+    return replace(
+        scored,
+        index_bytes=old.index_bytes,
+        peak_memory_bytes=old.peak_memory_bytes,
+        notes={**old.notes, "rescored_from": old.key},
+    )

@@ -1,0 +1,128 @@
+"""The results of a batch, as a sequence that prints as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+from steelyard.errors import UsageError
+from steelyard.metrics import parse
+from steelyard.results import MAIN_METRIC, Result
+
+Cell = str
+_MISSING = "-"
+
+
+class Results(Sequence[Result]):
+    """Results of several models on several tasks; a filter gives Results again.
+
+    >>> results = Results([Result("T/a", "bm25", {}, "1", metrics={"ndcg_at_10": 0.5}),
+    ...                    Result("T/a", "dense", {}, "2", metrics={"ndcg_at_10": 0.25})])
+    >>> print(results)
+    nDCG@10  bm25     dense
+    -------  -------  -------
+    T/a      0.5000*  0.2500
+    >>> results.filter(model="dense")[0].score
+    0.25
+    """
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self._results = tuple(results)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models, in the order of their first result."""
+        return tuple(dict.fromkeys(result.model for result in self))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks, in the order of their first result."""
+        return tuple(dict.fromkeys(result.task for result in self))
+
+    @property
+    def failures(self) -> Results:
+        """The results that have no figures."""
+        return Results(result for result in self if not result.done)
+
+    def filter(self, *, model: str | None = None, task: str | None = None) -> Results:
+        """The results of a model, on a task, or both."""
+        return Results(r for r in self if model in (None, r.model) and task in (None, r.task))
+
+    def means(self, metric: str = MAIN_METRIC) -> dict[str, float]:
+        """The mean of each model over the tasks that *every* model has finished, so that means can be compared."""
+        tables = {model: self._values(model, metric) for model in self.models}
+        common = self.common_tasks(metric)
+        return {model: sum(values[t] for t in common) / len(common) for model, values in tables.items() if common}
+
+    def common_tasks(self, metric: str = MAIN_METRIC) -> tuple[str, ...]:
+        """The tasks on which every model has the figure."""
+        tables = [self._values(model, metric) for model in self.models]
+        return tuple(task for task in self.tasks if all(task in values for values in tables))
+
+    def table(self, metric: str = MAIN_METRIC, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
+        """Columns and rows: a task a row, a model a column, the best of a row marked with a star.
+
+        With several tasks the last row is the mean over the tasks that every model has finished.
+        """
+        columns = [_title(metric), *self.models]
+        by_place = {(result.task, result.model): result for result in self}
+        rows = []
+        for task in self.tasks:
+            found = [by_place.get((task, model)) for model in self.models]
+            best = max((v for r in found if r and (v := r.metrics.get(metric)) is not None), default=None)
+            rows.append([task, *(_cell(result, metric, best, intervals) for result in found)])
+        if len(self.tasks) > 1 and (means := self.means(metric)):
+            common, best = len(self.common_tasks(metric)), max(means.values())
+            label = "mean" if common == len(self.tasks) else f"mean of {common} common tasks"
+            rows.append([label, *(_figure(means[model], best) for model in self.models)])
+        return columns, rows
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The result files as values."""
+        return [result.to_dict() for result in self]
+
+    def _values(self, model: str, metric: str) -> dict[str, float]:
+        found = ((r.task, r.metrics.get(metric)) for r in self if r.model == model)
+        return {task: value for task, value in found if value is not None}
+
+    @overload
+    def __getitem__(self, place: int) -> Result: ...
+    @overload
+    def __getitem__(self, place: slice) -> Results: ...
+    def __getitem__(self, place: int | slice) -> Result | Results:
+        return Results(self._results[place]) if isinstance(place, slice) else self._results[place]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __str__(self) -> str:
+        columns, rows = self.table()
+        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+        lines = [columns, ["-" * width for width in widths], *rows]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"Results({len(self.models)} models x {len(self.tasks)} tasks{failed})"
+
+
+def _title(metric: str) -> str:
+    """What people call the metric; figures of a whole task go by their own name."""
+    try:
+        return parse(metric).display
+    except UsageError:
+        return metric
+
+
+def _cell(result: Result | None, metric: str, best: float | None, intervals: bool) -> Cell:
+    if result is None:
+        return _MISSING
+    value = result.metrics.get(metric)
+    if value is None:
+        return _MISSING if result.done else "failed"
+    interval = result.intervals.get(metric) if intervals else None
+    return _figure(value, best) + (f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
+
+
+def _figure(value: float, best: float | None) -> Cell:
+    return f"{value:.4f}{'*' if value == best else ' '}"
