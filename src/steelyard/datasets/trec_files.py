@@ -89,14 +89,10 @@ def read_run(path: str | Path) -> RunLines:
 def join(qrels: QrelsLines, run: RunLines, *, all_judged: bool = False) -> tuple[tuple[str, ...], Run, Qrels]:
     """Query ids, lists and judgements that belong together, ready to score.
 
-    Queries that stand in both files, in the order of the run; with `all_judged` then those that only the qrels
-    know, with an empty list (trec_eval's -c). Judged documents that the run never names are outside (-1).
+    Queries that stand in both files, in ascending byte order of their ids; with `all_judged` also those that only
+    the qrels know, with an empty list (trec_eval's -c). Judged documents that the run never names are outside (-1).
     """
-    judged = set(qrels.queries)
-    ids = [query for query in run.queries if query in judged]
-    if all_judged:
-        found = set(run.queries)
-        ids += [query for query in qrels.queries if query not in found]
+    ids = sorted(set(qrels.queries) if all_judged else set(qrels.queries).intersection(run.queries))
     number = {query: i for i, query in enumerate(ids)}
     rows = row_numbers(run.documents)
     row_of = dict(zip(run.documents, rows.tolist(), strict=True))

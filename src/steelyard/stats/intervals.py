@@ -96,9 +96,10 @@ def _bootstrap(values: Float64, level: float, method: Method, draws: int, seed: 
     shares = np.array([[(1 - level) / 2], [(1 + level) / 2]]) * np.ones(values.shape[1])
     if method == "bootstrap":
         shares = _corrected(shares, values, means)
-    low, high = (_quantile(means, share) for share in shares)
+    low, high = _quantile(means, shares[0]), _quantile(means, shares[1])
     # The matrix product may round a mean of ones to 1 + 1e-16.
-    return np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
+    least, most = values.min(axis=0), values.max(axis=0)
+    return np.clip(low, least, most), np.clip(high, least, most)
 
 
 def _corrected(shares: Float64, values: Float64, means: Float64) -> Float64:
