@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from steelyard.datasets.builtin.cutting import assemble, shuffled
+from steelyard.datasets.builtin.cutting import assemble, fold, shuffled
 from steelyard.datasets.builtin.parallel import Entry
 from steelyard.types import Task, TaskInfo
 
@@ -25,12 +25,16 @@ def territory_cards(
     facts = {territory: stated for territory, stated in _facts(things) if len(stated) > 2}
     chosen = shuffled(facts, "cards")[: documents // len(languages)]
     texts: dict[str, str] = {}
+    seen: set[str] = set()
     holders: defaultdict[str, list[str]] = defaultdict(list)
     for territory in chosen:
         for language in languages:
-            stated = [things[thing].names.get(language) for thing in facts[territory]]
-            if all(stated):
-                texts[f"{territory}.{language}"] = _card(facts[territory], [name for name in stated if name])
+            names = [things[thing].names.get(language, "") for thing in facts[territory]]
+            card = _card(facts[territory], names)
+            # Here and there a card reads the same in two languages; it is kept once.
+            if all(names) and fold(card) not in seen:
+                seen.add(fold(card))
+                texts[f"{territory}.{language}"] = card
                 for thing in facts[territory]:
                     holders[thing].append(f"{territory}.{language}")
     asked: dict[str, str] = {}
