@@ -72,7 +72,9 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
     query = validation.rows_of(table, "query", queries["id"])
     document = validation.rows_of(table, "document", ids)
     usable = validation.known(table, "query", query, "unknown-query", "queries", report)
-    outside = ~validation.known(table, "document", document, "unknown-document", "corpus", report)
+    # TREC judges pools that a given corpus need not hold.
+    kind = "outside-document" if table.trec else "unknown-document"
+    outside = ~validation.known(table, "document", document, kind, "corpus", report)
     grades, given = validation.whole_grades(table, report)
     distinct = document
     if outside.any():
@@ -104,33 +106,31 @@ def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, 
 def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     """Candidate lists in the order of the queries, as rows."""
     column = table["documents"]
-    query = validation.rows_of(table, "query", asked)
+    owner = validation.rows_of(table, "query", asked)
+    values, source = column, np.arange(len(table))
     if pa.types.is_large_list(column.type):
         lengths = np.diff(np.asarray(column.offsets, dtype=np.int64))
-        owner, values = np.repeat(query, lengths), column.values
-        source = np.repeat(np.arange(len(table)), lengths)
-    else:
-        owner, values, source = query, column, np.arange(len(table))
-    rows = np.asarray(pc.fill_null(pc.index_in(values, value_set=ids), -1), dtype=np.int32)
+        owner, source, values = np.repeat(owner, lengths), np.repeat(source, lengths), column.values
+    rows = np.asarray(pc.fill_null(pc.index_in(values, value_set=ids), -1), dtype=np.int64)
     if (lost := (rows < 0) & (owner >= 0)).any():
-        place = int(np.flatnonzero(lost)[0])
-        found = f"the candidate {values[place].as_py()!r} is not in the corpus"
-        table.tell(report, "unknown-candidate", found, np.unique(source[lost]))
-    keep = (rows >= 0) & (owner >= 0)
-    owner, rows, source = owner[keep], rows[keep], source[keep]
-    # Stable, so the order of the list is the order of the file.
-    order = np.argsort(owner, kind="stable")
-    owner, rows, source = owner[order], rows[order], source[order]
+        example = values[int(np.flatnonzero(lost)[0])].as_py()
+        table.tell(report, "unknown-candidate", f"{example!r} is not in the corpus", np.unique(source[lost]))
+    if len(keep := np.flatnonzero((rows >= 0) & (owner >= 0))) < len(rows):
+        owner, rows, source = owner[keep], rows[keep], source[keep]
+    if (owner[1:] < owner[:-1]).any():
+        # Stable: within a query the order of the file is the ranking.
+        order = np.argsort(owner, kind="stable")
+        owner, rows, source = owner[order], rows[order], source[order]
     keys = owner * len(ids) + rows
-    _, first = np.unique(keys, return_index=True)
-    if len(first) < len(keys):
+    ordered = np.sort(keys)
+    if (ordered[1:] == ordered[:-1]).any():
+        first = np.sort(np.unique(keys, return_index=True)[1])
         again = np.setdiff1d(np.arange(len(keys)), first)
-        found = f"the candidate {ids[int(rows[again[0]])].as_py()!r} twice for a query"
+        found = f"{ids[int(rows[again[0]])].as_py()!r} twice for a query"
         table.tell(report, "repeated-candidate", found, np.unique(source[again]))
-        first.sort()
         owner, rows = owner[first], rows[first]
     counts = np.bincount(owner, minlength=len(asked))
     if (none := counts == 0).any():
         example = asked[int(np.flatnonzero(none)[0])].as_py()
-        report.add("no-candidates", table.name, f"{int(none.sum())} queries without a list, such as {example!r}")
+        report.add("no-candidates", table.name, f"{int(none.sum()):,} queries without a list, such as {example!r}")
     return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))

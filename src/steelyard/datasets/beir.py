@@ -21,6 +21,9 @@ CORPUS = ("corpus", "documents", "docs", "collection", "passages")
 QUERIES = ("queries", "query", "questions", "topics")
 QRELS = ("qrels", "judgements", "judgments", "relevance")
 CANDIDATES = ("candidates", "top_ranked")
+KNOWN = {*CORPUS, *QUERIES, *QRELS, *CANDIDATES}
+TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics")
+"""A TREC file (`topics`, `qrels.trec`) is known by what is in it; its name need only say what it is."""
 
 
 def find(names: Iterable[str]) -> dict[str, TaskFiles]:
@@ -33,9 +36,9 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
     splits: dict[str, str] = {}
     for name in sorted(names):
         path = PurePosixPath(name)
-        if format_of(name) is None:
+        stem = plain_name(path.name).split(".", 1)[0].lower()
+        if format_of(name) is None and not (path.suffix.lower() in TREC_SUFFIXES and stem in KNOWN):
             continue
-        stem = plain_name(path.name).rsplit(".", 1)[0].lower()
         if len(path.parts) == 1:
             flat.setdefault(stem, name)
         elif len(path.parts) == 2 and path.parts[0].lower() in QRELS:

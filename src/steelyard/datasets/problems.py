@@ -51,6 +51,11 @@ KINDS: dict[str, Kind] = {
         "add the document to the corpus or remove the judgement",
         "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
     ),
+    "outside-document": Kind(
+        "warning",
+        "nothing, if the corpus is meant to be smaller than what TREC judged",
+        "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
+    ),
     "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is left out"),
     "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
     "missing-grade": Kind("error", "write a grade, or leave the whole column out (then each is 1)", "left out"),

@@ -14,6 +14,7 @@ from steelyard.datasets.columns import Role
 from steelyard.datasets.convert import CONVERTERS, whole
 from steelyard.datasets.files import FORMATS, format_of, told
 from steelyard.datasets.problems import Report
+from steelyard.datasets.trec import read_trec, trec_kind
 from steelyard.types import Int64
 
 Named = tuple[str, Path]
@@ -31,11 +32,15 @@ class Table:
     """The first row of each file."""
     rows: Int64 | None = None
     """Where each row stood before some were left out; None while all are there."""
+    trec: bool = False
+    """Whether the rows come from a TREC file, whose judgements may reach outside the corpus."""
 
     def take(self, rows: Int64) -> Table:
         """Some of the rows; problems are still told under the rows of the files."""
         columns = {field: column.take(pa.array(rows)) for field, column in self.columns.items()}
-        return Table(self.role, columns, self.names, self.starts, rows if self.rows is None else self.rows[rows])
+        return Table(
+            self.role, columns, self.names, self.starts, rows if self.rows is None else self.rows[rows], self.trec
+        )
 
     def __getitem__(self, field: str) -> Any:
         return self.columns[field]
@@ -81,12 +86,15 @@ def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | No
         return None
     fields = [field.name for field in role.fields if any(field.name in part for part in parts)]
     joined = {field: _join([part.get(field) for part in parts], parts) for field in fields}
-    return Table(role, joined, tuple(name for name, _ in files), tuple(starts))
+    is_trec = any(trec_kind(name, path) is not None for name, path in files)
+    return Table(role, joined, tuple(name for name, _ in files), tuple(starts), trec=is_trec)
 
 
 def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
     kind = format_of(name)
-    if kind is None:
+    if (form := trec_kind(name, path)) is not None:
+        raw = read_trec(path, name, role, form, report)
+    elif kind is None:
         report.add(
             "unreadable",
             name,
@@ -94,7 +102,7 @@ def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, A
             remedy=f"name it {', '.join(FORMATS)}, or one of these with .gz or .zst",
         )
         return None
-    if kind == "parquet":
+    elif kind == "parquet":
         raw = _read_parquet(path, name, role, report)
     elif kind in ("jsonl", "json"):
         from steelyard.datasets.jsonlines import read_json

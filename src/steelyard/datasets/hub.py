@@ -1,0 +1,177 @@
+"""Tasks from the Hugging Face hub, through its own client: only the files of the task, at a recorded commit.
+
+The client keeps what it fetched, resumes what was interrupted, and heeds HF_TOKEN, HF_HOME, HF_ENDPOINT and
+HF_HUB_OFFLINE. Here its errors become ours, a hub that stumbles is asked again, and the commit is remembered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from steelyard.datasets.hub_record import Snapshot, is_commit, parse_reference, remember, remembered
+from steelyard.datasets.options import LoadOptions
+from steelyard.datasets.remote import load_snapshot, tasks_of
+from steelyard.errors import HubError
+from steelyard.types import Task, TaskInfo
+
+PREFIX = "hf://"
+HUB = "huggingface"
+WAITS = (0.5, 1.0, 2.0)
+"""Seconds before each new try."""
+PASSING = {408, 425, 429, 500, 502, 503, 504}
+"""Answers that may be another a moment later."""
+
+T = TypeVar("T")
+
+
+class HubSource:
+    """`hf://owner/dataset`, all its tasks; `hf://owner/dataset/task@revision`, one of them."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Whether the reference names a dataset of this hub."""
+        return reference.startswith(PREFIX)
+
+    def names(self, reference: str) -> Sequence[str]:
+        """The tasks, each as a full reference."""
+        repository, task, revision = parse_reference(reference, PREFIX)
+        if task:
+            return [reference]
+        snapshot = resolve(repository, revision or self.options.revision, self.options.no_network)
+        tail = f"@{revision}" if revision else ""
+        return [f"{PREFIX}{repository}/{name}{tail}" if name else reference for name in tasks_of(snapshot)]
+
+    def load(self, name: str) -> Task:
+        """One task, fetched if need be."""
+        repository, task, revision = parse_reference(name, PREFIX)
+        short = f"{repository.split('/')[1]}/{task or 'test'}"
+        info = TaskInfo(short, source=repository, split=task or "test", revision=revision)
+        return load_from_hub(repository, task, info, self.options)
+
+
+def load_from_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> Task:
+    """One task of a dataset; `info.revision` is used unless the options name another."""
+    revision = options.revision or info.revision
+    offline = options.no_network
+    snapshot = resolve(repository, revision, offline)
+
+    def fetch(name: str, afresh: bool) -> Path:
+        return _fetch(snapshot, name, offline=offline, afresh=afresh)
+
+    return load_snapshot(snapshot, task, info, fetch, options)
+
+
+def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
+    """The commit and the files that a revision stands for; asks the hub only for what may have changed."""
+    wanted = revision or "main"
+    known = remembered(HUB, repository, wanted)
+    if known is not None and (offline or is_commit(wanted)):
+        return known
+    if offline:
+        raise HubError(
+            f"the network is off limits, and {repository} at {wanted!r} was never loaded on this machine",
+            hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
+        )
+    from huggingface_hub import HfApi
+
+    info = _patiently(lambda: HfApi().dataset_info(repository, revision=revision), repository, wanted)
+    names = tuple(sorted(sibling.rfilename for sibling in info.siblings or ()))
+    snapshot = Snapshot(repository, str(info.sha), names)
+    remember(HUB, snapshot, wanted)
+    return snapshot
+
+
+def _fetch(snapshot: Snapshot, name: str, *, offline: bool, afresh: bool) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    def download() -> str:
+        return hf_hub_download(
+            snapshot.repository,
+            name,
+            repo_type="dataset",
+            revision=snapshot.commit,
+            local_files_only=offline,
+            force_download=afresh and not offline,
+        )
+
+    return Path(_patiently(download, snapshot.repository, snapshot.commit, name))
+
+
+def _patiently(call: Callable[[], T], repository: str, revision: str, name: str = "") -> T:
+    """Call until it succeeds, the trouble is not a passing one, or patience ends; the one border to the client."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    # The client's HTTP library changes with its version; its base error is the first base of this one.
+    troubles: tuple[type[BaseException], ...] = (HfHubHTTPError.__bases__[0], OSError)
+    for wait in (*WAITS, None):
+        try:
+            return call()
+        except troubles as error:
+            if wait is None or not _passing(error):
+                raise _translated(error, repository, revision, name) from error
+            time.sleep(wait)
+    raise AssertionError("the last try returns or raises")
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The HTTP status at the root of an error."""
+    while error is not None:
+        response: Any = getattr(error, "response", None)
+        if response is not None:
+            return int(response.status_code)
+        error = error.__cause__
+    return None
+
+
+def _passing(error: BaseException) -> bool:
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    status = _status(error)
+    if status is not None:
+        return status in PASSING
+    if isinstance(error, LocalEntryNotFoundError):
+        return error.__cause__ is not None and not isinstance(error.__cause__, OfflineModeIsEnabled)
+    return not isinstance(error, EntryNotFoundError | OfflineModeIsEnabled | PermissionError)
+
+
+def _translated(error: BaseException, repository: str, revision: str, name: str) -> HubError:
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        LocalEntryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    what = f"{repository}/{name}" if name else repository
+    status = _status(error)
+    if isinstance(error, GatedRepoError):
+        return HubError(
+            f"{repository} is gated: its owners must grant access",
+            hint="accept its terms on the hub, then set HF_TOKEN",
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return HubError(
+            f"{repository} has no revision {revision!r}",
+            hint="leave the revision out for the newest, or give a branch, tag or full commit hash",
+        )
+    if status in (401, 403):
+        return HubError(
+            f"the hub refuses {what} ({status}): it is private, the token is wrong, or there is no such dataset",
+            hint="check the name, and set HF_TOKEN to a token that may read it",
+        )
+    if isinstance(error, LocalEntryNotFoundError) and status is None and error.__cause__ is None:
+        return HubError(f"{what} is not on this machine, and the network is off limits", hint="load it once online")
+    if status == 404 or (isinstance(error, EntryNotFoundError) and status is None and error.__cause__ is None):
+        return HubError(f"the hub has no {what}", hint="check the name; a private dataset needs HF_TOKEN")
+    if status is not None:
+        return HubError(f"the hub answers {status} for {what}", hint="try again later")
+    reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    return HubError(
+        f"{what} could not be fetched: {reason}",
+        hint="check the network and HF_ENDPOINT; HF_HUB_OFFLINE=1 uses what is on this machine",
+    )

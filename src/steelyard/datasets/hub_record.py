@@ -1,0 +1,81 @@
+"""What was learnt from a hub, kept: which commit a revision was, and which files a commit holds.
+
+A commit never changes, so its list of files is asked for once. With this a load without network knows, and records,
+the exact commit; and a load of a commit that is on this machine asks the hub nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard import config
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A dataset at one commit: the names of its files."""
+
+    repository: str
+    commit: str
+    names: tuple[str, ...]
+
+
+def remembered(hub: str, repository: str, revision: str) -> Snapshot | None:
+    """The snapshot that a revision stood for when it was last asked for; None where nothing is known."""
+    revisions, files = _read(_path(hub, repository))
+    commit = revision if COMMIT.fullmatch(revision) else revisions.get(revision, "")
+    return Snapshot(repository, commit, tuple(files[commit])) if commit in files else None
+
+
+def remember(hub: str, snapshot: Snapshot, revision: str) -> None:
+    """Keep what a revision stood for; two processes may do so at once, the later one wins."""
+    path = _path(hub, snapshot.repository)
+    revisions, files = _read(path)
+    revisions[revision] = snapshot.commit
+    files[snapshot.commit] = list(snapshot.names)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        json.dump({"revisions": revisions, "files": files}, stream, indent=1)
+    Path(unfinished).replace(path)
+
+
+def is_commit(revision: str | None) -> bool:
+    """Whether the revision is a full commit hash, which cannot move.
+
+    >>> is_commit("main"), is_commit("cf778c0ea4168ec5174a34d888d6453e4cde9222")
+    (False, True)
+    """
+    return revision is not None and COMMIT.fullmatch(revision) is not None
+
+
+def parse_reference(reference: str, prefix: str) -> tuple[str, str, str | None]:
+    """Repository, task ('' for none) and revision of `hf://owner/dataset/task@revision`.
+
+    >>> parse_reference("hf://mteb/scifact/test@main", "hf://")
+    ('mteb/scifact', 'test', 'main')
+    """
+    path, _, revision = reference.removeprefix(prefix).strip("/").partition("@")
+    owner, _, rest = path.partition("/")
+    dataset, _, task = rest.partition("/")
+    return f"{owner}/{dataset}", task, revision or None
+
+
+def _path(hub: str, repository: str) -> Path:
+    return config.home() / "hubs" / hub / f"{repository.replace('/', '--')}.json"
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Commits by revision, files by commit; a damaged record is as good as none, since it is made anew."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return dict(facts["revisions"]), dict(facts["files"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}, {}
