@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from steelyard.datasets.builtin import cldr, emojis, stdlib, store
+from steelyard.datasets.builtin import almanac, cldr, emojis, stdlib, store
 from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
 from steelyard.errors import UnknownName
 from steelyard.types import Task, TaskInfo
 
 __all__ = ["full_names", "infos", "load", "names"]
 
-SETS: tuple[BuiltinSet, ...] = (stdlib.SET, cldr.SET, emojis.SET)
+SETS: tuple[BuiltinSet, ...] = (stdlib.SET, cldr.SET, emojis.SET, almanac.SET)
 
 
 def names() -> tuple[str, ...]:
