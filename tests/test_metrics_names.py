@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.metrics import DEFAULT_METRICS, METRICS, Metric, parse, parse_many
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("nDCG@10", "ndcg_at_10"),
+        ("ndcg@10", "ndcg_at_10"),
+        ("ndcg_at_10", "ndcg_at_10"),
+        ("ndcg_cut_10", "ndcg_at_10"),
+        ("ndcg_cut.10", "ndcg_at_10"),
+        ("recall.100", "recall_at_100"),
+        ("R@100", "recall_at_100"),
+        ("P_10", "precision_at_10"),
+        ("P@10", "precision_at_10"),
+        ("precision_at_5", "precision_at_5"),
+        ("success_10", "hit_rate_at_10"),
+        ("hit@10", "hit_rate_at_10"),
+        ("hit_rate_at_10", "hit_rate_at_10"),
+        ("acc@10", "hit_rate_at_10"),
+        ("map", "map"),
+        ("MAP@100", "map_at_100"),
+        ("map_cut_10", "map_at_10"),
+        ("AP", "map"),
+        ("Rprec", "r_precision"),
+        ("R-precision", "r_precision"),
+        ("recip_rank", "mrr"),
+        ("RR@10", "mrr_at_10"),
+        ("mrr@10", "mrr_at_10"),
+        ("judged@10", "judged_at_10"),
+        (" ndcg ", "ndcg"),
+    ],
+)
+def test_every_spelling_of_the_field(text: str, stored: str) -> None:
+    assert str(parse(text)) == stored
+    assert parse(stored) == parse(text)
+
+
+def test_a_list_of_cutoffs_is_several_metrics() -> None:
+    assert parse_many("ndcg_cut.5,10") == (Metric("ndcg", 5), Metric("ndcg", 10))
+    with pytest.raises(UsageError, match="names 2 metrics"):
+        parse("ndcg_cut.5,10")
+
+
+@pytest.mark.parametrize("metric", [*DEFAULT_METRICS, Metric("ndcg"), Metric("recall"), Metric("judged", 3)])
+def test_every_spelling_that_we_print_is_read_back(metric: Metric) -> None:
+    assert parse(str(metric)) == parse(metric.display) == metric
+    if not metric.trec.startswith(("set_", "recip_rank_cut")):
+        assert parse(metric.trec) == metric
+
+
+@pytest.mark.parametrize(("text", "near"), [("ndgc@10", "ndcg"), ("recal@5", "recall"), ("sucess_1", "success")])
+def test_an_unknown_name_tells_the_nearest(text: str, near: str) -> None:
+    with pytest.raises(UnknownName, match=f"did you mean '{near}'"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["ndcg@0", "Rprec@10", "", "@10", "ndcg@-1", "ndcg@1.5", "ndcg@ten"])
+def test_what_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text)
+
+
+def test_every_metric_says_what_it_is() -> None:
+    for name in METRICS:
+        definition = METRICS.get(name)
+        assert definition.description and definition.formula and definition.display
+
+
+PLUGIN = """
+import numpy as np
+from steelyard.metrics import Definition
+
+def first_grade(ranking, cutoff):
+    return ranking.grades(cutoff or 1)[:, 0] / 3
+
+def wrong(ranking, cutoff):
+    return np.zeros(1)
+
+FIRST = Definition("first", "the grade of the best hit over 3", "rel_1 / 3", first_grade, ("first", "first"))
+WRONG = Definition("wrong", "too short", "0", wrong, ("wrong", "wrong"))
+"""
+USE_OF_PLUGIN = """
+from steelyard.errors import SteelyardError
+from steelyard.metrics import METRICS, parse, score
+from steelyard.types import Qrels, Run
+
+run = Run.of([[0, 1], [1, 0]], [[2, 1], [2, 1]])
+qrels = Qrels.of([0, 0, 1], [0, 1, 1], [3, 1, 0], queries=2)
+scores = score(run, qrels, ["first@5", "mrr"])
+print(str(parse("FIRST@5")), scores.per_query["first_at_5"].tolist(), METRICS.origin("first"))
+try:
+    score(run, qrels, ["wrong"])
+except SteelyardError as error:
+    print(error)
+"""
+
+
+def test_a_plug_in_package_brings_a_metric(tmp_path: Path) -> None:
+    (tmp_path / "weights_plugin.py").write_text(PLUGIN)
+    info = tmp_path / "weights-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weights\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[steelyard.metrics]\nfirst = weights_plugin:FIRST\nwrong = weights_plugin:WRONG\n"
+    )
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE_OF_PLUGIN}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "first_at_5 [1.0, 0.0] weights"
+    assert "wrong gave an array of shape (1,)" in second and "each of the 2 queries" in second
