@@ -1,1 +1,1 @@
-"""Arithmetic on vectors: exact search, normalising."""
+"""Arithmetic on vectors: exact search (`topk`), and equal documents kept equal (`copies`)."""

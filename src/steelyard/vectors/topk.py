@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
+from steelyard.vectors.copies import Copies
 
 SIMILARITIES = ("cosine", "dot")
 
@@ -28,7 +29,7 @@ def normalised(vectors: Float32) -> Float32:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return vectors / np.where(lengths > 0, lengths, 1)[:, None]
+    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
 
 
 def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "dot") -> Run:
@@ -48,17 +49,20 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
     if similarity == "cosine":
         queries, documents = normalised(queries), normalised(documents)
     k = min(k, len(documents))
-    step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS)))
-    parts = [_search(queries[start : start + step], documents, k) for start in range(0, len(queries), step)]
+    copies = Copies.among(documents)
+    step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
+    parts = [_search(queries[start : start + step], documents, k, copies) for start in range(0, len(queries), step)]
     keys = np.concatenate(parts) if parts else np.empty((0, k), dtype=np.int64)
     return Run(_rows(keys), _scores(keys))
 
 
-def _search(queries: Float32, documents: Float32, k: int) -> Int64:
+def _search(queries: Float32, documents: Float32, k: int, copies: Copies) -> Int64:
     """The keys of the best `k`, in order."""
     best = np.empty((len(queries), 0), dtype=np.int64)
+    originals = np.empty((len(queries), copies.originals), dtype=np.float32)
     for start in range(0, len(documents), BLOCK_DOCUMENTS):
         scores = queries @ documents[start : start + BLOCK_DOCUMENTS].T
+        copies.settle(scores, start, originals)
         best = _merged(best, scores, start, k)
     return best
 

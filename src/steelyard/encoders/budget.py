@@ -1,0 +1,72 @@
+"""How much disk the stored vectors may take, and what is removed first.
+
+STEELYARD_CACHE_BYTES   the most that stored vectors may take, such as 500MB or 20GB   (default 10GB; 0: store none)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.errors import UsageError
+
+VARIABLE = "STEELYARD_CACHE_BYTES"
+DEFAULT = "10GB"
+FOLDER = "vectors"
+UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
+UNITS |= {"TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def parse_bytes(text: str) -> int:
+    """A size as people write it.
+
+    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("0")
+    (2000000000, 1572864, 0)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if not match or match[2].upper() not in UNITS:
+        raise UsageError(f"cannot read the size {text!r}", hint="such as 500MB, 2GB or 1.5GiB")
+    return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+def limit() -> int:
+    """The most bytes that stored vectors may take; 0 means that none are stored."""
+    return parse_bytes(os.environ.get(VARIABLE) or DEFAULT)
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """What trimming removed, and what is left."""
+
+    files: int
+    freed: int
+    left: int
+
+
+def enforce(folder: Path) -> None:
+    """Keep the folder of stored vectors within `limit`."""
+    trim(folder, limit())
+
+
+def trim(folder: Path, most: int) -> Trimmed:
+    """Remove files until at most `most` bytes are left, the longest unused first. Files in the making are left alone.
+
+    A process that reads a removed file goes on reading it; one that looks for it later encodes the texts again.
+    """
+    files = []
+    for path in folder.glob("*/*.vectors"):
+        try:
+            stat = path.stat()
+        except FileNotFoundError:  # another process trims too
+            continue
+        files.append((stat.st_mtime_ns, path.name, stat.st_size, path))
+    left = sum(size for _, _, size, _ in files)
+    removed = freed = 0
+    for _, _, size, path in sorted(files):
+        if left <= most:
+            break
+        path.unlink(missing_ok=True)
+        removed, freed, left = removed + 1, freed + size, left - size
+    return Trimmed(removed, freed, left)

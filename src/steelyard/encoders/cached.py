@@ -1,0 +1,83 @@
+"""Encode each distinct text once: what the store holds is read, the rest is encoded, checked and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.encoders import budget
+from steelyard.encoders.store import VectorStore
+from steelyard.errors import ModelError
+from steelyard.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.types import Float32, Role
+
+PART = 4096
+"""Texts encoded between two writes to the store: what an interruption can cost."""
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the vectors of some texts were come by."""
+
+    texts: int
+    encoded: int
+    """Distinct texts that the encoder had to read."""
+    stored: int
+    """Distinct texts whose vectors were in the store."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> Settings:
+        """For the notes of an index."""
+        notes = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
+        return {**notes, "cache_problems": list(self.problems)} if self.problems else notes
+
+
+def open_store(encoder: Encoder) -> VectorStore | None:
+    """The store of that encoder's vectors; None where STEELYARD_CACHE_BYTES is 0."""
+    return VectorStore(encoder) if budget.limit() > 0 else None
+
+
+def encode_once(
+    encoder: Encoder, texts: Sequence[str], role: Role, *, store: VectorStore | None = None, tick: Tick = no_tick
+) -> tuple[Float32, Tally]:
+    """Vectors in the order of the texts, and how they were come by. `tick` counts all texts, known ones at once."""
+    row_of: dict[str, int] = {}
+    rows = np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), dtype=np.int64, count=len(texts))
+    distinct = list(row_of)
+    if store is None:
+        known, vectors = np.zeros(len(distinct), dtype=bool), np.empty((len(distinct), encoder.dimension), np.float32)
+    else:
+        keys = store.keys(distinct, role)
+        known, vectors = store.get(keys)
+    unknown = np.flatnonzero(~known)
+    tick(len(texts) - len(unknown))
+    for start in range(0, len(unknown), PART):
+        part = unknown[start : start + PART]
+        vectors[part] = _checked(encoder, [distinct[row] for row in part], role, tick)
+        if store is not None:
+            store.put(keys[part], vectors[part])
+    problems = tuple(store.problems) if store is not None else ()
+    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems)
+    return vectors if len(distinct) == len(texts) else vectors[rows], tally
+
+
+def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> Float32:
+    """What the encoder gives, if it is a finite vector of the right length for each text."""
+    vectors = np.asarray(encoder.encode(texts, role, tick), dtype=np.float32)
+    expected = (len(texts), encoder.dimension)
+    if vectors.shape != expected:
+        raise ModelError(f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}")
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        text = texts[bad[0]]
+        shown = text if len(text) <= SHOWN else text[:SHOWN] + "…"
+        raise ModelError(
+            f"the encoder {encoder.name} gave NaN or infinity for {len(bad)} of {len(texts)} texts, "
+            f"the first a {role} of {len(text)} characters: {shown!r}",
+            hint="look at that text; a model in half precision may need float32",
+        )
+    return vectors

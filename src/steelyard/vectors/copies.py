@@ -1,0 +1,63 @@
+"""Equal documents must get equal scores, or rounding would decide between them.
+
+A matrix product does not promise that: the last bit of a score depends on where in the matrix a row lies. So a copy,
+a row that equals an earlier one bit by bit, takes over the score of that original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.types import Float32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Which rows of a matrix equal an earlier row."""
+
+    first: Int64
+    """The rows that have copies, ascending."""
+    rows: Int64
+    """The rows that are copies, ascending."""
+    of: Int64
+    """For each copy, the place of its original in `first`."""
+
+    @classmethod
+    def among(cls, matrix: Float32) -> Copies:
+        """Find the copies; costs one pass over the matrix.
+
+        >>> copies = Copies.among(np.array([[1, 2], [2, 1], [1, 2], [0, 0]], dtype=np.float32))
+        >>> copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()
+        ([0], [2], [0])
+        """
+        words = np.ascontiguousarray(matrix).view(np.uint32)
+        # Sums of whole numbers do not depend on their order, so equal rows have equal sums; most others do not.
+        sums = (words.view(np.uint64) if words.shape[1] % 2 == 0 else words).sum(axis=1, dtype=np.uint64)
+        _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
+        suspects = np.flatnonzero(sizes[groups] > 1)
+        if not len(suspects):
+            nothing = np.empty(0, dtype=np.int64)
+            return cls(nothing, nothing, nothing)
+        seen: dict[bytes, int] = {}
+        original = np.array([seen.setdefault(matrix[row].tobytes(), int(row)) for row in suspects], dtype=np.int64)
+        copy = original != suspects
+        first, of = np.unique(original[copy], return_inverse=True)
+        return cls(first, suspects[copy], of)
+
+    @property
+    def originals(self) -> int:
+        """How many rows have copies."""
+        return len(self.first)
+
+    def settle(self, scores: Float32, start: int, originals: Float32) -> None:
+        """Give the copies in a block of scores, whose first column is row `start`, the scores of their originals.
+
+        `originals` (queries, originals) carries those scores from block to block; blocks must come in order.
+        """
+        stop = start + scores.shape[1]
+        low, high = np.searchsorted(self.first, (start, stop))
+        originals[:, low:high] = scores[:, self.first[low:high] - start]
+        low, high = np.searchsorted(self.rows, (start, stop))
+        scores[:, self.rows[low:high] - start] = originals[:, self.of[low:high]]
