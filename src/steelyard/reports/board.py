@@ -1,0 +1,82 @@
+"""Results arranged for reading: tasks down, models across, and which model is strongest where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from steelyard.results import MAIN_METRIC, Result
+from steelyard.stats import paired_test
+
+SIGNIFICANT = 0.05
+"""Below this p-value of the paired test a lead is called a lead."""
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The model with the highest figure of a task, and the runner-up if chance could explain its lead."""
+
+    model: str
+    score: float
+    rival: str | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Board:
+    """Results by task and model; of several for the same pair the newest counts."""
+
+    results: Sequence[Result]
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """Task names, in the order in which they were met."""
+        return list(dict.fromkeys(result.task for result in self.results))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Model names, in the order in which they were met."""
+        return list(dict.fromkeys(result.model for result in self.results))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], Result]:
+        return {(r.task, r.model): r for r in sorted(self.results, key=lambda r: r.created)}
+
+    def cell(self, task: str, model: str) -> Result | None:
+        """The finished result of a pair, if there is one."""
+        result = self._cells.get((task, model))
+        return result if result is not None and result.done else None
+
+    @cached_property
+    def failures(self) -> list[Result]:
+        """Pairs that have no figures, with their error."""
+        return [r for r in self._cells.values() if not r.done]
+
+    @cached_property
+    def common_tasks(self) -> list[str]:
+        """Tasks that every model finished: the only ones whose mean may be compared."""
+        return [task for task in self.tasks if all(self.cell(task, model) for model in self.models)]
+
+    def mean(self, model: str, metric: str) -> float | None:
+        """The mean of a metric over the common tasks."""
+        cells = (self.cell(task, model) for task in self.common_tasks)
+        values = [value for cell in cells if cell and (value := cell.metrics.get(metric)) is not None]
+        return sum(values) / len(values) if values and len(values) == len(self.common_tasks) else None
+
+    def strongest(self, task: str) -> Strongest | None:
+        """The leader of a task by the main metric; with its rival where the paired test can't tell them apart."""
+        cells = [cell for model in self.models if (cell := self.cell(task, model)) and cell.score is not None]
+        ranked = sorted(cells, key=lambda cell: -(cell.score or 0.0))
+        if not ranked:
+            return None
+        first = ranked[0]
+        if len(ranked) == 1:
+            return Strongest(first.model, first.score or 0.0)
+        second = ranked[1]
+        a, b = (cell.per_query.by_metric.get(MAIN_METRIC) for cell in (first, second))
+        if a is None or b is None or len(a) != len(b):
+            return Strongest(first.model, first.score or 0.0)
+        p_value = paired_test(a, b).p_value
+        rival = second.model if p_value >= SIGNIFICANT else None
+        return Strongest(first.model, first.score or 0.0, rival, p_value)

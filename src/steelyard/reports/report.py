@@ -1,0 +1,209 @@
+"""The report of a run: one self-contained HTML file with figures, a plot, the leaders and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from steelyard import __version__
+from steelyard.reports.board import Board, Strongest
+from steelyard.reports.charts import Dot, dot_plot, legend
+from steelyard.reports.markup import Markup, join, tag
+from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
+from steelyard.results.atomic import write_whole
+
+SECTIONS = {"figures": "Figures", "plot": "Plot", "misses": "Where models fail", "costs": "Costs", "errors": "Errors"}
+
+
+def write_report(results: Sequence[Result], path: Path) -> Path:
+    """Write the report of these results to `path`, whole or not at all, and return the path."""
+    write_whole(path, page(results).encode())
+    return path
+
+
+def page(results: Sequence[Result]) -> str:
+    """The report as HTML text: style inside, no script, nothing fetched."""
+    board = Board(results)
+    bodies = {
+        "figures": figures(board),
+        "plot": plot(board),
+        "misses": misses(board),
+        "costs": costs(board),
+        "errors": errors(board),
+    }
+    shown = {name: body for name, body in bodies.items() if body}
+    style = Markup(resources.files("steelyard.reports").joinpath("page.css").read_text(encoding="utf-8"))
+    head = tag(
+        "head",
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        tag("title", "Steelyard report"),
+        tag("style", style),
+    )
+    links = (tag("a", SECTIONS[name], href=f"#{name}") for name in shown)
+    parts = (tag("section", tag("h2", SECTIONS[name]), body, id=name) for name, body in shown.items())
+    body = tag("body", tag("h1", "Steelyard report"), _summary(board), tag("nav", *links), *parts)
+    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def figures(board: Board) -> Markup:
+    """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
+    if not board.models:
+        return Markup("")
+    top = [tag("th", "Task", rowspan=2), tag("th", "Language", rowspan=2), tag("th", "Queries × docs", rowspan=2)]
+    top += [tag("th", name, colspan=len(board.models)) for name in HEADLINES.values()]
+    top += [tag("th", "Strongest", rowspan=2)]
+    second = [tag("th", model, class_="number") for _ in HEADLINES for model in board.models]
+    rows = [_figure_row(board, task) for task in board.tasks]
+    if len(board.common_tasks) > 1:
+        rows.append(_mean_row(board))
+    note = tag(
+        "p",
+        "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10; "
+        "“or” names a rival that a paired randomisation test (p ≥ 0.05) can't tell from it. "
+        "recall@100 is the mean of each query's recall.",
+        class_="soft",
+    )
+    table = tag("table", tag("thead", tag("tr", *top), tag("tr", *second)), tag("tbody", *rows))
+    return join(note, tag("div", table, class_="scroll"))
+
+
+def _figure_row(board: Board, task: str) -> Markup:
+    cells = [board.cell(task, model) for model in board.models]
+    facts = next((cell.facts for cell in cells if cell), None)
+    size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
+    partial = " (partial)" if any(cell and cell.partial for cell in cells) else ""
+    row = [tag("td", task + partial), tag("td", facts.language if facts else "-"), tag("td", size, class_="number")]
+    for metric in HEADLINES:
+        values = [cell.metrics.get(metric) if cell else None for cell in cells]
+        best = max((v for v in values if v is not None), default=None)
+        for cell, value in zip(cells, values, strict=True):
+            row.append(_figure_cell(cell, metric, value, best=best is not None and value == best))
+    return tag("tr", *row, tag("td", _strongest_text(board.strongest(task))))
+
+
+def _figure_cell(cell: Result | None, metric: str, value: float | None, *, best: bool) -> Markup:
+    if cell is None or value is None:
+        return tag("td", "-", class_="number")
+    interval = cell.intervals.get(metric)
+    spread = tag("small", f" {interval.low:.3f}–{interval.high:.3f}") if interval else None
+    return tag("td", f"{value:.4f}", spread, class_="number best" if best else "number")
+
+
+def _strongest_text(strongest: Strongest | None) -> str:
+    if strongest is None:
+        return "-"
+    return strongest.model + (f" or {strongest.rival}" if strongest.rival else "")
+
+
+def _mean_row(board: Board) -> Markup:
+    count = len(board.common_tasks)
+    label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of {count} tasks that all models finished"
+    cells = []
+    for metric in HEADLINES:
+        values = [board.mean(model, metric) for model in board.models]
+        best = max((v for v in values if v is not None), default=None)
+        cells += [
+            tag("td", "-" if v is None else f"{v:.4f}", class_="number best" if v == best else "number") for v in values
+        ]
+    return tag("tr", tag("td", label, colspan=3), *cells, tag("td", ""), class_="mean")
+
+
+def plot(board: Board) -> Markup:
+    """nDCG@10 of every model by task, with intervals."""
+    dots = [[_dot(board.cell(task, model)) for model in board.models] for task in board.tasks]
+    if not any(any(row) for row in dots):
+        return Markup("")
+    title = f"{HEADLINES[MAIN_METRIC]} by task and model, with 95 % intervals"
+    return join(tag("p", title, class_="soft"), legend(board.models), dot_plot(board.tasks, board.models, dots, title))
+
+
+def _dot(cell: Result | None) -> Dot | None:
+    if cell is None or cell.score is None:
+        return None
+    return Dot(cell.score, *((cell.interval.low, cell.interval.high) if cell.interval else ()))
+
+
+def misses(board: Board) -> Markup:
+    """The worst queries of every task and model, with what came first instead."""
+    blocks = []
+    for task in board.tasks:
+        cells = [cell for model in board.models if (cell := board.cell(task, model)) and cell.misses]
+        if cells:
+            inner = (join(tag("h3", cell.model), _miss_table(cell.misses)) for cell in cells)
+            blocks.append(tag("details", tag("summary", f"{task}: {_miss_count(cells)}"), *inner))
+    return join(*blocks)
+
+
+def _miss_count(cells: Sequence[Result]) -> str:
+    """How many queries each model left without a hit in its first ten."""
+    counts = []
+    for cell in cells:
+        hit, queries = cell.metrics.get("hit_rate_at_10"), cell.facts.queries
+        if hit is not None and queries:
+            counts.append(f"{cell.model} {round((1 - hit) * queries)} of {queries}")
+    return "queries without a relevant document in the first ten: " + ", ".join(counts)
+
+
+def _miss_table(rows: Sequence[Miss]) -> Markup:
+    head = tag("tr", *(tag("th", name) for name in ("Query", "Rank", "Came first", "Should have come")))
+    body = (
+        tag(
+            "tr",
+            tag("td", miss.query, class_="text", dir="auto"),
+            tag("td", "not found" if miss.rank is None else miss.rank, class_="number"),
+            tag("td", miss.top or "nothing", class_="text", dir="auto"),
+            tag("td", miss.positive or "-", class_="text", dir="auto"),
+        )
+        for miss in rows
+    )
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+
+
+def costs(board: Board) -> Markup:
+    """Seconds and bytes by model, summed over its tasks."""
+    head = ("Model", "Tasks", "Index s", "Search s", "Score s", "Total s", "Largest index", "Peak memory")
+    rows = []
+    for model in board.models:
+        cells = [cell for task in board.tasks if (cell := board.cell(task, model))]
+        seconds = (sum(c.timings.get(name, 0.0) for c in cells) for name in ("index", "search", "score", "total"))
+        largest = max((c.index_bytes or 0 for c in cells), default=0)
+        memory = max((c.peak_memory_bytes or 0 for c in cells), default=0)
+        values = [len(cells), *(f"{s:.2f}" for s in seconds), _megabytes(largest), _megabytes(memory)]
+        rows.append(tag("tr", tag("td", model), *(tag("td", v, class_="number") for v in values)))
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag(
+                "thead",
+                tag("tr", *(tag("th", name, class_=None if i == 0 else "number") for i, name in enumerate(head))),
+            ),
+            tag("tbody", *rows),
+        ),
+        class_="scroll",
+    )
+
+
+def errors(board: Board) -> Markup:
+    """Evaluations that failed, with what to do."""
+    if not board.failures:
+        return Markup("")
+    rows = (
+        tag("tr", tag("td", r.task), tag("td", r.model), tag("td", str(r.error), class_="text bad"))
+        for r in board.failures
+    )
+    head = tag("tr", *(tag("th", name) for name in ("Task", "Model", "Error")))
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll")
+
+
+def _summary(board: Board) -> Markup:
+    done = sum(result.done for result in board.results)
+    newest = max((result.created for result in board.results), default="")
+    text = f"{len(board.models)} models on {len(board.tasks)} tasks: {done} evaluations"
+    failed = f", {len(board.failures)} failed" if board.failures else ""
+    return tag("p", f"{text}{failed}. Steelyard {__version__}; newest result {newest or 'none'}.", class_="soft")
+
+
+def _megabytes(value: int) -> str:
+    return f"{value / 1e6:,.1f} MB" if value else "-"

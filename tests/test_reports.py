@@ -1,0 +1,126 @@
+"""The report: every figure in it, text of any kind safely escaped, nothing fetched, honest about leads."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.reports import write_report
+from steelyard.reports.board import Board
+from steelyard.reports.charts import Dot, dot_plot
+from steelyard.reports.report import page
+from steelyard.results import Failure, Miss, QueryScores, Result, TaskFacts
+from steelyard.types import Interval
+
+
+def result(task: str, model: str, values: list[float], created: str = "2026-01-01", **more: object) -> Result:
+    array = np.array(values)
+    metrics = {"ndcg_at_10": float(array.mean()), "hit_rate_at_10": float((array > 0).mean()), "recall_at_100": 1.0}
+    ids = tuple(f"q{i}" for i in range(len(values)))
+    return Result(
+        task,
+        model,
+        {},
+        f"{task}{model}",
+        metrics=metrics,
+        intervals={"ndcg_at_10": Interval(metrics["ndcg_at_10"] - 0.01, metrics["ndcg_at_10"] + 0.01)},
+        facts=TaskFacts("en", queries=len(values), documents=10),
+        timings={"index": 0.5, "total": 1.25},
+        queries=QueryScores(ids, np.ones(len(values), dtype=np.int32), {"ndcg_at_10": array}),
+        created=created,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+class Checker(HTMLParser):
+    """Counts tags and fails on one that is closed in the wrong place."""
+
+    VOID = frozenset({"meta", "br", "link"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.references += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture
+def results() -> list[Result]:
+    good, bad = [1.0] * 30, [0.5] * 15 + [0.0] * 15
+    miss = Miss("q1", "<script>alert('سؤال')</script>", None, "d2", "wrong & first", "d1", "right")
+    return [
+        result("NanoX/en", "bm25", bad, misses=(miss,)),
+        result("NanoX/en", "dense:use", good),
+        result("NanoX/zh", "bm25", good),
+        result("NanoX/zh", "dense:use", [*good[:-1], 0.9]),
+        Result("NanoX/ja", "bm25", {}, "k", status="failed", error=Failure("DataError", "bad row 3", "mend it")),
+    ]
+
+
+def test_the_page_is_whole_and_fetches_nothing(results: list[Result], tmp_path: Path) -> None:
+    path = write_report(results, tmp_path / "deep" / "report.html")
+    html = path.read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(html)
+    assert checker.open == []
+    assert all(reference.startswith("#") for reference in checker.references)
+    assert not re.search(r"@import|url\(|<script|https?://", html)
+    text = " ".join(checker.text)
+    for expected in ("0.2500", "1.0000", "NanoX/zh", "bad row 3", "mend it", "not found", "wrong & first", "1.25"):
+        assert expected in text
+
+
+def test_texts_are_escaped(results: list[Result]) -> None:
+    assert "&lt;script&gt;alert" in page(results)
+
+
+def test_a_lead_that_chance_explains_is_not_claimed(results: list[Result]) -> None:
+    board = Board(results)
+    clear, close = board.strongest("NanoX/en"), board.strongest("NanoX/zh")
+    assert clear is not None and close is not None
+    assert (clear.model, clear.rival) == ("dense:use", None)
+    assert (close.model, close.rival) == ("bm25", "dense:use")
+    assert board.strongest("NanoX/ja") is None
+
+
+def test_means_are_over_tasks_that_all_models_finished(results: list[Result]) -> None:
+    board = Board(results)
+    assert board.common_tasks == ["NanoX/en", "NanoX/zh"]
+    assert board.mean("bm25", "ndcg_at_10") == pytest.approx(0.625)
+    assert board.mean("bm25", "no_such_metric") is None
+
+
+def test_of_two_results_the_newer_counts() -> None:
+    old, new = result("a/b", "bm25", [0.0], "2026-01-01"), result("a/b", "bm25", [1.0], "2026-02-01")
+    cell = Board([new, old]).cell("a/b", "bm25")
+    assert cell is new
+
+
+def test_an_empty_report_is_a_page() -> None:
+    checker = Checker()
+    checker.feed(page([]))
+    assert checker.open == []
+
+
+def test_the_plot_puts_marks_where_the_values_are() -> None:
+    svg = dot_plot(["t"], ["m"], [[Dot(0.5, 0.25, 0.75)]], "a title")
+    zero, one = (float(x) for x in (re.findall(r'<line x1="([\d.]+)"', svg)[i] for i in (0, 5)))
+    mark = re.search(r"translate\(([\d.]+) ", svg)
+    assert mark is not None
+    assert float(mark.group(1)) == pytest.approx((zero + one) / 2)
+    assert 'aria-label="a title"' in svg
