@@ -1,0 +1,271 @@
+"""Loading from the hub with the real client, in a process of its own, against a hub on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hub_server import Hub, Repository, serve
+
+WORKER = """
+import json, os, sys, warnings
+from steelyard.datasets import hub, load_task
+from steelyard.errors import SteelyardError
+hub.WAITS = (0.01, 0.02, 0.04)
+for line in sys.stdin:
+    asked = json.loads(line)
+    os.environ.pop("HF_TOKEN", None)
+    os.environ.update(asked["environment"])
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            task = load_task(asked["reference"], **asked["options"])
+        told = {
+            "name": task.name, "revision": task.info.revision, "language": task.info.language,
+            "hash": task.content_hash, "documents": len(task.corpus), "queries": len(task.queries),
+            "candidates": sorted(task.candidates), "reference": dict(task.info.reference),
+            "warnings": [str(w.message) for w in caught if "repairs" in str(w.message)],
+        }
+    except SteelyardError as error:
+        told = {
+            "error": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code
+        }
+    print(json.dumps(told), flush=True)
+"""
+"""The client reads its endpoint when it is imported, so it lives in a process of its own and takes orders."""
+
+
+def parquet(**columns: Any) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({name.replace("_id_", "-id"): values for name, values in columns.items()}), stream)
+    return stream.getvalue()
+
+
+def nano(task: str, salt: str, documents: int = 40) -> dict[str, bytes]:
+    """A small Nano-set of one task, as it is published: no scores."""
+    ids = [f"d{i}" for i in range(documents)]
+    queries = [f"q{i}" for i in range(10)]
+    return {
+        "README.md": b"# a set\n",
+        f"corpus/{task}.parquet": parquet(_id=ids, text=[f"text of number {i} {salt} " * 20 for i in range(documents)]),
+        f"queries/{task}.parquet": parquet(_id=queries, text=[f"which is number {i} of {salt}?" for i in range(10)]),
+        f"qrels/{task}.parquet": parquet(**{"query-id": queries, "corpus-id": ids[:10], "note": [salt] * 10}),
+        f"bm25/{task}.parquet": parquet(
+            **{"query-id": queries, "corpus-ids": [ids[i : i + 5] for i in range(10)], "note": [salt] * 10}
+        ),
+    }
+
+
+@dataclass
+class Client:
+    """Loads in a process whose hub client knows only the hub on loopback and a cache of its own."""
+
+    hub: Hub
+    home: Path
+    process: subprocess.Popen[str]
+
+    def __call__(self, reference: str, *, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
+        assert self.process.stdin and self.process.stdout
+        order = {"reference": reference, "environment": environment or {}, "options": options}
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, "the client's process ended"
+        told: dict[str, Any] = json.loads(answer)
+        return told
+
+    def holds(self, files: dict[str, bytes], name: str = "hakari-bench/NanoMMTEB-v2", **facts: Any) -> Client:
+        """The same client, with a hub that holds one dataset and has forgotten everything else."""
+        self.hub.repositories = {name: Repository(files, **facts)}
+        self.hub.requests.clear()
+        return self
+
+
+def start(hub: Hub, home: Path, **environment: str) -> Client:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "STEELYARD_"))}
+    clean |= {
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(home / "hf"),
+        "STEELYARD_HOME": str(home / "steelyard"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "NO_PROXY": "127.0.0.1",
+        **environment,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKER], env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    return Client(hub, home, process)
+
+
+def stop(client: Client) -> None:
+    assert client.process.stdin and client.process.stdout
+    client.process.stdin.close()
+    client.process.wait(timeout=60)
+    client.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serve({}) as hub:
+        client = start(hub, tmp_path_factory.mktemp("home"))
+        yield client
+        stop(client)
+
+
+@pytest.fixture
+def commit(request: pytest.FixtureRequest) -> str:
+    """A commit for each test, so that none finds what another fetched."""
+    return hashlib.sha1(request.node.name.encode()).hexdigest()
+
+
+def test_loads_by_catalogue_name_and_fetches_nothing_twice(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit) | nano("covid", commit), commit=commit)
+    first = client("NanoMMTEB-v2/belebele")
+    assert (first["documents"], first["queries"], first["candidates"]) == (40, 10, ["bm25"])
+    assert first["revision"] == commit and first["language"] == "multilingual"
+    assert first["reference"]["bm25_ndcg_at_10"] == pytest.approx(0.0903, abs=1e-3)
+    assert client.hub.count("GET", "covid") == client.hub.count("GET", "README") == 0, "only the files of the task"
+    assert client.hub.count("GET", "/resolve/") == 4
+
+    client.hub.requests.clear()
+    assert client("NanoMMTEB-v2/belebele") == first
+    assert client.hub.count("GET", "/resolve/") == client.hub.count("HEAD") == 0
+    assert client.hub.count("GET", "/api/") == 1, "only whether main has moved"
+
+    client.hub.requests.clear()
+    assert client("NanoMMTEB-v2/belebele", revision=commit)["hash"] == first["hash"]
+    assert client.hub.requests == [], "a commit cannot move"
+
+
+def test_offline_after_one_load_knows_the_commit(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    online = client("NanoMMTEB-v2/belebele")
+    client.hub.requests.clear()
+    assert client("NanoMMTEB-v2/belebele", offline=True) == online
+    never = client("NanoMMTEB-v2/covid", offline=True)
+    assert never["error"] == "UnknownName" and "belebele" in never["hint"]
+    other = client("NanoBEIR-en/NanoNQ", offline=True)
+    assert other["error"] == "HubError" and "never loaded" in other["message"] and other["exit_code"] == 3
+    shut_off = start(client.hub, client.home, HF_HUB_OFFLINE="1")
+    assert shut_off("NanoMMTEB-v2/belebele") == online
+    stop(shut_off)
+    assert client.hub.requests == []
+
+
+def test_a_file_that_was_not_fetched_is_named_offline(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    client("NanoMMTEB-v2/belebele", candidates=[])
+    told = client("NanoMMTEB-v2/belebele", offline=True)
+    assert told["error"] == "HubError" and "bm25/belebele.parquet" in told["message"]
+    assert client("NanoMMTEB-v2/belebele", offline=True, candidates=[])["candidates"] == []
+
+
+def test_shards_are_joined_in_order(client: Client, commit: str) -> None:
+    whole = nano("belebele", commit)
+    table = pq.read_table(io.BytesIO(whole["corpus/belebele.parquet"]))
+    sharded = {name: content for name, content in whole.items() if not name.startswith("corpus/")}
+    for number, part in enumerate((table.slice(0, 15), table.slice(15))):
+        stream = io.BytesIO()
+        pq.write_table(part, stream)
+        sharded[f"corpus/belebele-0000{number}-of-00002.parquet"] = stream.getvalue()
+    one = client.holds(whole, commit=commit)("NanoMMTEB-v2/belebele")
+    two = client.holds(sharded, commit=commit[::-1])("NanoMMTEB-v2/belebele")
+    assert one["documents"] == 40 and one["hash"] == two["hash"]
+    missing = {name: content for name, content in sharded.items() if "00001-of" not in name}
+    told = client.holds(missing, commit="e" * 40)("NanoMMTEB-v2/belebele")
+    assert told["error"] == "DataError" and "1 of 2 shards" in told["message"]
+
+
+def test_any_dataset_of_the_hub(client: Client, commit: str) -> None:
+    files = {
+        "corpus.jsonl": b'{"_id": "a", "title": "T", "text": "x"}\n{"_id": "b", "title": "", "text": "y"}\n',
+        "queries.jsonl": b'{"_id": "1", "text": "which?"}\n',
+        "qrels/test.tsv": b"query-id\tcorpus-id\tscore\n1\ta\t2\n",
+    }
+    client.holds(files, "someone/own", commit=commit)
+    assert client("hf://someone/own/test")["name"] == client("hf://someone/own")["name"] == "own/test"
+    assert client("hf://someone/own/test@main")["revision"] == commit
+
+
+def test_an_interrupted_download_resumes(client: Client, commit: str) -> None:
+    files = nano("belebele", commit)
+    noise = random.Random(0).randbytes(6 << 20).hex()
+    ids = [f"d{i}" for i in range(12)]
+    stream = io.BytesIO()
+    pq.write_table(
+        pa.table({"_id": ids, "text": [noise[i << 20 : (i + 1) << 20] for i in range(12)]}),
+        stream, compression="none", use_dictionary=False,
+    )  # fmt: skip
+    files["corpus/belebele.parquet"] = stream.getvalue()
+    client.holds(files, commit=commit)
+    client.hub.break_after["corpus/belebele.parquet"] = 11 << 20
+    assert client("NanoMMTEB-v2/belebele", candidates=[])["documents"] == 12
+    asked = [match for _, path, match in client.hub.requests if "corpus" in path and match]
+    assert len(asked) == 1 and int(asked[0].removeprefix("bytes=").removesuffix("-")) >= 10 << 20, "it went on"
+
+
+def test_a_hub_that_stumbles_is_asked_again(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    client.hub.statuses += [503, 503]
+    assert client("NanoMMTEB-v2/belebele")["documents"] == 40
+    client.hub.statuses += [503] * 4
+    told = client("NanoMMTEB-v2/belebele")
+    assert told["error"] == "HubError" and "503" in told["message"] and "later" in told["hint"]
+
+
+def test_a_wrong_revision_is_said(client: Client, commit: str) -> None:
+    told = client.holds(nano("belebele", commit), commit=commit)("NanoMMTEB-v2/belebele", revision="v9")
+    assert told["error"] == "HubError" and "no revision 'v9'" in told["message"] and "commit" in told["hint"]
+
+
+def test_a_private_set_wants_a_token(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit, token="hf_right")
+    told = client("NanoMMTEB-v2/belebele")
+    assert told["error"] == "HubError" and "401" in told["message"] and "HF_TOKEN" in told["hint"]
+    assert client("NanoMMTEB-v2/belebele", environment={"HF_TOKEN": "hf_right"})["documents"] == 40
+
+
+def test_a_file_cut_short_is_found_and_not_kept(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    client.hub.short_by["corpus/belebele.parquet"] = 100
+    told = client("NanoMMTEB-v2/belebele")
+    client.hub.short_by.clear()
+    assert told["error"] == "HubError" and "corpus/belebele.parquet" in told["message"]
+    assert client("NanoMMTEB-v2/belebele")["documents"] == 40
+
+
+def test_a_file_that_is_damaged_on_the_hub_is_not_kept(client: Client, commit: str) -> None:
+    files = nano("belebele", commit)
+    whole = files["corpus/belebele.parquet"]
+    damaged = files["corpus/belebele.parquet"] = whole[:-60]
+    client.holds(files, commit=commit)
+    told = client("NanoMMTEB-v2/belebele")
+    assert told["error"] == "DataError" and "corpus/belebele.parquet" in told["message"]
+    kept = [path for path in (client.home / "hf").rglob("*") if path.is_file() and path.read_bytes() == damaged]
+    assert kept == []
+    files["corpus/belebele.parquet"] = whole
+    assert client("NanoMMTEB-v2/belebele")["documents"] == 40
+
+
+def test_faults_of_published_sets_are_repaired_and_told(client: Client, commit: str) -> None:
+    files = nano("belebele", commit)
+    files["qrels/belebele.parquet"] = parquet(**{"query-id": ["q0", "q1"], "corpus-id": ["d0", "gone"]})
+    client.holds(files, commit=commit)
+    told = client("NanoMMTEB-v2/belebele")
+    assert told["queries"] == 2 and "'gone' is not in the corpus" in told["warnings"][0]
+    assert client("NanoMMTEB-v2/belebele", validate="strict")["error"] == "DataError"
