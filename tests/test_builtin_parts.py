@@ -14,7 +14,8 @@ from steelyard.datasets.builtin import store
 from steelyard.datasets.builtin.cutting import BuiltinSet, assemble, shuffled
 from steelyard.datasets.builtin.functions import Function, functions_in
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
-from steelyard.types import Task, TaskInfo
+from steelyard.errors import DataError
+from steelyard.types import Qrels, Task, TaskInfo
 
 SOURCE = '''
 import os
@@ -234,12 +235,14 @@ def test_two_that_cut_at_once_both_get_the_set(shelf: Path) -> None:
     assert [path.name for path in shelf.iterdir()] == ["NanoOne-v1"]
 
 
-def test_a_cut_that_fails_leaves_nothing(shelf: Path) -> None:
+def test_a_set_that_cannot_be_written_leaves_nothing(shelf: Path) -> None:
     def cut() -> Iterator[Task]:
         yield from one_task()
-        raise KeyboardInterrupt
+        (task,) = one_task()
+        outside = Qrels.of([0], [-1], [1], queries=1)
+        yield Task(TaskInfo("NanoOne/bad"), task.corpus, task.queries, outside)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(DataError, match="not in the corpus"):
         store.ensure(one_set(cut))
     assert list(shelf.iterdir()) == []
     assert store.load(one_set(), TaskInfo("NanoOne/only")).queries.texts == ("which",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,18 +27,19 @@ def folder_of(builtin: BuiltinSet) -> Path:
 def ensure(builtin: BuiltinSet) -> Path:
     """The folder of the set, cut now unless it is there.
 
-    The set is cut beside its place and moved there in one step. Processes that cut at once do the work twice and
+    The set is written beside its place and moved there in one step. Processes that cut at once do the work twice and
     keep the first, which has the same bytes.
     """
     folder = folder_of(builtin)
     if folder.is_dir():
         return folder
+    tasks = list(builtin.cut())
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _sweep(folder.parent)
         unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
         try:
-            _write(unfinished, builtin)
+            _write(unfinished, builtin.name, tasks)
             unfinished.chmod(0o755)  # mkdtemp's folders are private
             _move(unfinished, folder)
         finally:
@@ -62,13 +64,12 @@ def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
         raise DataError(error.message, hint=f"remove {folder}, and the next run cuts the set again") from error
 
 
-def _write(folder: Path, builtin: BuiltinSet) -> None:
+def _write(folder: Path, title: str, tasks: Sequence[Task]) -> None:
     from steelyard.datasets.nano_write import write_nano_set
 
-    tasks = list(builtin.cut())
     info = tasks[0].info
     description = f"Cut by Steelyard from {info.source}."
-    write_nano_set(folder, tasks, title=builtin.name, description=description, licence=info.licence or "")
+    write_nano_set(folder, tasks, title=title, description=description, licence=info.licence or "")
 
 
 def _move(unfinished: Path, folder: Path) -> None:
