@@ -1,0 +1,171 @@
+"""Golden values are scipy's (1.17.1): `bootstrap` and `permutation_test` with 500,000 or more resamples, `t`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.errors import DataError, UsageError
+from steelyard.stats import intervals, mean_interval, paired_test, paired_tests
+from steelyard.stats.intervals import Method
+from steelyard.stats.resample import BLOCK, bootstrap_means, sign_flip_means
+from steelyard.stats.student import t_cdf, t_quantile
+
+# fmt: off
+FIRST = np.array([
+    0.009, 0.488, 0.925, 1.0, 0.795, 0.121, 0.414, 0.12, 0.618, 0.971, 0.94, 0.011, 0.996, 0.416, 0.003, 0.999, 0.359,
+    0.96, 0.86, 0.324, 0.016, 0.462, 0.032, 0.986, 0.898, 1.0, 0.5, 0.978, 0.087, 0.091, 0.93, 1.0, 0.975, 0.989, 1.0,
+    0.996, 0.799, 0.992, 1.0, 0.387,
+])
+SECOND = np.array([
+    0.0, 0.319, 1.0, 1.0, 0.834, 0.273, 0.38, 0.124, 0.753, 1.0, 0.758, 0.228, 0.928, 0.255, 0.0, 0.971, 0.734, 0.775,
+    0.942, 0.0, 0.066, 0.692, 0.035, 0.91, 0.994, 1.0, 0.683, 1.0, 0.179, 0.023, 0.955, 1.0, 1.0, 1.0, 1.0, 0.712, 1.0,
+    0.927, 0.815, 0.565,
+])
+# fmt: on
+
+
+@pytest.mark.parametrize(("method", "low", "high"), [("bootstrap", 0.5113, 0.747), ("percentile", 0.5164, 0.75132)])
+def test_bootstrap_as_scipy(method: Method, low: float, high: float) -> None:
+    found = mean_interval(FIRST, method=method, draws=50_000)
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.002), pytest.approx(high, abs=0.002))
+
+
+@pytest.mark.parametrize(
+    ("level", "low", "high"),
+    [(0.95, 0.5130782916069756, 0.7592717083930243), (0.8, 0.55683830174138, 0.7155116982586198)],
+)
+def test_student_as_scipy(level: float, low: float, high: float) -> None:
+    found = mean_interval(FIRST, level, method="t")
+    assert (found.low, found.high, found.level) == (pytest.approx(low), pytest.approx(high), level)
+
+
+@pytest.mark.parametrize(
+    ("probability", "degrees", "expected"),
+    [
+        (0.9, 1, 3.0776835371752544),
+        (0.975, 2, 4.302652729749462),
+        (0.995, 5, 4.032142983555228),
+        (0.6, 10, 0.2601848294920803),
+        (0.975, 49, 2.0095752371292392),
+        (0.975, 199, 1.9719565442517533),
+        (0.975, 9999, 1.960201263621357),
+        (0.9995, 3, 12.923978636687961),
+    ],
+)
+def test_t_quantile_as_scipy(probability: float, degrees: int, expected: float) -> None:
+    assert t_quantile(probability, degrees) == pytest.approx(expected, rel=1e-10)
+    assert t_quantile(1 - probability, degrees) == pytest.approx(-expected, rel=1e-10)
+    assert t_cdf(expected, degrees) == pytest.approx(probability, rel=1e-12)
+
+
+def test_a_metric_is_never_claimed_to_leave_its_bounds() -> None:
+    nearly_all = np.array([1.0] * 47 + [0.0])
+    found = {method: mean_interval(nearly_all, method=method) for method in ("bootstrap", "percentile", "t")}
+    assert all(0 <= interval.low < interval.high <= 1 for interval in found.values())
+    # scipy: BCa 0.89583 to 1, percentile 0.9375 to 1 (a step of the bootstrap distribution is 1/48)
+    assert found["bootstrap"].low == pytest.approx(0.89583, abs=1 / 47)
+    assert found["t"].high == 1.0  # scipy, unbounded: 1.02108
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.sampled_from(["bootstrap", "percentile", "t"]))
+def test_an_interval_lies_within_bounds_and_is_the_same_again(values: list[float], method: Method) -> None:
+    found = mean_interval(values, method=method, draws=200)
+    assert 0 <= found.low <= found.high <= 1
+    if method != "t":
+        assert min(values) <= found.low and found.high <= max(values)
+    assert mean_interval(values, method=method, draws=200) == found
+
+
+def test_all_metrics_at_once_give_what_each_gives_alone() -> None:
+    both = intervals({"a": FIRST, "b": SECOND})
+    for name, values in (("a", FIRST), ("b", SECOND)):
+        alone = mean_interval(values)
+        assert both[name].low == pytest.approx(alone.low, abs=1e-12)
+        assert both[name].high == pytest.approx(alone.high, abs=1e-12)
+    assert intervals({}) == {}
+
+
+def test_the_coverage_is_what_it_says() -> None:
+    rng = np.random.default_rng(5)
+    samples = rng.beta(0.5, 0.5, size=(60, 400))  # many samples side by side: 400 metrics of 60 queries, true mean 0.5
+    found = intervals({str(i): samples[:, i] for i in range(400)})
+    covered = np.mean([interval.low <= 0.5 <= interval.high for interval in found.values()])
+    assert 0.91 <= covered <= 0.98  # same resamples for all columns, but the samples are independent
+
+
+def test_one_query_tells_nothing() -> None:
+    assert (mean_interval([0.7]).low, mean_interval([0.7]).high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [({"a": [1, 2], "b": [1]}, "different numbers"), ({"a": [0.5, float("nan")]}, "a is nan for query 1")],
+)
+def test_what_cannot_be_averaged_is_refused(values: dict[str, list[float]], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        intervals(values)
+
+
+def test_a_level_outside_0_and_1_is_refused() -> None:
+    with pytest.raises(UsageError, match="95"):
+        mean_interval(FIRST, 95)
+
+
+@pytest.mark.parametrize(("shift", "p_value"), [(0.0, 0.67549), (0.02, 0.64488), (0.05, 0.07942)])
+def test_the_randomisation_test_as_scipy(shift: float, p_value: float) -> None:
+    found = paired_test(FIRST + shift, SECOND, permutations=50_000)
+    assert found.p_value == pytest.approx(p_value, abs=0.01)
+    assert found.difference == pytest.approx(FIRST.mean() + shift - SECOND.mean())
+    assert found.wins + found.ties + found.losses == len(FIRST)
+
+
+def test_ties_among_permutations_count_as_at_least_as_far() -> None:
+    # scipy, all 256 sign changes: 0.09375; float sums that differ in the last bit must not lose any of them.
+    found = paired_test([0.9, 0.8, 0.7, 0.9, 1.0, 0.8, 0.3, 0.2], [0.5, 0.8, 0.6, 0.4, 0.7, 0.9, 0.1, 0.2])
+    assert found.p_value == pytest.approx(0.09375, abs=0.01)
+    assert (found.wins, found.ties, found.losses) == (5, 2, 1)
+
+
+def test_the_difference_has_an_interval_and_a_size() -> None:
+    found = paired_test(FIRST, SECOND, draws=50_000)
+    # scipy's BCa interval of the differences: -0.05267 to 0.03417
+    assert (found.interval.low, found.interval.high) == (
+        pytest.approx(-0.05267, abs=0.002),
+        pytest.approx(0.03417, abs=0.002),
+    )
+    differences = FIRST - SECOND
+    assert found.effect_size == pytest.approx(differences.mean() / differences.std(ddof=1))
+    assert not found.significant()
+
+
+def test_a_model_against_itself_and_against_a_worse_one() -> None:
+    same = paired_test(FIRST, FIRST)
+    assert (same.difference, same.p_value, same.effect_size, same.ties) == (0.0, 1.0, None, len(FIRST))
+    worse = paired_test(FIRST, FIRST * 0.8, permutations=999)
+    assert worse.p_value == 1 / 1000 and worse.significant()
+    mirrored = paired_test(FIRST * 0.8, FIRST, permutations=999)
+    assert (mirrored.p_value, mirrored.difference) == (worse.p_value, -worse.difference)
+
+
+def test_many_metrics_are_tested_on_the_same_sign_changes() -> None:
+    found = paired_tests({"a": FIRST, "b": SECOND, "only here": FIRST}, {"b": SECOND, "a": SECOND})
+    assert list(found) == ["a", "b"]
+    assert found["a"].p_value == paired_test(FIRST, SECOND).p_value and found["b"].p_value == 1.0
+    with pytest.raises(DataError, match="40 queries, the other for 39"):
+        paired_test(FIRST, SECOND[1:])
+
+
+def test_many_queries_are_resampled_in_blocks() -> None:
+    count = 3000
+    draws = 2 * BLOCK // count
+    values = np.random.default_rng(0).random((count, 2))
+    means = bootstrap_means(values, draws, seed=1)
+    assert means.shape == (draws, 2) and len(np.unique(means[:, 0])) == draws
+    assert means.mean(axis=0) == pytest.approx(values.mean(axis=0), abs=5e-4)
+    assert means.std(axis=0) == pytest.approx(values.std(axis=0) / count**0.5, rel=0.1)
+    flips = sign_flip_means(values, draws, seed=1)
+    assert flips.shape == (draws, 2) and flips.mean(axis=0) == pytest.approx([0, 0], abs=2e-3)
