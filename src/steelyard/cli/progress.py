@@ -32,7 +32,9 @@ class Progress:
         self._steps = self._step = 0
         self._now_at = ""
         self._began = self._drawn = self._work_began = clock()
-        self._made_seconds = 0.0
+        self._tasks = 0
+        self._made: dict[str, list[float]] = {}
+        self._seen: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
         """Take note of one event."""
@@ -43,6 +45,7 @@ class Progress:
                 self._plan(event)
             case events.Loading(task):
                 self._now_at, self._steps, self._step = f"reading {task}", 0, 0
+                self._work_began = self._clock()
             case events.Started(model, task, steps):
                 self._now_at, self._steps, self._step = f"{model} on {task}", steps, 0
                 self._work_began = self._clock()
@@ -64,16 +67,21 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the evaluations made so far; None before the first."""
-        made = self.finished - self.stored
-        if not made:
+        """An estimate from what each model took so far; None before the first is done."""
+        if not self._made:
             return None
-        to_come = self.total - self.finished - max(0, self._expected - self.stored)
-        current = min(1.0, self._step / self._steps) if self._steps else 0.0
-        return max(0.0, to_come - current) * self._made_seconds / made
+        means = {model: sum(seconds) / len(seconds) for model, seconds in self._made.items()}
+        to_come = {model: self._tasks - self._seen[model] for model in self._seen}
+        unseen = self.total - self.finished - sum(to_come.values())
+        overall = sum(means.values()) / len(means)
+        everything = sum(means.get(model, overall) * count for model, count in to_come.items()) + unseen * overall
+        # Of what is to come, some is stored: nobody knows of which model, so all shrink alike.
+        waiting = self.total - self.finished
+        fresh = max(0, waiting - max(0, self._expected - self.stored))
+        return everything * fresh / waiting if waiting else 0.0
 
     def _plan(self, plan: Planned) -> None:
-        self.total, self._expected = plan.evaluations, plan.stored
+        self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
         self._write(f"{plan.evaluations} evaluations: {plan.models} models x {plan.tasks} tasks{there}\n")
 
@@ -81,9 +89,10 @@ class Progress:
         self.finished += 1
         self.stored += stored
         self._steps = 0
+        self._seen[result.model] = self._seen.get(result.model, 0) + 1
         if stored:
             return
-        self._made_seconds += self._clock() - self._work_began
+        self._made.setdefault(result.model, []).append(self._clock() - self._work_began)
         if not self.terminal:
             self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
             self._drawn = self._clock()

@@ -82,15 +82,19 @@ class Batch:
         self.listen(Started(model.name, evaluation.task, len(bench.task.corpus)))
         if model.failure is not None:
             return self._failed(evaluation, Failed(model.failure, ""))
-        top_k, extra = self.conditions.top_k, self.conditions.metrics
-        result = attempt(lambda: bench.weigh(evaluation, top_k, extra, lambda done: self.listen(Advanced(done))))
-        if isinstance(result, Failed):
-            return self._failed(evaluation, result)
-        form = self.shelf.save_runs
+        weighed = attempt(lambda: self._weigh_and_save(evaluation, bench))
+        if isinstance(weighed, Failed):
+            return self._failed(evaluation, weighed)
+        return self._keep(*weighed)
+
+    def _weigh_and_save(self, evaluation: Evaluation, bench: Bench) -> tuple[Result, dict[str, bytes]]:
+        """The result and the files that stand beside it."""
+        top_k, extra, form = self.conditions.top_k, self.conditions.metrics, self.shelf.save_runs
+        result = bench.weigh(evaluation, top_k, extra, lambda done: self.listen(Advanced(done)))
         if form is None:
-            return self._keep(result)
+            return result, {}
         run = bench.run_of(evaluation, top_k)
-        return self._keep(result, {f"run.{form}": run_bytes(run, bench.task, model.name, form)})
+        return result, {f"run.{form}": run_bytes(run, bench.task, result.model, form)}
 
     def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
         if self.shelf.store is None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steelyard.datasets.trec_files import build_run, read_run, write_run
 from steelyard.engine.plan import SaveRuns
-from steelyard.errors import ResultError
+from steelyard.errors import DataError, ResultError
 from steelyard.results.store import beside_path
-from steelyard.types import Run, Task
+from steelyard.types import Int32, Run, Task
 
-ENDINGS: tuple[SaveRuns, ...] = ("parquet", "trec")
+FORMS: tuple[SaveRuns, ...] = ("parquet", "trec")
+_HINT = "run the model again with --save-runs"
 
 
 def run_bytes(run: Run, task: Task, model: str, form: SaveRuns) -> bytes:
-    """The run as a file; ids as strings, lists best first, scores exact."""
-    return _parquet(run, task) if form == "parquet" else _trec(run, task, model)
+    """The run as a file: ids as strings, lists best first, scores exact."""
+    if form == "parquet":
+        return _parquet(run, task)
+    exact = Run(run.rows, run.scores.astype(np.float64))  # the decimals of a double hold a float32 exactly
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.trec"
+        write_run(path, exact, task.queries.ids, task.corpus.ids, "_".join(model.split()))
+        return path.read_bytes()
 
 
 def _parquet(run: Run, task: Task) -> bytes:
@@ -27,8 +36,8 @@ def _parquet(run: Run, task: Task) -> bytes:
 
     query, rank = np.nonzero(run.rows >= 0)
 
-    def ids(values: tuple[str, ...], numbers: Any) -> Any:
-        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.astype(np.int32)), pyarrow.array(values))
+    def ids(names: Sequence[str], numbers: Any) -> Any:
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.astype(np.int32)), pyarrow.array(names))
 
     table = pyarrow.table(
         {
@@ -43,65 +52,51 @@ def _parquet(run: Run, task: Task) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _trec(run: Run, task: Task, model: str) -> bytes:
-    """Six columns; the score as a text that reads back to the same number."""
-    tag = "".join("_" if character.isspace() else character for character in model)
-    text = io.StringIO()
-    for query, query_id in enumerate(task.queries.ids):
-        length = int((run.rows[query] >= 0).sum())
-        rows, scores = run.rows[query, :length].tolist(), run.scores[query, :length].astype(np.float64).tolist()
-        text.writelines(
-            f"{query_id} Q0 {task.corpus.ids[row]} {rank} {score!r} {tag}\n"
-            for rank, (row, score) in enumerate(zip(rows, scores, strict=True), start=1)
-        )
-    return text.getvalue().encode()
-
-
 def saved_run(result: Path, task: Task) -> Run | None:
     """The run beside a result file, for that task; None if none was kept."""
-    for form in ENDINGS:
+    for form in FORMS:
         path = beside_path(result, f"run.{form}")
         if path.exists():
-            return _read(path, task)
+            return _read_parquet(path, task) if form == "parquet" else _read_trec(path, task)
     return None
 
 
-def _read(path: Path, task: Task) -> Run:
-    query_ids, document_ids, scores = _parquet_columns(path) if path.suffix == ".parquet" else _trec_columns(path)
-    try:
-        query = np.fromiter((task.queries.row_of[id_] for id_ in query_ids), dtype=np.int64, count=len(query_ids))
-        row = np.fromiter((task.corpus.row_of[id_] for id_ in document_ids), dtype=np.int32, count=len(document_ids))
-    except KeyError as error:
-        raise ResultError(
-            f"{path} names {error}, which {task.name} does not have", hint="run the model again"
-        ) from None
-    counts = np.bincount(query, minlength=len(task.queries))
-    order = np.argsort(query, kind="stable")
-    place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = np.full((len(counts), int(counts.max(initial=0))), -1, dtype=np.int32)
-    values = np.full(rows.shape, -np.inf, dtype=scores.dtype)
-    rows[query[order], place], values[query[order], place] = row[order], scores[order]
-    return Run.of(rows, values)
-
-
-def _parquet_columns(path: Path) -> tuple[list[str], list[str], Any]:
+def _read_parquet(path: Path, task: Task) -> Run:
     import pyarrow
     from pyarrow import parquet
 
     try:
         table = parquet.read_table(path)
-        ids = [table.column(name).to_pylist() for name in ("query-id", "corpus-id")]
-        return ids[0], ids[1], table.column("score").to_numpy()
+        query, document = (
+            table.column(name).combine_chunks().dictionary_encode() for name in ("query-id", "corpus-id")
+        )
+        scores = table.column("score").to_numpy()
     except (OSError, KeyError, pyarrow.ArrowException) as error:
-        raise ResultError(f"{path} cannot be read: {error}", hint="run the model again with --save-runs") from error
+        raise ResultError(f"{path} cannot be read: {error}", hint=_HINT) from error
+    queries = _numbers(path, query.dictionary.to_pylist(), task.queries.row_of)[query.indices.to_numpy()]
+    rows = _numbers(path, document.dictionary.to_pylist(), task.corpus.row_of)[document.indices.to_numpy()]
+    return _run(queries, rows, scores, task)
 
 
-def _trec_columns(path: Path) -> tuple[list[str], list[str], Any]:
-    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    for number, line in enumerate(lines, start=1):
-        if len(line) != 6:
-            raise ResultError(f"{path} line {number} has {len(line)} columns, expected 6", hint="run the model again")
-    scores = np.array([float(line[4]) for line in lines], dtype=np.float64)
-    single = scores.astype(np.float32)
-    exact = bool((single == scores).all())  # then the model's scores were float32, and are again
-    return [line[0] for line in lines], [line[2] for line in lines], single if exact else scores
+def _read_trec(path: Path, task: Task) -> Run:
+    try:
+        lines = read_run(path)
+    except DataError as error:
+        raise ResultError(error.message, hint=_HINT) from error
+    queries = _numbers(path, lines.queries, task.queries.row_of)[lines.query]
+    rows = _numbers(path, lines.documents, task.corpus.row_of)[lines.document]
+    return _run(queries, rows, lines.scores, task)
+
+
+def _run(queries: Int32, rows: Int32, scores: Any, task: Task) -> Run:
+    run = build_run(queries, rows, scores, queries=len(task.queries))
+    single = run.scores.astype(np.float32)
+    # Scores that a float32 holds came from a model that gave float32: they are so again, down to the last bit.
+    return Run(run.rows, single) if np.array_equal(single, run.scores) else run
+
+
+def _numbers(path: Path, ids: Sequence[str], row_of: Mapping[str, int]) -> Int32:
+    try:
+        return np.array([row_of[id_] for id_ in ids], dtype=np.int32)
+    except KeyError as error:
+        raise ResultError(f"{path} names {error}, which the task does not have", hint=_HINT) from None

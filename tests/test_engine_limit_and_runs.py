@@ -1,0 +1,133 @@
+"""Partial evaluations, runs that are kept, and their re-scoring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine_parts import Overlap, small_task
+from steelyard.engine import evaluate
+from steelyard.engine.limit import limited
+from steelyard.engine.plan import Conditions
+from steelyard.engine.rescore import rescore
+from steelyard.engine.runs import run_bytes, saved_run
+from steelyard.errors import ResultError
+from steelyard.results import ResultStore
+from steelyard.results.store import beside_path
+from steelyard.types import Ragged, Run
+
+
+@given(st.integers(1, 8), st.integers(0, 5))
+def test_a_limit_keeps_queries_with_all_their_judgements(limit: int, seed: int) -> None:
+    task = small_task()
+    lists = Ragged(np.arange(0, 13, 2), np.arange(12, dtype=np.int32) % 8)
+    task = replace(task, candidates={"bm25": lists})
+    part = limited(task, limit, seed)
+    assert len(part.queries) == len(part.qrels) == min(limit, 6) and part.corpus is task.corpus
+    kept = [task.queries.row_of[id_] for id_ in part.queries.ids]
+    assert kept == sorted(kept)
+    for new, old in enumerate(kept):
+        assert part.queries.texts[new] == task.queries.texts[old]
+        assert part.qrels.rows_of(new).tolist() == task.qrels.rows_of(old).tolist()
+        assert part.qrels.grades_of(new).tolist() == task.qrels.grades_of(old).tolist()
+        assert part.candidates["bm25"].rows_of(new).tolist() == lists.rows_of(old).tolist()
+    assert set(part.queries.ids) <= set(limited(task, limit + 1, seed).queries.ids)
+
+
+def test_a_partial_result_says_so_and_has_its_own_key(tmp_path: Path) -> None:
+    (part,) = evaluate(Overlap(), small_task(), limit=3, seed=1, results=tmp_path)
+    (whole,) = evaluate(Overlap(), small_task(), results=tmp_path)
+    (other,) = evaluate(Overlap(), small_task(), limit=3, seed=2, results=tmp_path)
+    assert part.partial and (part.facts.limit, part.facts.queries, part.facts.queries_in_full) == (3, 3, 6)
+    assert part.settings["limit"] == 3 and part.settings["seed"] == 1 and "(partial)" in str(part)
+    assert not whole.partial and whole.facts.queries == 6 and "limit" not in whole.settings
+    assert len({part.key, whole.key, other.key}) == 3 == len(ResultStore(tmp_path).all())
+    mean = dict(zip(whole.per_query.ids, whole.per_query["ndcg_at_10"], strict=True))
+    assert part.score == pytest.approx(np.mean([mean[q] for q in part.per_query.ids]))
+
+
+runs = st.integers(1, 4).flatmap(
+    lambda depth: st.lists(
+        st.lists(st.integers(0, 7), unique=True, min_size=0, max_size=depth).map(
+            lambda rows: rows + [-1] * (depth - len(rows))
+        ),
+        min_size=6,
+        max_size=6,
+    )
+)
+
+
+@pytest.mark.parametrize("form", ["parquet", "trec"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(rows=runs.filter(lambda rows: any(row >= 0 for line in rows for row in line)), seed=st.integers(0, 99))
+def test_a_kept_run_comes_back_to_the_last_bit(
+    form: str, dtype: type, rows: list[list[int]], seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    task = small_task()
+    scores = np.random.default_rng(seed).normal(size=np.shape(rows)).astype(dtype)
+    run = Run.of(rows, scores)
+    path = tmp_path_factory.mktemp("runs") / "a.json"
+    beside_path(path, f"run.{form}").write_bytes(run_bytes(run, task, "[a, b]", form))  # type: ignore[arg-type]
+    again = saved_run(path, task)
+    assert again is not None and again.scores.dtype == dtype
+    depth = again.depth
+    assert np.array_equal(again.rows, run.rows[:, :depth]) and (run.rows[:, depth:] == -1).all()
+    assert np.array_equal(again.scores, run.scores[:, :depth])
+
+
+@pytest.mark.parametrize("form", ["parquet", "trec"])
+def test_rescoring_gives_what_running_would(form: str, tmp_path: Path) -> None:
+    task, model = small_task(), Overlap()
+    evaluate(model, task, results=tmp_path, save_runs=form, limit=None)  # type: ignore[arg-type]
+    evaluate(model, task, results=tmp_path, save_runs=form, limit=3)  # type: ignore[arg-type]
+    store = ResultStore(tmp_path)
+    conditions = Conditions.of(metrics=["ndcg@7", "hit@2"])
+    again = list(rescore(store, [task], conditions))
+    assert model.indexed == ["Small/geography"] * 2, "no model was run"
+    direct = evaluate(Overlap(), task, metrics=["ndcg@7", "hit@2"])[0]
+    whole = next(result for result in again if not result.partial)
+    assert len(again) == 2 and whole.metrics == direct.metrics and whole.key == direct.key
+    assert whole.mteb == direct.mteb and whole.misses == direct.misses
+    assert whole.per_query["ndcg_at_7"].tolist() == direct.per_query["ndcg_at_7"].tolist()
+    assert whole.notes["rescored_from"] != whole.key and len(store.all()) == 4
+    assert evaluate(model, task, results=tmp_path, metrics=["ndcg@7", "hit@2"])[0].created == whole.created
+    assert len(model.indexed) == 2
+
+
+def test_rescoring_wants_runs_of_this_very_data(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    evaluate(Overlap(), small_task(), results=tmp_path)
+    with pytest.raises(ResultError, match="no saved run"):
+        list(rescore(store, [small_task()], Conditions()))
+    evaluate(Overlap(), small_task(), results=tmp_path, save_runs="parquet")
+    with pytest.raises(ResultError, match="no saved run"):
+        list(rescore(store, [small_task(shift=1)], Conditions()))
+    with pytest.raises(ResultError, match="no saved run"):
+        list(rescore(store, [small_task()], Conditions(), models=["bm25"]))
+    assert len(list(rescore(store, [small_task()], Conditions(), models=["overlap"]))) == 1
+
+
+def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
+    model = Overlap()
+    evaluate(model, small_task(), results=tmp_path)
+    evaluate(model, small_task(), results=tmp_path, save_runs="trec")
+    evaluate(model, small_task(), results=tmp_path, save_runs="trec")
+    assert len(model.indexed) == 2
+
+
+def test_a_damaged_run_is_told(tmp_path: Path) -> None:
+    (result,) = evaluate(Overlap(), small_task(), results=tmp_path, save_runs="parquet")
+    assert result.path is not None
+    path = beside_path(result.path, "run.parquet")
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ResultError, match=r"run\.parquet cannot be read"):
+        saved_run(result.path, small_task())
+    path.unlink()
+    beside_path(result.path, "run.trec").write_text("q1 Q0 atlantis 1 0.5 x\n")
+    with pytest.raises(ResultError, match="atlantis"):
+        saved_run(result.path, small_task())

@@ -1,0 +1,181 @@
+"""The store: files whole or not at all, keys that hold, damage and leftovers, many writers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.errors import ResultError, UnknownName
+from steelyard.results import Failure, QueryScores, Result, ResultStore, TaskFacts
+from steelyard.results.atomic import remove_leftovers, write_whole
+from steelyard.results.keys import result_key
+from steelyard.results.queries import queries_path
+from steelyard.results.store import beside_path
+
+
+def result(
+    task: str = "T/a", model: str = "bm25", value: float = 0.5, top_k: int = 10, data: str = "d1" * 16
+) -> Result:
+    settings = {"model": model, "top_k": top_k}
+    facts = TaskFacts("en", queries=1, data_hash=data)
+    queries = QueryScores(("q",), np.array([1], dtype=np.int32), {"ndcg_at_10": np.array([value])})
+    key = result_key(settings, task, facts)
+    return Result(task, model, settings, key, metrics={"ndcg_at_10": value}, facts=facts, queries=queries)
+
+
+def failure(task: str = "T/a", model: str = "bm25") -> Result:
+    return replace(
+        result(task, model), status="failed", metrics={}, queries=None, facts=TaskFacts(), error=Failure("E", "m")
+    )
+
+
+def test_put_and_read(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    stored = store.put(result(), {"run.trec": b"q Q0 d 1 1.0 bm25\n"})
+    assert stored.path is not None and stored.path.relative_to(tmp_path).parts[0] == "bm25"
+    assert stored.path.name == "T__a@d1d1d1d1.json" and len(stored.path.parent.name) == 12
+    assert beside_path(stored.path, "run.trec").read_bytes().startswith(b"q Q0")
+    (again,) = store.all()
+    assert again.per_query["ndcg_at_10"].tolist() == [0.5] and again.key == stored.key
+    assert store.load(stored.path, stored.key) is not None
+    assert store.load(stored.path, "another key") is None
+    queries_path(stored.path).unlink()
+    assert store.load(stored.path, stored.key) is None, "without its Parquet file a result is not whole"
+
+
+def test_settings_data_and_tasks_have_files_of_their_own(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    for one in (result(), result(top_k=11), result(data="d2" * 16), result("T/b"), result(model="dense")):
+        store.put(one)
+    assert len(store.all()) == 5 and len({r.path for r in store.all()}) == 5
+    assert len(store.find("bm25")) == 4 and len(store.find("bm25", "T/a")) == 3 and len(store.find(task="T/b")) == 1
+    assert store.find("nothing") == [] == ResultStore(tmp_path / "nowhere").all()
+
+
+def test_get_by_key(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    one = store.put(result())
+    store.put(result("T/b"))
+    assert store.get(one.key).task == store.get(one.key[:10]).task == "T/a"
+    with pytest.raises(UnknownName):
+        store.get("no such key")
+
+
+def test_a_finished_result_removes_the_failures_before_it(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    store.put(failure())
+    store.put(failure(task="T/b"))
+    store.put(result())
+    assert [(r.task, r.done) for r in store.all()] == [("T/a", True), ("T/b", False)]
+
+
+def test_a_damaged_file_is_reported_and_passed_over(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    whole, damaged = store.put(result()), store.put(result("T/b"))
+    assert damaged.path is not None
+    damaged.path.write_text(damaged.path.read_text()[:100])
+    told: list[ResultError] = []
+    assert [r.key for r in store.all(told.append)] == [whole.key]
+    assert len(told) == 1 and damaged.path.name in told[0].message
+    with pytest.warns(UserWarning, match="passed over"):
+        store.all()
+    assert store.load(damaged.path, damaged.key) is None
+    store.put(result("T/b"))
+    assert len(store.all()) == 2
+
+
+def test_an_old_result_never_stands_beside_new_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same path with another key: a kill between the Parquet file and the JSON file must leave no result."""
+    store = ResultStore(tmp_path)
+    old = store.put(result(value=0.25))
+    assert old.path is not None
+    new = replace(result(value=0.75), key="another")
+
+    def killed(self: Result) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Result, "to_json", killed)
+    with pytest.raises(KeyboardInterrupt):
+        store.put(new)
+    assert store.all() == [] and not old.path.exists()
+
+
+def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a" / "b.json"
+    write_whole(path, b"old")
+
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old" and [p.name for p in path.parent.iterdir()] == ["b.json"]
+
+
+def test_an_unwritable_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultError, match="cannot write"):
+        write_whole(tmp_path / "file" / "a.json", b"")
+
+
+def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    script = (
+        "import sys, os, signal; from pathlib import Path; from steelyard.results import atomic\n"
+        "os.fsync = lambda fd: (print('writing', flush=True), sys.stdin.readline())\n"
+        "atomic.write_whole(Path(sys.argv[1]) / 'a.json', b'content')\n"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdin is not None and writer.stdout is not None
+    with writer:
+        assert writer.stdout.readline() == "writing\n"
+        assert remove_leftovers(tmp_path) == 0, "a file that is being written was taken for a leftover"
+        writer.kill()
+        writer.wait()
+    assert [p.name[:8] for p in tmp_path.iterdir()] == [".a.json."]
+    assert ResultStore(tmp_path).all() == []
+    assert ResultStore(tmp_path).clean() == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_many_writers_and_cleaners_in_one_folder(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def clean() -> None:
+        while not stop.is_set():
+            remove_leftovers(tmp_path)
+
+    def write(number: int) -> None:
+        store = ResultStore(tmp_path)
+        for task in range(10):
+            store.put(result(f"T/{task}", value=0.5))
+            store.put(result(f"T/{task}", model=f"own-{number}"))
+
+    cleaner = threading.Thread(target=clean)
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    cleaner.start()
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    stop.set()
+    cleaner.join()
+    results = ResultStore(tmp_path).all()
+    assert len(results) == 10 + 4 * 10
+    assert all(r.per_query["ndcg_at_10"].tolist() == [0.5] for r in results)
+    assert not list(tmp_path.rglob(".*.tmp"))
+
+
+def test_files_are_strict_json(tmp_path: Path) -> None:
+    stored = ResultStore(tmp_path).put(replace(result(), metrics={"ndcg_at_10": 0.5, "nauc": float("nan")}))
+    assert stored.path is not None
+    whole = json.loads(stored.path.read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert whole["steelyard"]["metrics"]["nauc"] is None
