@@ -104,8 +104,8 @@ class Report:
             return self.tag
         if measure == "num_q":
             return len(self.queries)
-        values = self.values[measure]
-        return int(values.sum()) if isinstance(measure, str) else float(values.mean())
+        total = self.values[measure].cumsum()[-1]  # summed one by one as trec_eval does: a fourth decimal can tell
+        return int(total) if isinstance(measure, str) else float(total / len(self.queries))
 
     def lines(self) -> list[str]:
         """The lines of `all`."""

@@ -141,8 +141,10 @@ def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Seq
 
     path = Path(path)
     for kind, ids in (("query id", queries), ("document id", documents), ("tag", [tag])):
-        if broken := next((id_ for id_ in ids if not id_ or len(id_.split()) != 1 or id_ != id_.strip()), None):
-            raise DataError(f"the {kind} {broken!r} has a blank", where=str(path), hint="TREC files cannot hold it")
+        broken = next((id_ for id_ in ids if id_.split() != [id_]), None)
+        if broken is not None:
+            message = f"the {kind} {broken!r} is empty or has a blank in it"
+            raise DataError(message, where=str(path), hint="TREC files cannot hold it; save as Parquet")
     query, rank = np.nonzero(run.rows >= 0)
     lines = pa.table(
         {

@@ -1,0 +1,231 @@
+"""`steelyard score` and the TREC files under it, against trec_eval (pytrec_eval)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import pytrec_eval
+
+from steelyard.cli import main
+from steelyard.datasets import trec_files
+from steelyard.errors import DataError, MissingPart
+from steelyard.types import Run
+
+RunDict = dict[str, dict[str, float]]
+QrelsDict = dict[str, dict[str, int]]
+
+
+@pytest.fixture
+def data() -> tuple[QrelsDict, RunDict]:
+    """Graded judgements and tied scores; q0 is only judged, q9 is only in the run."""
+    rng = np.random.default_rng(11)
+    documents = [f"doc-{i}é" for i in range(80)]
+    run = {
+        f"q{q}": {documents[d]: float(rng.integers(0, 9)) / 3 for d in rng.permutation(80)[:50]} for q in range(1, 10)
+    }
+    qrels = {f"q{q}": {documents[d]: int(rng.integers(0, 4)) for d in rng.permutation(80)[:20]} for q in range(9)}
+    qrels["q2"]["gone"] = 2
+    return qrels, run
+
+
+@pytest.fixture
+def files(tmp_path: Path, data: tuple[QrelsDict, RunDict]) -> tuple[str, str]:
+    qrels, run = data
+    judged = [f"{q} 0 {d} {grade}" for q, found in qrels.items() for d, grade in found.items()]
+    ranked = [f"{q}\tQ0  {d} 1 {score!r} mine" for q, found in run.items() for d, score in found.items()]
+    (tmp_path / "qrels.txt").write_text("\n".join(judged) + "\n")
+    (tmp_path / "run.txt").write_text("\r\n".join(ranked))
+    return str(tmp_path / "qrels.txt"), str(tmp_path / "run.txt")
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> dict[tuple[str, str], str]:
+    out: dict[tuple[str, str], str] = {}
+    for line in capsys.readouterr().out.splitlines():
+        measure, query, value = line.split("\t")
+        assert len(measure) >= 22 and (measure.strip(), query) not in out
+        out[measure.strip(), query] = value
+    return out
+
+
+def evaluate(data: tuple[QrelsDict, RunDict], measures: set[str], **options: Any) -> dict[str, dict[str, float]]:
+    qrels, run = data
+    return dict(pytrec_eval.RelevanceEvaluator(qrels, measures, **options).evaluate(run))
+
+
+MEASURES = {"map", "Rprec", "recip_rank", "P", "recall", "ndcg_cut", "num_ret", "num_rel", "num_rel_ret"}
+
+
+def printed(measure: str, value: float) -> str:
+    return str(int(value)) if measure.startswith("num_") else f"{value:.4f}"
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_the_default_measures_of_every_query(
+    level: int, data: tuple[QrelsDict, RunDict], files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["score", "-q", "-l", str(level), *files]) == 0
+    found = lines(capsys)
+    theirs = evaluate(data, MEASURES, relevance_level=level)
+    assert sorted(theirs) == [f"q{q}" for q in range(1, 9)]
+    expected = {(m, q): printed(m, v) for q, values in theirs.items() for m, v in values.items()}
+    for measure in next(iter(theirs.values())):
+        total = 0.0
+        for query in sorted(theirs):  # not sum(): since Python 3.12 it is more exact than trec_eval
+            total += theirs[query][measure]
+        expected[measure, "all"] = printed(measure, total if measure.startswith("num_") else total / len(theirs))
+    assert found == expected | {("runid", "all"): "mine", ("num_q", "all"): "8"}
+
+
+def test_queries_come_in_the_order_of_their_ids(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main(["score", "-q", "-m", "map", *files])
+    assert [query for _, query in lines(capsys)] == [*(f"q{q}" for q in range(1, 9)), "all"]
+
+
+@pytest.mark.parametrize("spelling", ["ndcg_cut.10", "ndcg_cut_10", "nDCG@10", "ndcg_at_10"])
+def test_every_spelling_prints_as_trec_eval_prints(
+    spelling: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["score", "-m", spelling, *files])
+    out = capsys.readouterr().out
+    assert out.startswith("ndcg_cut_10           \tall\t0.")
+
+
+def test_several_measures_keep_their_order(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main(["score", "-m", "P.5,10", "-m", "num_q", "-m", "success", "-m", "judged@10", *files])
+    assert [measure for measure, _ in lines(capsys)] == [
+        *("P_5", "P_10", "num_q", "success_1", "success_5", "success_10", "judged_10"),
+    ]
+
+
+def test_complete_averages_over_all_judged_queries(
+    data: tuple[QrelsDict, RunDict], files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["score", "-c", "-q", "-m", "map", "-m", "num_q", "-m", "num_rel", *files])
+    found = lines(capsys)
+    theirs = evaluate(data, {"map", "num_rel"})
+    assert found["map", "all"] == f"{sum(v['map'] for v in theirs.values()) / 9:.4f}"
+    assert found["num_q", "all"] == "9"
+    assert found["num_rel", "all"] == str(sum(g > 0 for judged in data[0].values() for g in judged.values()))
+    assert ("map", "q0") not in found
+
+
+def test_max_documents_cuts_the_lists(
+    data: tuple[QrelsDict, RunDict], files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["score", "-q", "-M", "7", "-m", "map", "-m", "num_ret", *files])
+    found = lines(capsys)
+    theirs = evaluate(data, {"map_cut.7"})
+    assert {q: found["map", q] for q in theirs} == {q: f"{v['map_cut_7']:.4f}" for q, v in theirs.items()}
+    assert found["num_ret", "all"] == "56"
+
+
+def test_json(data: tuple[QrelsDict, RunDict], files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "--json", "-q", "-m", "map", "-m", "num_ret", *files]) == 0
+    found = json.loads(capsys.readouterr().out)
+    theirs = evaluate(data, {"map", "num_ret"})
+    assert found["per_query"] == theirs
+    assert found["measures"]["num_ret"] == 400
+    low, high = found["intervals"]["map"]
+    assert 0 <= low < found["measures"]["map"] < high <= 1 and "num_ret" not in found["intervals"]
+
+
+def test_packed_files_read_the_same(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main(["score", *files])
+    plain = capsys.readouterr().out
+    packed_qrels, packed_run = f"{files[0]}.gz", f"{files[1]}.zst"
+    Path(packed_qrels).write_bytes(gzip.compress(Path(files[0]).read_bytes()))
+    with pa.output_stream(packed_run, compression="zstd") as stream:
+        stream.write(Path(files[1]).read_bytes())
+    main(["score", packed_qrels, packed_run])
+    assert capsys.readouterr().out == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"q1 0 d1 1\nq1 0 d2\n", "line 2: found 3 columns in 'q1 0 d2' (expected 4: query iteration document grade)"),
+        (b"q1 0 d 1 extra\n", "line 1: found 5 columns"),
+        (b"\n\nq1 0 d1 high\n", "line 3: the grade is 'high' (expected a whole number"),
+        (b"q1 0 d1 1.5\n", "line 1: the grade is '1.5'"),
+        (b"q1 0 d1 99999999999\n", "line 1: the grade is '99999999999'"),
+        (b"q1 0 d1 1\n\nq2 0 d1 1\nq1 0 d1 2\n", "line 4: the document 'd1' stands a second time under query 'q1'"),
+        (b"q1 0 \xff 1\n", "line 1: not UTF-8"),
+        (b" \n\n", "the file is empty"),
+    ],
+)
+def test_malformed_judgements_are_named_with_file_and_line(text: bytes, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.qrels"
+    path.write_bytes(text)
+    with pytest.raises(DataError) as error:
+        trec_files.read_qrels(path)
+    assert str(path) in str(error.value) and says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("q1 Q0 d1 1 0.5\n", "line 1: found 5 columns"),
+        ("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 many t\n", "line 2: the score is 'many'"),
+        ("q1 Q0 d1 1 nan t\n", "line 1: the score is nan"),
+        ("q1 Q0 d1 1 inf t\n", "line 1: the score is inf"),
+        ("q1 Q0 d1 1 1 t\nq1 Q0 d1 2 0.5 t\n", "line 2: the document 'd1' stands a second time"),
+    ],
+)
+def test_malformed_runs_are_named_with_file_and_line(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.run"
+    path.write_text(text)
+    with pytest.raises(DataError) as error:
+        trec_files.read_run(path)
+    assert str(path) in str(error.value) and says in str(error.value)
+
+
+def test_errors_end_in_a_message_and_a_code(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["score", files[0], str(tmp_path / "none")]) == 3
+    assert main(["score", "-m", "ndgc@10", *files]) == 2
+    assert main(["score", "-M", "0", *files]) == 2
+    (tmp_path / "other.run").write_text("x1 Q0 d 1 1 t\n")
+    assert main(["score", files[0], str(tmp_path / "other.run")]) == 2
+    (tmp_path / "broken.gz").write_bytes(b"q1 0 d 1\n")
+    assert main(["score", str(tmp_path / "broken.gz"), files[1]]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    for part in ("no file", "did you mean 'ndcg'", "give at least 1", "no query of", "'x1'", "packed as its name says"):
+        assert part in said.err
+
+
+def test_a_written_run_reads_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    documents = [f"d{i:03}" for i in range(99, -1, -1)]
+    rows = np.stack([rng.permutation(100)[:20] for _ in range(5)])
+    rows[3, 12:] = -1
+    run = Run.of(rows, rng.integers(0, 5, rows.shape).astype(np.float32) / 7)
+    for name in ("a.run", "a.run.gz", "a.run.zst"):
+        trec_files.write_run(tmp_path / name, run, [f"q{q}" for q in range(5)], documents, "mine")
+        back = trec_files.read_run(tmp_path / name)
+        assert (back.tag, back.queries) == ("mine", ("q0", "q1", "q2", "q3", "q4"))
+        row_of = {id_: row for row, id_ in enumerate(documents)}
+        row = np.array([row_of[id_] for id_ in back.documents])[back.document]
+        again = trec_files.build_run(back.query, row, back.scores, queries=5)
+        assert again.rows.tolist() == run.rows.tolist()
+        assert again.scores.astype(np.float32).tolist() == run.scores.tolist()
+    first = (tmp_path / "a.run").read_text().splitlines()[0].split(" ")
+    assert first[:2] == ["q0", "Q0"] and first[3] == "1" and first[5] == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run", "a.run.gz", "a.run.zst"]
+
+
+def test_ids_that_a_trec_file_cannot_hold_are_refused(tmp_path: Path) -> None:
+    run = Run.of([[0]], [[1.0]])
+    for queries, documents, tag in ((["a b"], ["d"], "t"), (["q"], [""], "t"), (["q"], ["d"], "a tag")):
+        with pytest.raises(DataError, match="blank"):
+            trec_files.write_run(tmp_path / "x.run", run, queries, documents, tag)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(MissingPart):
+        trec_files.read_run(tmp_path / "x.run")
