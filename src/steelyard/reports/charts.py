@@ -67,16 +67,14 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
 
 def legend(series: Sequence[str]) -> Markup:
     """The marks of `dot_plot` with the names of the series."""
-    entries = (
-        tag(
-            "span",
-            tag("svg", _mark(s, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true"),
-            name,
-            class_="entry",
-        )
-        for s, name in enumerate(series)
+    return tag(
+        "p", *(tag("span", swatch(s, name), name, class_="entry") for s, name in enumerate(series)), class_="legend"
     )
-    return tag("p", *entries, class_="legend")
+
+
+def swatch(series: int, name: str) -> Markup:
+    """The mark of a series, small enough to stand in a line of text."""
+    return tag("svg", _mark(series, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true")
 
 
 def _mark(series: int, x: float, y: float, note: str) -> Markup:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard import __version__
 from steelyard.reports.board import Board, Strongest
-from steelyard.reports.charts import Dot, dot_plot, legend
+from steelyard.reports.charts import Dot, dot_plot, legend, swatch
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
 from steelyard.results.atomic import write_whole
@@ -50,10 +50,9 @@ def figures(board: Board) -> Markup:
     """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
     if not board.models:
         return Markup("")
-    top = [tag("th", "Task", rowspan=2), tag("th", "Language", rowspan=2), tag("th", "Queries × docs", rowspan=2)]
-    top += [tag("th", name, colspan=len(board.models)) for name in HEADLINES.values()]
-    top += [tag("th", "Strongest", rowspan=2)]
-    second = [tag("th", model, class_="number") for _ in HEADLINES for model in board.models]
+    spans = [tag("th", name, rowspan=2) for name in ("Task", "Language", "Queries × docs", "Strongest")]
+    spans += [tag("th", name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
+    models = [_model_head(s, model) for _ in HEADLINES for s, model in enumerate(board.models)]
     rows = [_figure_row(board, task) for task in board.tasks]
     if len(board.common_tasks) > 1:
         rows.append(_mean_row(board))
@@ -64,8 +63,15 @@ def figures(board: Board) -> Markup:
         "recall@100 is the mean of each query's recall.",
         class_="soft",
     )
-    table = tag("table", tag("thead", tag("tr", *top), tag("tr", *second)), tag("tbody", *rows))
-    return join(note, tag("div", table, class_="scroll"))
+    table = tag("table", tag("thead", tag("tr", *spans), tag("tr", *models)), tag("tbody", *rows), class_="figures")
+    return join(note, legend(board.models), tag("div", table, class_="scroll"))
+
+
+def _model_head(series: int, model: str) -> Markup:
+    """The model's mark and as much of its name as fits; the legend above the table has the whole."""
+    return tag(
+        "th", swatch(series, model), model, class_="number model first" if series == 0 else "number model", title=model
+    )
 
 
 def _figure_row(board: Board, task: str) -> Markup:
@@ -73,27 +79,43 @@ def _figure_row(board: Board, task: str) -> Markup:
     facts = next((cell.facts for cell in cells if cell), None)
     size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
     partial = " (partial)" if any(cell and cell.partial for cell in cells) else ""
-    row = [tag("td", task + partial), tag("td", facts.language if facts else "-"), tag("td", size, class_="number")]
+    row = [
+        tag("td", task + partial),
+        tag("td", facts.language if facts else "-"),
+        tag("td", size, class_="number"),
+        _strongest_cell(board, board.strongest(task)),
+    ]
     for metric in HEADLINES:
         values = [cell.metrics.get(metric) if cell else None for cell in cells]
         best = max((v for v in values if v is not None), default=None)
-        for cell, value in zip(cells, values, strict=True):
-            row.append(_figure_cell(cell, metric, value, best=best is not None and value == best))
-    return tag("tr", *row, tag("td", _strongest_text(board.strongest(task))))
+        row += [
+            _figure_cell(cell, metric, value, best=best is not None and value == best, first=s == 0)
+            for s, (cell, value) in enumerate(zip(cells, values, strict=True))
+        ]
+    return tag("tr", *row)
 
 
-def _figure_cell(cell: Result | None, metric: str, value: float | None, *, best: bool) -> Markup:
+def _figure_cell(cell: Result | None, metric: str, value: float | None, *, best: bool, first: bool) -> Markup:
+    classes = " ".join(["number", *(["best"] if best else []), *(["first"] if first else [])])
     if cell is None or value is None:
-        return tag("td", "-", class_="number")
+        return tag("td", "-", class_=classes)
     interval = cell.intervals.get(metric)
-    spread = tag("small", f" {interval.low:.3f}–{interval.high:.3f}") if interval else None
-    return tag("td", f"{value:.4f}", spread, class_="number best" if best else "number")
+    spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
+    return tag("td", f"{value:.4f}", spread, class_=classes)
 
 
-def _strongest_text(strongest: Strongest | None) -> str:
+def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
     if strongest is None:
-        return "-"
-    return strongest.model + (f" or {strongest.rival}" if strongest.rival else "")
+        return tag("td", "-")
+    names = [strongest.model, *([strongest.rival] if strongest.rival else [])]
+    marks = (
+        tag(
+            "span", "or " if place else None, swatch(board.models.index(name), name), name, class_="profile", title=name
+        )
+        for place, name in enumerate(names)
+    )
+    chance = None if strongest.p_value is None else f"p = {strongest.p_value:.4f} against the next"
+    return tag("td", *marks, title=chance)
 
 
 def _mean_row(board: Board) -> Markup:
@@ -104,9 +126,10 @@ def _mean_row(board: Board) -> Markup:
         values = [board.mean(model, metric) for model in board.models]
         best = max((v for v in values if v is not None), default=None)
         cells += [
-            tag("td", "-" if v is None else f"{v:.4f}", class_="number best" if v == best else "number") for v in values
+            tag("td", "-" if v is None else f"{v:.4f}", class_=f"number{' best' * (v == best)}{' first' * (i == 0)}")
+            for i, v in enumerate(values)
         ]
-    return tag("tr", tag("td", label, colspan=3), *cells, tag("td", ""), class_="mean")
+    return tag("tr", tag("td", label, colspan=4), *cells, class_="mean")
 
 
 def plot(board: Board) -> Markup:
