@@ -15,7 +15,7 @@ from steelyard.datasets.problems import DataWarning, Problem, Report
 if TYPE_CHECKING:
     from steelyard.datasets.inspection import check
     from steelyard.datasets.nano_write import write_nano_set
-    from steelyard.datasets.profile import profile
+    from steelyard.datasets.profiles import profile
 
 __all__ = [
     "DataWarning",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 # These bring numpy and pyarrow; whoever lists names needs neither.
-_HOMES = {"check": "inspection", "profile": "profile", "write_nano_set": "nano_write"}
+_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "nano_write"}
 
 
 def __getattr__(name: str) -> Any:

@@ -109,7 +109,8 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     owner = validation.rows_of(table, "query", asked)
     values, source = column, np.arange(len(table))
     if pa.types.is_large_list(column.type):
-        lengths = np.diff(np.asarray(column.offsets, dtype=np.int64))
+        offsets: Int64 = np.asarray(column.offsets, dtype=np.int64)
+        lengths = offsets[1:] - offsets[:-1]
         owner, source, values = np.repeat(owner, lengths), np.repeat(source, lengths), column.values
     rows = np.asarray(pc.fill_null(pc.index_in(values, value_set=ids), -1), dtype=np.int64)
     if (lost := (rows < 0) & (owner >= 0)).any():

@@ -70,9 +70,11 @@ def places(reference: str | Path) -> list[Place]:
     if not folder.is_dir():
         hint = "give the folder, or corpus,queries,qrels as three files joined by commas"
         raise DataError("a single file is not a task", where=path_text, hint=hint)
-    found = find_tasks(_listing(folder))
+    names = _listing(folder)
+    found = find_tasks(names)
     if not found:
-        raise DataError("no task in this layout", where=path_text, hint=EXPECTED)
+        shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
+        raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=EXPECTED)
     if task and task not in found:
         known = ", ".join(name for name in found if name) or "the folder itself, without a name"
         raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")

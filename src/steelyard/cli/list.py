@@ -1,0 +1,226 @@
+"""`steelyard list`: what there is to weigh, to weigh with, and what was weighed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from steelyard.cli.output import Cell, Output
+
+TYPES = ("retrieval", "reranking", "classification", "clustering", "pair_classification", "sts")
+CATEGORIES = ("natural_language", "code")
+
+Row = dict[str, Any]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `steelyard list`."""
+    parser.add_argument("what", nargs="?", default="tasks", choices=tuple(LISTS), help="what to list (default: tasks)")
+    parser.add_argument(
+        "-l",
+        "--languages",
+        action="append",
+        default=[],
+        metavar="LANG",
+        help="only these: a code such as zh, or several",
+    )
+    parser.add_argument("--type", choices=TYPES, help="only tasks of this type")
+    parser.add_argument("--category", choices=CATEGORIES, help="only tasks of this category")
+    parser.add_argument("--group", metavar="GROUP", help="only tasks of this group; builtin for those without download")
+    parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Print the list; returns the exit code."""
+    rows, columns = LISTS[arguments.what](arguments, output)
+    if output.json:
+        output.data(rows)
+        return 0
+    titles = list(columns)
+    output.table(titles, [[_cell(row.get(columns[title])) for title in titles] for row in rows])
+    output.note(f"{len(rows):,} {arguments.what}; steelyard show NAME opens one")
+    return 0
+
+
+def _cell(value: Any) -> Cell:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def task_rows(
+    *,
+    languages: Sequence[str] = (),
+    type: str | None = None,
+    category: str | None = None,
+    group: str | None = None,
+) -> list[Row]:
+    """What is known of every task that matches, without loading any."""
+    from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
+
+    rows = []
+    for name in task_names([group] if group else known_names(), languages=languages, type=type):
+        info = task_facts(name)
+        if info is None or (category is not None and info.category != category):
+            continue
+        entry = catalogue.entries().get(name)
+        counts = dict(entry.counts) if entry else {}
+        rows.append(
+            {
+                "task": name,
+                "type": info.type,
+                "language": info.language,
+                "languages": list(info.languages),
+                "category": info.category,
+                "queries": counts.get("queries"),
+                "documents": counts.get("documents"),
+                "positives": counts.get("positives"),
+                **{f"published_{key}": value for key, value in info.reference.items()},
+                "builtin": name in builtin.infos(),
+                "source": info.source,
+                "revision": info.revision,
+            }
+        )
+    return rows
+
+
+def _tasks(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    rows = task_rows(**_filters(arguments))
+    output.detail("the figures are published nDCG@10 of others, to compare with")
+    return rows, {
+        "task": "task",
+        "type": "type",
+        "language": "language",
+        "queries": "queries",
+        "documents": "documents",
+        "BM25": "published_bm25_ndcg_at_10",
+        "dense": "published_dense_ndcg_at_10",
+        "hybrid": "published_hybrid_ndcg_at_10",
+        "source": "source",
+    }
+
+
+def _groups(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    groups: dict[str, Row] = {}
+    for row in task_rows(**_filters(arguments)):
+        name = row["task"].split("/")[0]
+        group = groups.setdefault(
+            name, {"group": name, "tasks": 0, "queries": 0, "languages": [], "builtin": row["builtin"], "source": []}
+        )
+        group["tasks"] += 1
+        group["queries"] = (
+            group["queries"] + row["queries"] if row["queries"] and group["queries"] is not None else None
+        )
+        if row["language"] not in group["languages"]:
+            group["languages"].append(row["language"])
+        if row["source"] not in group["source"]:
+            group["source"].append(row["source"])
+    rows = [group | {"languages": sorted(group["languages"])} for group in groups.values()]
+    for row in rows:
+        row["shown_languages"] = _few(row["languages"])
+        row["shown_source"] = _few(row["source"], 1)
+    columns = {"group": "group", "tasks": "tasks", "queries": "queries"}
+    return rows, columns | {"languages": "shown_languages", "source": "shown_source"}
+
+
+def _few(items: list[str], most: int = 4) -> str:
+    """The first of many, and how many more.
+
+    >>> _few(["de", "en", "fr"], 2)
+    'de, en and 1 more'
+    """
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _models(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
+
+    rows = [
+        {
+            "model": str(canonical(name)),
+            "family": name,
+            "default": name in DEFAULT_MODELS,
+            "from": RETRIEVERS.origin(name),
+        }
+        for name in RETRIEVERS
+    ]
+    fusions = [name for name in DEFAULT_MODELS if name.startswith("[")]
+    rows += [
+        {"model": str(canonical(name)), "family": "fusion", "default": True, "from": "steelyard"} for name in fusions
+    ]
+    for row in rows:
+        row["run by default"] = "yes" if row["default"] else "no"
+    return rows, {"model": "model", "family": "family", "run by default": "run by default", "from": "from"}
+
+
+def _metrics(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    from steelyard.metrics import METRICS
+
+    rows = []
+    for name in METRICS:
+        definition = METRICS.get(name)
+        example = f"{definition.display}@10" if definition.takes_cutoff else definition.display
+        rows.append(
+            {
+                "metric": name,
+                "written": example,
+                "trec_eval": definition.trec[0],
+                "description": definition.description,
+                "formula": definition.formula,
+                "from": METRICS.origin(name),
+            }
+        )
+    columns = ("metric", "written", "trec_eval", "description")
+    return rows, {name: name for name in columns}
+
+
+def _results(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    from steelyard import config
+    from steelyard.datasets.languages import language_code
+    from steelyard.results import ResultStore
+
+    store = ResultStore(arguments.results or config.results_folder())
+    wanted = {language_code(tag) for word in arguments.languages for tag in word.split(",")}
+    rows = []
+    for result in store.all(lambda error: output.note(f"passed over: {error}")):
+        if wanted and result.facts.language not in wanted and wanted.isdisjoint(result.facts.languages):
+            continue
+        if arguments.group and not result.task.startswith(f"{arguments.group}/"):
+            continue
+        rows.append(
+            {
+                "task": result.task,
+                "model": result.model,
+                "status": result.status,
+                "metric": result.main_metric,
+                "score": result.score,
+                "key": result.key,
+                "created": result.created,
+                "path": str(result.path) if result.path else None,
+            }
+        )
+    rows.sort(key=lambda row: (row["task"], row["model"], row["created"]))
+    columns = ("task", "model", "status", "metric", "score", "created", "key")
+    return rows, {name: name for name in columns}
+
+
+def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "languages": [tag for word in arguments.languages for tag in word.split(",")],
+        "type": arguments.type,
+        "category": arguments.category,
+        "group": arguments.group,
+    }
+
+
+LISTS: dict[str, Callable[[argparse.Namespace, Output], tuple[list[Row], dict[str, str]]]] = {
+    "tasks": _tasks,
+    "groups": _groups,
+    "models": _models,
+    "metrics": _metrics,
+    "results": _results,
+}
+"""What can be listed: rows as JSON has them, and the columns of the table by title."""
