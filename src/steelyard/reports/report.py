@@ -192,7 +192,7 @@ def costs(board: Board) -> Markup:
         seconds = (sum(c.timings.get(name, 0.0) for c in cells) for name in ("index", "search", "score", "total"))
         largest = max((c.index_bytes or 0 for c in cells), default=0)
         memory = max((c.peak_memory_bytes or 0 for c in cells), default=0)
-        values = [len(cells), *(f"{s:.2f}" for s in seconds), _megabytes(largest), _megabytes(memory)]
+        values: list[str | int] = [len(cells), *(f"{s:.2f}" for s in seconds), _megabytes(largest), _megabytes(memory)]
         rows.append(tag("tr", tag("td", model), *(tag("td", v, class_="number") for v in values)))
     return tag(
         "div",
