@@ -14,9 +14,8 @@ from steelyard.types import Float64
 
 def ndcg(ranking: Ranking, cutoff: int | None) -> Float64:
     """Discounted cumulative gain over that of the best possible list."""
-    gained = ranking.total(ranking.relevant, ranking.discounted(ranking.relevant), cutoff)
-    ideal = ranking.total(ranking.ideal, ranking.discounted(ranking.ideal), cutoff)
-    return _ratio(gained, ideal)
+    gained = ranking.total(ranking.relevant, ranking.gains, cutoff)
+    return _ratio(gained, ranking.total(ranking.ideal, ranking.ideal_gains, cutoff))
 
 
 def average_precision(ranking: Ranking, cutoff: int | None) -> Float64:

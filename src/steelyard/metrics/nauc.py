@@ -20,11 +20,13 @@ CONFIDENCES = ("max", "std", "diff1")
 """Largest score; standard deviation of the scores; distance from the largest to the second."""
 
 STEPS = np.linspace(0, 1, 11)[:-1]
-BLOCK = 512
+BLOCK = 128
 
 
 def confidence(run: Run) -> Float64:
     """How sure of itself the model was: shape (`CONFIDENCES`, queries); 0 for an empty list.
+
+    Lists must be in the order of their scores, unrounded (`scoring.order_by_double`).
 
     >>> confidence(Run.of([[0, 1], [2, -1]], [[0.75, 0.25], [0.5, 0]])).tolist()
     [[0.75, 0.5], [0.25, 0.0], [0.5, 0.0]]
@@ -32,18 +34,17 @@ def confidence(run: Run) -> Float64:
     out = np.zeros((3, len(run)))
     if not run.depth:
         return out
+    lengths = np.maximum(run.lengths, 1)
     for start in range(0, len(run), BLOCK):
         part = slice(start, start + BLOCK)
-        filled = run.rows[part] >= 0
-        scores = np.where(filled, run.scores[part], 0.0).astype(np.float64, copy=False)
-        length = np.maximum(filled.sum(axis=1), 1)
-        scores_max = np.where(filled, scores, -np.inf)
-        top = -np.sort(-scores_max[:, : min(run.depth, 2)], axis=1)
-        centred = np.where(filled, scores - (scores.sum(axis=1) / length)[:, None], 0.0)
-        out[0, part] = np.where(filled[:, 0], top[:, 0], 0.0)
-        out[1, part] = np.sqrt(np.square(centred).sum(axis=1) / length)
+        empty = run.rows[part] < 0
+        scores = np.where(empty, 0.0, run.scores[part]) if empty[:, -1].any() else run.scores[part].astype(np.float64)
+        out[0, part] = scores[:, 0]
         if run.depth > 1:
-            out[2, part] = np.where(filled[:, 1], top[:, 0] - np.where(filled[:, 1], top[:, 1], 0.0), 0.0)
+            out[2, part] = np.where(empty[:, 1], 0.0, scores[:, 0] - scores[:, 1])
+        scores -= (scores.sum(axis=1) / lengths[part])[:, None]
+        scores[empty] = 0.0
+        out[1, part] = np.sqrt(np.square(scores, out=scores).sum(axis=1) / lengths[part])
     return out
 
 

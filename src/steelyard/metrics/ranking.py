@@ -95,8 +95,18 @@ class Ranking:
             weights = weights if weights is None else weights[above]
         return np.bincount(query, weights, minlength=len(self.run)).astype(np.float64, copy=False)
 
-    def discounted(self, hits: Hits) -> Float64:
-        """What each hit adds to the discounted cumulative gain: gain / log2(rank + 1), rank from 1."""
+    @cached_property
+    def gains(self) -> Float64:
+        """What each of the `relevant` adds to the discounted cumulative gain."""
+        return self._discounted(self.relevant)
+
+    @cached_property
+    def ideal_gains(self) -> Float64:
+        """What each of the `ideal` adds to the discounted cumulative gain."""
+        return self._discounted(self.ideal)
+
+    def _discounted(self, hits: Hits) -> Float64:
+        """Gain / log2(rank + 1), rank from 1."""
         grade = hits.grade.astype(np.float64)
         gains = grade if self.gain == "linear" else np.exp2(grade) - 1
         return np.asarray(gains / _discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])

@@ -64,8 +64,9 @@ def score(
         run = leave_out(run, ignore)
         mrr_run = None if mrr_run is None else leave_out(mrr_run, ignore)
     ranking = for_mrr = Ranking(run, qrels, gain)
-    if profile != "steelyard" or mrr_run is not None:
-        for_mrr = Ranking(mrr_run or order_by_double(run), qrels, gain)
+    unrounded = order_by_double(run) if mrr_run is None else mrr_run
+    if profile != "steelyard" and unrounded is not run:
+        for_mrr = Ranking(unrounded, qrels, gain)
     chosen = resolve(metrics)
     per_query: dict[str, Float64] = {}
     for metric in chosen:
@@ -75,7 +76,7 @@ def score(
     for metric in chosen:
         if metric.name == "recall":
             whole[f"pooled_{metric}"] = pooled_recall(ranking, metric.cutoff)
-    return Scores(per_query, whole | abstention(for_mrr.run, chosen, per_query, profile))
+    return Scores(per_query, whole | abstention(unrounded, chosen, per_query, profile))
 
 
 def resolve(metrics: Iterable[Metric | str]) -> tuple[Metric, ...]:
