@@ -86,7 +86,8 @@ JUDGEMENTS = Role(
         Field("document", "id", DOCUMENT_ID),
         Field("grade", "grade", ("score", "relevance", "label", "rel", "grade", "judgement", "judgment"), False),
     ),
-    positions=(("query", "document"), ("query", "document", "grade"), ("query", "", "document", "grade")),
+    # Two columns could be anything; a grade that is a number shows that the first row is no header.
+    positions=(("query", "document", "grade"), ("query", "", "document", "grade")),
 )
 CANDIDATES = Role(
     "candidates",
@@ -94,5 +95,4 @@ CANDIDATES = Role(
         Field("query", "id", QUERY_ID),
         Field("documents", "ids", ("corpus-ids", "corpus_ids", "candidates", "docids", "doc_ids", *DOCUMENT_ID)),
     ),
-    positions=(("query", "documents"),),
 )

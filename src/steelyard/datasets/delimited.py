@@ -32,7 +32,8 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
         report.add("columns", name, f"no column for {wanted}; the first line is {first!r}")
         return None
     if not header:
-        report.add("no-header", name, f"no header; read as {', '.join(field or '(skipped)' for field in fields)}")
+        shown = ", ".join(field or "(skipped)" for field in fields)
+        report.add("no-header", name, f"no header: the first line, {_cut(first)}, is read as {shown}")
     ragged: list[int] = []
     # Columns go by number: a header may name two alike.
     names = [str(position) for position in range(len(fields))]
@@ -63,8 +64,12 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     return {field: whole(table[names[i]]) for i, field in enumerate(fields) if field}
 
 
+def _cut(first: list[str]) -> str:
+    return repr("\t".join(first)[:60])
+
+
 def _first_row(head: bytes, comma: bool) -> list[str]:
-    line = head.decode(errors="replace").splitlines()[0]
+    line = head.decode(errors="replace").split("\n", 1)[0].rstrip("\r")
     return next(csv.reader([line])) if comma else line.split("\t")
 
 

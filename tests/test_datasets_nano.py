@@ -1,0 +1,81 @@
+"""Nano-sets written for others: the same bytes every time, a manifest that tells of changes, a card hubs read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from steelyard.datasets import check, load_task, task_names, write_nano_set
+from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
+
+
+def make(name: str, *, rows: tuple[int, ...] = (0, 2, 1)) -> Task:
+    corpus = Corpus.of(["a", "b", "c"], ["one", "two", "three"], ["", "Title", ""])
+    lists = Ragged(np.array([0, 2, 3]), np.array([2, 0, 1], dtype=np.int32))
+    info = TaskInfo(name, language="no", languages=("no",), source="here", licence="CC0-1.0", reference={"bm25_x": 0.5})
+    qrels = Qrels.of([0, 0, 1], rows, [1, 0, 2], queries=2)
+    return Task(info, corpus, Queries(("q1", "q2"), ("1?", "2?")), qrels, {"bm25": lists})
+
+
+def test_a_round_trip_keeps_everything(tmp_path: Path) -> None:
+    tasks = [make("NanoX/one-two"), make("NanoX/three")]
+    folder = write_nano_set(tmp_path / "NanoX", tasks, licence="cc0-1.0")
+    names = task_names([str(folder)])
+    assert names == [f"{folder}::one-two", f"{folder}::three"]
+    for name, task in zip(names, tasks, strict=True):
+        read = load_task(name)
+        assert read.content_hash == task.content_hash and read.info == task.info
+        assert read.corpus.titles == task.corpus.titles
+        assert read.candidates["bm25"].rows.tolist() == [2, 0, 1]
+
+
+def test_the_same_tasks_give_the_same_bytes(tmp_path: Path) -> None:
+    one, two = (write_nano_set(tmp_path / name / "NanoX", [make("NanoX/t")]) for name in ("a", "b"))
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert {str(path.parent) for path in files} == {".", "corpus", "queries", "qrels", "bm25"}
+    assert all((one / path).read_bytes() == (two / path).read_bytes() for path in files)
+
+
+def test_the_card_tells_hubs_what_is_where(tmp_path: Path) -> None:
+    folder = write_nano_set(tmp_path / "NanoX", [make("NanoX/one-two")], licence="cc0-1.0", description="Numbers.")
+    _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    card = yaml.safe_load(front)
+    assert card["language"] == ["no"] and card["license"] == "cc0-1.0"
+    configs = {config["config_name"]: config for config in card["configs"]}
+    assert set(configs) == {"corpus", "queries", "qrels", "bm25"} and configs["queries"]["default"] is True
+    # Split names of the `datasets` library are words without hyphens.
+    assert configs["corpus"]["data_files"] == [{"split": "one_two", "path": "corpus/one-two.parquet"}]
+    assert "Numbers." in text and "| one-two | no | 2 | 3 | 2 |" in text
+
+
+def test_the_manifest_tells_of_changes(tmp_path: Path) -> None:
+    folder = write_nano_set(tmp_path / "NanoX", [make("NanoX/t")])
+    (checked,) = check(folder)
+    assert checked.good and not checked.report.problems
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["tasks"]["t"]["content_hash"] == make("NanoX/t").content_hash
+    changed = write_nano_set(tmp_path / "other", [make("NanoX/t", rows=(1, 2, 1))])
+    (folder / "qrels" / "t.parquet").write_bytes((changed / "qrels" / "t.parquet").read_bytes())
+    (checked,) = check(folder)
+    assert [(p.kind, p.file) for p in checked.report.problems] == [("checksum", "qrels/t.parquet")]
+    assert checked.good, "a change is told, but may be meant"
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not in the corpus"):
+        write_nano_set(tmp_path, [make("NanoX/t", rows=(-1, 2, 1))])
+    with pytest.raises(DataError, match="two tasks of one name"):
+        write_nano_set(tmp_path, [make("A/t"), make("B/t")])
+
+
+def test_a_set_of_several_tasks_wants_a_name(tmp_path: Path) -> None:
+    folder = write_nano_set(tmp_path / "NanoX", [make("NanoX/one"), make("NanoX/two")])
+    with pytest.raises(UsageError, match="stands for 2 tasks"):
+        load_task(folder)
+    with pytest.raises(UnknownName, match="did you mean 'one'"):
+        load_task(f"{folder}::ona")
