@@ -16,11 +16,13 @@ import pytest
 import steelyard
 from engine_parts import PASSAGES, QUESTIONS, Broken, Overlap, small_task
 from steelyard.engine import evaluate
-from steelyard.engine.batch import interrupts_later
+from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
+from steelyard.engine.interrupts import Interrupts
+from steelyard.engine.plan import Model, Shelf
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.metrics import score
-from steelyard.results import ResultStore
+from steelyard.results import Result, ResultStore
 from steelyard.retrievers.fusion import FusedRetriever, Fusion, fuse
 from steelyard.types import Corpus, Qrels, Queries, Run, Task, TaskInfo
 
@@ -289,10 +291,44 @@ def test_results_hang_on_nothing_but_their_inputs() -> None:
     assert len(texts) == 1 and "ndcg_at_10" in texts.pop()
 
 
-def test_an_interrupt_waits_for_the_writing() -> None:
+def test_an_interrupt_waits_for_a_safe_place() -> None:
     written = []
-    with pytest.raises(KeyboardInterrupt), interrupts_later():
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
+        with interrupts.allowed():
+            pass
         signal.raise_signal(signal.SIGINT)
         written.append("all of it")
+        with interrupts.allowed():
+            written.append("no new work")
     assert written == ["all of it"]
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts, interrupts.allowed():
+        signal.raise_signal(signal.SIGINT)
+        written.append("work goes on")
+    with pytest.raises(KeyboardInterrupt), Interrupts():
+        signal.raise_signal(signal.SIGINT)
+        written.append("the end")
+    with pytest.raises(KeyboardInterrupt), Interrupts():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        written.append("a second one waited")
+    assert written == ["all of it", "the end"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupted_batch_has_handed_over_all_that_it_stored(tmp_path: Path) -> None:
+    """The interrupt comes in the middle of writing the second result."""
+    store, put = ResultStore(tmp_path), ResultStore.put
+
+    def interrupted_put(self: ResultStore, result: Result, beside: object = None) -> Result:
+        if result.task == "Small/b":
+            signal.raise_signal(signal.SIGINT)
+        return put(self, result)
+
+    tasks = [small_task(f"Small/{name}") for name in "abc"]
+    got: list[str] = []
+    batch = Batch([Model("overlap", Overlap())], tasks, shelf=Shelf(store))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ResultStore, "put", interrupted_put)
+        for result in batch.run():
+            got.append(result.task)
+    assert got == ["Small/a", "Small/b"] == [result.task for result in store.all()]

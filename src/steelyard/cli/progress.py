@@ -31,7 +31,7 @@ class Progress:
         self.total = self.finished = self.stored = self._expected = 0
         self._steps = self._step = 0
         self._now_at = ""
-        self._began = self._drawn = self._work_began = clock()
+        self._began = self._drawn = self._last = clock()
         self._tasks = 0
         self._made: dict[str, list[float]] = {}
         self._seen: dict[str, int] = {}
@@ -45,10 +45,8 @@ class Progress:
                 self._plan(event)
             case events.Loading(task):
                 self._now_at, self._steps, self._step = f"reading {task}", 0, 0
-                self._work_began = self._clock()
             case events.Started(model, task, steps):
                 self._now_at, self._steps, self._step = f"{model} on {task}", steps, 0
-                self._work_began = self._clock()
             case events.Advanced(steps):
                 self._step += steps
             case events.Finished(result, stored):
@@ -83,16 +81,18 @@ class Progress:
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
-        self._write(f"{plan.evaluations} evaluations: {plan.models} models x {plan.tasks} tasks{there}\n")
+        size = f"{counted(plan.models, 'model')} x {counted(plan.tasks, 'task')}"
+        self._write(f"{counted(plan.evaluations, 'evaluation')}: {size}{there}\n")
 
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1
         self.stored += stored
         self._steps = 0
         self._seen[result.model] = self._seen.get(result.model, 0) + 1
+        took, self._last = self._clock() - self._last, self._clock()
         if stored:
             return
-        self._made.setdefault(result.model, []).append(self._clock() - self._work_began)
+        self._made.setdefault(result.model, []).append(took)
         if not self.terminal:
             self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
             self._drawn = self._clock()
@@ -126,7 +126,7 @@ def _told(result: Result) -> str:
     if result.error is not None:
         return f"{head}: failed, {result.error.type}"
     figure = "undefined" if result.score is None else f"{result.score:.4f}"
-    return f"{head}: {figure}  {duration(result.timings.get('total', 0.0))}"
+    return f"{head}: nDCG@10 {figure}  {duration(result.timings.get('total', 0.0))}"
 
 
 def duration(seconds: float) -> str:
@@ -140,3 +140,12 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "task"), counted(23, "task")
+    ('1 task', '23 tasks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

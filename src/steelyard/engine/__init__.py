@@ -51,7 +51,7 @@ def evaluate(
     >>> print(evaluate("bm25", task))
     nDCG@10         bm25
     --------------  -------
-    Mine/geography  1.0000*
+    Mine/geography  1.0000
     """
     if overwrite_strategy not in STRATEGIES:
         raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
+from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
 from steelyard.engine.runs import run_bytes
@@ -45,15 +43,17 @@ class Batch:
         if self.shelf.store is not None:
             self.shelf.store.clean()
         self.listen(Planned(len(self.models), len(names), self.shelf.outlook(self.models, names, self.conditions)))
-        for name, reference in zip(names, self.tasks, strict=True):
-            for result, stored in self._task(name, reference):
-                self.listen(Finished(result, stored))
-                yield result
+        with Interrupts() as interrupts:
+            for name, reference in zip(names, self.tasks, strict=True):
+                for result, stored in self._task(name, reference, interrupts):
+                    self.listen(Finished(result, stored))
+                    yield result
 
-    def _task(self, name: str, reference: str | Task) -> Iterator[tuple[Result, bool]]:
+    def _task(self, name: str, reference: str | Task, interrupts: Interrupts) -> Iterator[tuple[Result, bool]]:
         self.listen(Loading(name))
         start = time.perf_counter()
-        loaded = attempt(lambda: self._load(reference))
+        with interrupts.allowed():
+            loaded = attempt(lambda: self._load(reference))
         if isinstance(loaded, Failed):
             for model in self.models:
                 evaluation = self.shelf.evaluation(model, name, TaskFacts(), self.conditions)
@@ -67,7 +67,7 @@ class Batch:
             if evaluation.stored is not None:
                 yield evaluation.stored, True
             else:
-                yield self._weigh(evaluation, bench), False
+                yield self._weigh(evaluation, bench, interrupts), False
 
     def _load(self, reference: str | Task) -> tuple[Task, TaskFacts]:
         from steelyard.datasets import load_task
@@ -77,12 +77,13 @@ class Batch:
         task = whole if limit is None else limited(whole, limit, self.conditions.seed)
         return task, facts_of(task, self.conditions, len(whole.queries))
 
-    def _weigh(self, evaluation: Evaluation, bench: Bench) -> Result:
+    def _weigh(self, evaluation: Evaluation, bench: Bench, interrupts: Interrupts) -> Result:
         model = evaluation.model
         self.listen(Started(model.name, evaluation.task, len(bench.task.corpus)))
         if model.failure is not None:
             return self._failed(evaluation, Failed(model.failure, ""))
-        weighed = attempt(lambda: self._weigh_and_save(evaluation, bench))
+        with interrupts.allowed():
+            weighed = attempt(lambda: self._weigh_and_save(evaluation, bench))
         if isinstance(weighed, Failed):
             return self._failed(evaluation, weighed)
         return self._keep(*weighed)
@@ -99,8 +100,7 @@ class Batch:
     def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
         if self.shelf.store is None:
             return result
-        with interrupts_later():
-            return self.shelf.store.put(result, beside)
+        return self.shelf.store.put(result, beside)
 
     def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
         if evaluation.stored is not None:  # nothing may be overwritten, not even a failure
@@ -160,19 +160,3 @@ def _load_model(model: str | ModelSpec | Retriever) -> Model:
     if isinstance(retriever, Failed):
         return Model(str(spec), failure=retriever.failure)
     return Model(str(spec), retriever)
-
-
-@contextmanager
-def interrupts_later() -> Iterator[None]:
-    """Let a Ctrl-C wait until the block is done: what is being written gets written."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *received: waiting.append(received))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if waiting:
-        raise KeyboardInterrupt

@@ -60,7 +60,7 @@ class Results(Sequence[Result]):
         return tuple(task for task in self.tasks if all(task in values for values in tables))
 
     def table(self, metric: str = MAIN_METRIC, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
-        """Columns and rows: a task a row, a model a column, the best of a row marked with a star.
+        """Columns and rows: a task a row, a model a column, the best of several marked with a star.
 
         With several tasks the last row is the mean over the tasks that every model has finished.
         """
@@ -69,10 +69,10 @@ class Results(Sequence[Result]):
         rows = []
         for task in self.tasks:
             found = [by_place.get((task, model)) for model in self.models]
-            best = max((v for r in found if r and (v := r.metrics.get(metric)) is not None), default=None)
+            best = self._best(r.metrics.get(metric) for r in found if r)
             rows.append([task, *(_cell(result, metric, best, intervals) for result in found)])
         if len(self.tasks) > 1 and (means := self.means(metric)):
-            common, best = len(self.common_tasks(metric)), max(means.values())
+            common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self.tasks) else f"mean of {common} common tasks"
             rows.append([label, *(_figure(means[model], best) for model in self.models)])
         return columns, rows
@@ -80,6 +80,11 @@ class Results(Sequence[Result]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """The result files as values."""
         return [result.to_dict() for result in self]
+
+    def _best(self, values: Iterable[float | None]) -> float | None:
+        """Alone, nobody is the best."""
+        there = [value for value in values if value is not None]
+        return max(there, default=None) if len(self.models) > 1 else None
 
     def _values(self, model: str, metric: str) -> dict[str, float]:
         found = ((r.task, r.metrics.get(metric)) for r in self if r.model == model)

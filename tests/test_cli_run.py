@@ -1,0 +1,227 @@
+"""The verb run: table, files, report, exit codes, progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine_parts import small_task
+from steelyard.cli import main
+from steelyard.cli.progress import Progress, duration
+from steelyard.datasets import write_nano_set
+from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
+from steelyard.results import Failure, Result, ResultStore
+
+
+@pytest.fixture
+def nano(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Nano-set of two tasks on disk; caches and results stay in the test's folder."""
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STEELYARD_RESULTS", str(tmp_path / "results"))
+    return write_nano_set(tmp_path / "NanoSmall", [small_task("NanoSmall/a"), small_task("NanoSmall/b", shift=1)])
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def test_the_default_models_on_a_set(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-t", str(nano)]) == 0
+    out, err = capsys.readouterr()
+    head, *rows = out.splitlines()
+    assert head.split("  ")[0] == "nDCG@10" and "[bm25, dense:use-multilingual-v3]" in head
+    assert [row.split()[0] for row in rows[1:]] == ["NanoSmall/a", "NanoSmall/b", "mean"] and "*" in rows[1]
+    assert "6 evaluations: 3 models x 2 tasks" in err and "6 evaluated" in err
+    assert str(results) in err and str(results / "report.html") in err
+    stored = ResultStore(results).all()
+    assert len(stored) == 6 and all(r.done and len(r.per_query) == 6 for r in stored)
+    report = (results / "report.html").read_text()
+    assert "NanoSmall/a" in report and "use-multilingual-v3" in report
+
+
+def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
+    before = ResultStore(results).all()[0]
+    first = capsys.readouterr().out
+    assert main(["run", "bm25", "-t", str(nano), "-v"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 evaluated, 1 of 2 already there" in err and "[" in out and "[" not in first
+    assert ResultStore(results).get(before.key).created == before.created
+    assert main(["run", "bm25", "-t", str(nano), "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_is_data_alone(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-m", "bm25", "-t", str(nano), "--json", "--no-report"]) == 0
+    data = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+    assert [entry["task_name"] for entry in data] == ["NanoSmall/a", "NanoSmall/b"]
+    assert data[0]["scores"]["test"][0]["main_score"] == data[0]["scores"]["test"][0]["ndcg_at_10"]
+    assert data[0]["steelyard"]["status"] == "done"
+
+
+def test_what_fails_is_summed_up(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (nano / "qrels" / "b.parquet").write_bytes(b"not parquet")
+    assert main(["run", "bm25", "bm25?k1=0.9", "-t", str(nano)]) == 1
+    out, err = capsys.readouterr()
+    assert "2 evaluated, 2 failed" in err and "failed: bm25 on" in err and "and 1 more" in err
+    assert "b.parquet" in err and "failed" in out and "NanoSmall/a" in out
+    assert sum(not r.done for r in ResultStore(results).all()) == 2
+
+
+def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, found in [
+        (["bm52", "-t", str(nano)], "did you mean 'bm25'"),
+        (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
+        (["bm25", "-t", str(nano), "--metrics", "ndgc@10"], "did you mean 'ndcg"),
+        (["bm25", "-t", str(nano), "--top-k", "0"], "top-k of 0"),
+        (["--rescore", "-t", str(nano)], "no saved run"),
+    ]:
+        assert main(["run", *arguments]) == (1 if "--rescore" in arguments else 2), arguments
+        assert found in capsys.readouterr().err
+
+
+def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["run", "bm25", "-t", f"{nano}::a", "--limit", "3", "--seed", "4", "--metrics", "hit@2", "--no-report"]
+    assert main(asked) == 0
+    assert capsys.readouterr().out.startswith("hit@2")
+    (stored,) = ResultStore(results).all()
+    assert stored.facts.limit == 3 and stored.settings["seed"] == 4 and "hit_rate_at_2" in stored.metrics
+    assert not (results / "report.html").exists()
+
+
+def test_runs_are_kept_and_scored_again(
+    nano: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["run", "bm25", "-t", str(nano), "--save-runs", "trec"]) == 0
+    kept = sorted(results.rglob("*.run.trec"))
+    assert len(kept) == 2 and kept[0].read_text().splitlines()[0].split()[1] == "Q0"
+    monkeypatch.setattr("steelyard.retrievers.load_retriever", lambda spec: pytest.fail("a model was loaded"))
+    assert main(["run", "--rescore", "-t", str(nano), "--metrics", "ndcg@7"]) == 0
+    assert "nDCG@7" in capsys.readouterr().out
+    assert sum("ndcg_at_7" in r.metrics for r in ResultStore(results).all()) == 2
+
+
+def test_no_arguments_mean_the_default_models_on_every_built_in_set(
+    nano: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from steelyard.datasets import builtin
+
+    heard: list[Event] = []
+
+    def hear_and_stop(self: Progress, event: Event) -> None:
+        heard.append(event)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "__call__", hear_and_stop)
+    assert main(["run"]) == 130
+    assert heard == [Planned(models=3, tasks=len(builtin.names()), stored=0)] and len(builtin.names()) > 10
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_help_is_light() -> None:
+    script = (
+        "import sys; from steelyard.cli import main\n"
+        "try: main(['run', '--help'])\n"
+        "finally: sys.exit(int(bool({'numpy', 'pyarrow'} & set(sys.modules))))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, "numpy or pyarrow was imported"
+    assert "--overwrite-strategy" in found.stdout
+
+
+def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(nano: Path, results: Path) -> None:
+    models = [f"bm25?k1={0.5 + i / 100}" for i in range(40)]
+    command = [sys.executable, "-m", "steelyard", "run", *models, "-t", str(nano), "--no-report"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("3/80"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130 and "interrupted" in rest and "Traceback" not in rest
+    stored = ResultStore(results).all()
+    assert 3 <= len(stored) < 80 and all(len(r.per_query) == 6 for r in stored)
+    assert f"{len(stored)} evaluated" in rest
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"{80 - len(stored)} evaluated, {len(stored)} of 80 already there" in again.stderr
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def finished(model: str = "bm25", stored: bool = False, error: Failure | None = None) -> Finished:
+    status = "done" if error is None else "failed"
+    return Finished(
+        Result("T/a", model, {}, "k", status, metrics={"ndcg_at_10": 0.5}, timings={"total": 2.0}, error=error), stored
+    )
+
+
+def test_the_bar_shows_place_and_time_left_and_is_throttled() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, terminal=True, clock=clock)
+    progress(Planned(models=2, tasks=5, stored=0))
+    clock.now = 10
+    progress(Loading("T/a"))
+    progress(Started("bm25", "T/a", 1000))
+    for _ in range(1000):
+        clock.now += 0.001
+        progress(Advanced(1))
+    drawn = stream.getvalue().split("\r\x1b[K")
+    assert 10 <= len(drawn) <= 13, "a thousand ticks in one second, ten drawings"
+    clock.now = 12
+    progress(finished("bm25"))
+    clock.now = 16
+    progress(finished("dense"))
+    assert progress.seconds_left == pytest.approx(4 * 12 + 4 * 4), "each model by its own pace"
+    assert "[#####" in stream.getvalue() and "2/10" in stream.getvalue() and "1:04 left" in stream.getvalue()
+    progress.close()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_stored_results_do_not_count_as_work_to_come() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, terminal=False, clock=clock)
+    progress(Planned(models=1, tasks=4, stored=2))
+    progress(finished(stored=True))
+    assert progress.seconds_left is None
+    clock.now = 5
+    progress(finished())
+    assert progress.seconds_left == pytest.approx(5), "two to come, of which one is stored"
+    assert stream.getvalue().splitlines() == [
+        "4 evaluations: 1 model x 4 tasks, 2 of 4 already there",
+        "2/4  bm25 on T/a: nDCG@10 0.5000  2.0 s  5.0 s left",
+    ]
+    progress(finished(error=Failure("HubError", "401")))
+    assert "failed, HubError" in stream.getvalue()
+
+
+def test_a_long_evaluation_shows_life_in_plain_lines() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, terminal=False, clock=clock)
+    progress(Planned(1, 1, 0))
+    progress(Started("dense", "T/a", 100))
+    for _ in range(100):
+        clock.now += 1
+        progress(Advanced(1))
+    lines = stream.getvalue().splitlines()[1:]
+    assert len(lines) == 6 and lines[0].endswith("dense on T/a  15%")
+    silent = Progress(io.StringIO(), terminal=True, silent=True)
+    silent(Planned(1, 1, 0))
+    assert isinstance(silent.stream, io.StringIO) and silent.stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.0 s"), (59.6, "60 s"), (60, "1:00"), (3661, "1:01:01")])
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
