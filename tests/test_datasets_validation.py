@@ -223,3 +223,9 @@ def test_a_folder_without_tasks_says_what_it_found(tmp_path: Path) -> None:
         load_task(tmp_path)
     with pytest.raises(DataError, match="a single file"):
         load_task(tmp_path / "pairs.jsonl")
+
+
+def test_the_docs_show_every_kind() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+    for name, kind in KINDS.items():
+        assert f"| `{name}` | {kind.severity} | {kind.remedy} | {kind.repair or 'the load stops'} |" in page

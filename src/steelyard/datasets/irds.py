@@ -11,7 +11,7 @@ from steelyard.datasets.languages import language_code
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tabular import Table
-from steelyard.errors import DataError, MissingPart, UnknownName, UsageError
+from steelyard.errors import DataError, HubError, MissingPart, UnknownName, UsageError
 from steelyard.types import Task, TaskInfo
 
 PREFIXES = ("ir_datasets:", "irds:")
@@ -43,7 +43,13 @@ class IrDatasetsSource:
                     f"{identity} of ir_datasets has no {part}", hint="choose a subset that has, such as /test"
                 )
         report = Report()
-        built = assemble(_tables(identity, dataset), report)
+        try:
+            tables = _tables(identity, dataset)
+        except OSError as error:  # its downloads raise errors of requests, which are OSErrors
+            raise HubError(
+                f"{identity} could not be fetched: {error}", hint="see ir_datasets on manual copies"
+            ) from error
+        built = assemble(tables, report)
         report.stop_if_bad(self.options.validate or "report", name)
         if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
             raise DataError("the data could not be put together", where=name)

@@ -17,6 +17,9 @@ from steelyard.types import Task, TaskInfo
 
 PREFIX = "modelscope://"
 HUB = "modelscope"
+BRANCH = "master"
+PAGE = 200
+"""Files that are asked for at a time."""
 
 
 class ModelScopeSource:
@@ -41,49 +44,63 @@ class ModelScopeSource:
     def load(self, name: str) -> Task:
         """One task, fetched if need be."""
         repository, task, revision = parse_reference(name, PREFIX)
-        snapshot = resolve(repository, self.options.revision or revision, self.options.no_network)
+        wanted, offline = self.options.revision or revision, self.options.no_network
+        snapshot = resolve(repository, wanted, offline)
         info = TaskInfo(f"{repository.split('/')[1]}/{task or 'test'}", source=repository, split=task or "test")
-        offline = self.options.no_network
-        return load_snapshot(snapshot, task, info, lambda file, _: _fetch(snapshot, file, offline), self.options)
+
+        def fetch(file: str, afresh: bool) -> Path:
+            # The client checks what it fetched by itself and offers no second fetch.
+            return _fetch(repository, wanted or BRANCH, file, offline)
+
+        return load_snapshot(snapshot, task, info, fetch, self.options)
 
 
 def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
-    """The commit and the files that a revision stands for."""
-    wanted = revision or "master"
+    """The newest commit among the files of a revision, and the files."""
+    wanted = revision or BRANCH
     if offline:
         known = remembered(HUB, repository, wanted)
         if known is None:
             raise HubError(f"{repository} was never loaded on this machine", hint="load it once with the network")
         return known
-    client = _client()
+    client, troubles = _client()
+    files: list[dict[str, Any]] = []
     try:
-        files: list[dict[str, Any]] = client.get_dataset_files(repository, revision=wanted, recursive=True)
-    except (OSError, ValueError) as error:  # its HTTP errors are OSErrors
+        while len(files) % PAGE == 0:
+            page = client.get_dataset_files(
+                repository, revision=wanted, recursive=True, page_number=len(files) // PAGE + 1, page_size=PAGE
+            )
+            if not page:
+                break
+            files += page
+    except troubles as error:
         raise HubError(
             f"ModelScope does not give {repository} at {wanted!r}: {error}",
             hint="check the name and the revision; a private dataset needs MODELSCOPE_API_TOKEN",
         ) from error
+    newest = max(files, key=lambda file: str(file.get("CommittedDate") or ""), default={})
     names = tuple(sorted(file["Path"] for file in files if file.get("Type") != "tree"))
-    commit = next((str(file["CommitId"]) for file in files if file.get("CommitId")), wanted)
-    snapshot = Snapshot(repository, commit, names)
+    snapshot = Snapshot(repository, str(newest.get("CommitId") or wanted), names)
     remember(HUB, snapshot, wanted)
     return snapshot
 
 
-def _fetch(snapshot: Snapshot, name: str, offline: bool) -> Path:
-    _client()
+def _fetch(repository: str, revision: str, name: str, offline: bool) -> Path:
+    _, troubles = _client()
     from modelscope.hub.file_download import dataset_file_download
 
     try:
-        path = dataset_file_download(snapshot.repository, name, revision=snapshot.commit, local_files_only=offline)
-    except (OSError, ValueError) as error:
-        raise HubError(f"{snapshot.repository}/{name} could not be fetched: {error}", hint="try again later") from error
-    return Path(path)
+        return Path(dataset_file_download(repository, name, revision=revision, local_files_only=offline))
+    except troubles as error:
+        raise HubError(f"{repository}/{name} could not be fetched: {error}", hint="try again later") from error
 
 
-def _client() -> Any:
+def _client() -> tuple[Any, tuple[type[Exception], ...]]:
+    """The client, and the errors that it raises."""
     try:
+        from modelscope.hub import errors
         from modelscope.hub.api import HubApi
     except ImportError as error:
         raise MissingPart.extra("modelscope", "modelscope") from error
-    return HubApi()
+    own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    return HubApi(), (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors

@@ -1,0 +1,138 @@
+"""`steelyard list` and `steelyard show`, as typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.cli import main
+from steelyard.datasets import builtin
+from steelyard.results import Result, ResultStore
+
+
+@pytest.fixture
+def data(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command with --json and gives its exit code and what it printed."""
+
+    def run(*words: str) -> tuple[int, Any]:
+        code = main([*words, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STEELYARD_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+
+
+def write_rivers(folder: Path, qrels: str = "1\ta\t1\n") -> str:
+    (folder / "corpus.jsonl").write_text('{"_id": "a", "text": "The Nile."}\n{"_id": "b", "text": "The Rhine."}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "1", "text": "Which river?"}\n')
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + qrels)
+    return str(folder)
+
+
+def test_list_tasks_filters(data: Any) -> None:
+    code, rows = data("list", "tasks", "-l", "zh", "--type", "retrieval")
+    names = {row["task"] for row in rows}
+    assert code == 0 and {"C-MTEB/T2Retrieval", "NanoCMTEB/medical"} <= names
+    assert "C-MTEB/T2Reranking" not in names and "NanoBEIR-en/NanoNQ" not in names
+    assert all(row["language"] == "zh" or "zh" in row["languages"] for row in rows)
+    _, code_rows = data("list", "--category", "code", "--group", "NanoCoIR")
+    assert len(code_rows) == 10 and all(row["published_bm25_ndcg_at_10"] is not None for row in code_rows)
+
+
+def test_list_tasks_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "tasks", "--group", "NanoMMTEB-v2"]) == 0
+    said = capsys.readouterr()
+    assert "NanoMMTEB-v2/belebele" in said.out and "0.0903" in said.out and "18 tasks" in said.err
+
+
+def test_list_groups_models_metrics(data: Any) -> None:
+    _, groups = data("list", "groups")
+    assert {"C-MTEB": 31, "MNanoBEIR": 169}.items() <= {g["group"]: g["tasks"] for g in groups}.items()
+    assert len([group for group in groups if not group["builtin"]]) == 39
+    _, models = data("list", "models")
+    assert {"bm25", "dense"} <= {row["family"] for row in models}
+    _, metrics = data("list", "metrics")
+    assert {"ndcg", "map", "recall"} <= {row["metric"] for row in metrics} and all(row["formula"] for row in metrics)
+
+
+def test_show_a_published_task_without_fetching(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code, facts = data("show", "NanoMMTEB-v2/belebele")
+    assert code == 0 and facts["counts"]["queries"] == 376
+    assert facts["reference"]["dense_ndcg_at_10"] == pytest.approx(0.2781, abs=1e-4)
+    assert "profile" not in facts
+    assert main(["show", "NanoMMTEB-v2/belebele"]) == 0
+    said = capsys.readouterr()
+    assert "0.2781" in said.out and "--load" in said.err
+
+
+def test_show_a_built_in_task_with_its_profile(data: Any) -> None:
+    name = next(name for name in builtin.names() if name.startswith("NanoAlmanac/"))
+    code, facts = data("show", name)
+    assert code == 0 and len(facts["profile"]["examples"]) == 3
+    assert facts["profile"]["positives_per_query"]["min"] >= 1
+
+
+def test_show_a_group(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    _, group = data("show", "NanoCMTEB")
+    assert len(group["tasks"]) == 8
+    assert main(["show", "NanoCMTEB"]) == 0
+    assert "mean of 8" in capsys.readouterr().out
+
+
+def test_show_a_metric_and_a_model(data: Any) -> None:
+    _, (metric,) = data("show", "ndcg_cut_10")
+    assert metric["metric"] == "ndcg_at_10" and metric["trec_eval"] == "ndcg_cut_10"
+    _, model = data("show", "bm25?k1=0.9")
+    assert model["settings"]["k1"] == 0.9
+
+
+def test_show_own_data(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, (task,) = data("show", write_rivers(tmp_path))
+    assert code == 0 and task["good"] and task["problems"] == []
+    assert task["profile"]["documents"]["count"] == 2 and task["profile"]["examples"][0]["document"] == "The Nile."
+    assert main(["show", str(tmp_path)]) == 0
+    assert "nothing wrong" in capsys.readouterr().out
+
+
+def test_show_tells_every_fault_of_own_data(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_rivers(tmp_path, "1\ta\t1\n1\tgone\t1\n2\tb\t1\n1\tb\t0.5\n")
+    code, (task,) = data("show", folder)
+    assert code == 2 and not task["good"]
+    told = {problem["kind"]: problem for problem in task["problems"]}
+    assert {kind: problem["rows"] for kind, problem in told.items()} == {
+        "unknown-document": [2],
+        "unknown-query": [3],
+        "fractional-grade": [4],
+    }
+    assert all(problem["file"] == "qrels.tsv" and problem["remedy"] for problem in told.values())
+    assert main(["show", folder]) == 2
+    said = capsys.readouterr().out
+    assert "3 errors" in said and "qrels.tsv row 2: 'gone' is not in the corpus" in said and "->" in said
+
+
+def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ResultStore(tmp_path / "results")
+    store.put(Result("NanoMMTEB-v2/belebele", "bm25", {}, "abc123", metrics={"ndcg_at_10": 0.09}))
+    _, rows = data("list", "results")
+    assert [(row["task"], row["model"], row["score"]) for row in rows] == [("NanoMMTEB-v2/belebele", "bm25", 0.09)]
+    _, facts = data("show", "NanoMMTEB-v2/belebele")
+    assert facts["results"][0]["score"] == 0.09
+    assert main(["show", "abc123"]) == 0
+    assert "belebele" in capsys.readouterr().out
+
+
+def test_unknown_names_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "NanoMMTEB-v2/belebel"]) == 2
+    assert "did you mean 'NanoMMTEB-v2/belebele'" in capsys.readouterr().err
+    assert main(["show", "./nowhere"]) == 2
+    assert "no such file or folder" in capsys.readouterr().err
+    assert main(["list", "tasks", "--group", "NanoMIRACLE"]) == 2
+    assert "NanoMIRACL" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+"""From what people type to tasks: groups, patterns, filters, unknown names, sources of plug-ins."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from steelyard.datasets import builtin, load_task, load_tasks, task_names, write_nano_set
+from steelyard.datasets.options import LoadOptions
+from steelyard.datasets.sources import SOURCES
+from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
+
+
+def make(name: str, language: str = "unknown") -> Task:
+    corpus = Corpus.of(["a", "b"], ["one", "two"])
+    info = TaskInfo(name, language=language, languages=() if language == "unknown" else (language,))
+    return Task(info, corpus, Queries(("q",), ("?",)), Qrels.of([0], [0], [1], queries=1))
+
+
+@pytest.mark.parametrize(
+    ("reference", "count", "first"),
+    [
+        ("NanoMMTEB-v2", 18, "NanoMMTEB-v2/ailastatutes"),
+        ("hakari-bench/NanoMMTEB-v2", 18, "NanoMMTEB-v2/ailastatutes"),
+        ("MNanoBEIR", 169, "MNanoBEIR/NanoBEIR-ar/NanoArguAna"),
+        ("MNanoBEIR/NanoBEIR-ar", 13, "MNanoBEIR/NanoBEIR-ar/NanoArguAna"),
+        ("NanoBEIR-ar", 13, "MNanoBEIR/NanoBEIR-ar/NanoArguAna"),
+        ("NanoBEIR-ar/NanoNQ", 1, "MNanoBEIR/NanoBEIR-ar/NanoNQ"),
+        ("T2Retrieval", 1, "C-MTEB/T2Retrieval"),
+        ("*/belebele", 1, "NanoMMTEB-v2/belebele"),
+        ("catalogue", 600, "C-MTEB/T2Retrieval"),
+    ],
+)
+def test_what_a_name_stands_for(reference: str, count: int, first: str) -> None:
+    names = task_names([reference])
+    assert len(names) == len(set(names)) == count and first == names[0]
+
+
+def test_builtin_sets_and_no_duplicates() -> None:
+    assert task_names(["builtin"]) == list(builtin.names())
+    assert task_names(["builtin-full"]) == list(builtin.full_names())
+    group = builtin.names()[0].split("/")[0]
+    assert task_names([f"{group}/*", "builtin", group]) == [
+        *(name for name in builtin.infos() if name.startswith(f"{group}/")),
+        *(name for name in builtin.names() if not name.startswith(f"{group}/")),
+    ]
+
+
+def test_filters(tmp_path: Path) -> None:
+    chinese = task_names(["catalogue"], languages=["cmn"], type="retrieval")
+    assert "NanoCMTEB/medical" in chinese and "C-MTEB/T2Retrieval" in chinese
+    assert not any("NanoBEIR-en" in name or "Reranking" in name for name in chinese)
+    folder = write_nano_set(tmp_path / "set", [make("X/zh", "zh"), make("X/en", "en"), make("X/any")])
+    kept = [name.rpartition("::")[2] for name in task_names([str(folder)], languages=["zh"])]
+    assert kept == ["any", "zh"], "what is not known to be another language stays"
+    assert [task.info.task for task in load_tasks([folder])] == ["any", "en", "zh"]
+
+
+def test_unknown_names_are_helped() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'NanoMMTEB-v2/belebele'"):
+        load_task("NanoMMTEB-v2/belebel")
+    with pytest.raises(UnknownName, match="'NanoMIRACL'"):
+        task_names(["NanoMIRACLE"])
+    with pytest.raises(UsageError, match="no task matches"):
+        task_names(["Nano*/no-such-task"])
+    with pytest.raises(UsageError, match="stands for 18 tasks"):
+        load_task("NanoMMTEB-v2")
+    with pytest.raises(UsageError, match="type sts"):
+        load_task("C-MTEB/STSB", offline=True)
+
+
+@pytest.mark.parametrize("reference", ["ir_datasets:vaswani", "modelscope://MTEB/T2Retrieval/dev"])
+def test_a_missing_extra_names_its_command(reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("ir_datasets", "modelscope", "modelscope.hub"):
+        monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    with pytest.raises(MissingPart, match="pip install 'steelyard"):
+        load_task(reference)
+
+
+class ElsewhereSource:
+    """A source as a plug-in package would bring it."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        return reference.startswith("elsewhere:")
+
+    def names(self, reference: str) -> list[str]:
+        return [reference]
+
+    def load(self, name: str) -> Task:
+        return make(f"Elsewhere/{self.options.revision}")
+
+
+def test_sources_of_plug_ins_come_through_the_same_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("elsewhere", f"{__name__}:ElsewhereSource", "steelyard.sources")
+    monkeypatch.setattr(SOURCES, "_plugins", {"elsewhere": point})
+    assert task_names(["elsewhere:x"]) == ["elsewhere:x"]
+    assert load_task("elsewhere:x", revision="v1").name == "Elsewhere/v1"
