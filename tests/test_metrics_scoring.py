@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UnknownName
 from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, score
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.metrics.nauc import nauc
@@ -143,3 +143,9 @@ def test_nauc_of_ties_does_not_depend_on_the_order_of_queries() -> None:
 def test_a_run_and_judgements_of_different_tasks_are_refused() -> None:
     with pytest.raises(DataError, match="the run has 1 queries, the judgements have 2"):
         score(Run.of([[0]], [[1]]), Qrels.of([0], [0], [1], queries=2))
+
+
+@pytest.mark.parametrize("options", [{"profile": "mteb"}, {"gain": "quadratic"}])
+def test_conventions_that_do_not_exist_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(UnknownName, match=next(iter(options))):
+        score(Run.of([[0]], [[1]]), Qrels.of([0], [0], [1], queries=1), **options)  # type: ignore[arg-type]

@@ -110,9 +110,11 @@ def test_what_cannot_be_averaged_is_refused(values: dict[str, list[float]], says
         intervals(values)
 
 
-def test_a_level_outside_0_and_1_is_refused() -> None:
+def test_a_level_outside_0_and_1_or_an_unknown_method_is_refused() -> None:
     with pytest.raises(UsageError, match="95"):
         mean_interval(FIRST, 95)
+    with pytest.raises(UsageError, match="jackknife"):
+        mean_interval(FIRST, method="jackknife")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("shift", "p_value"), [(0.0, 0.67549), (0.02, 0.64488), (0.05, 0.07942)])

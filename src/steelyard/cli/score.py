@@ -139,6 +139,7 @@ class Report:
 def evaluate(lists: Run, qrels: Qrels, measures: Sequence[str | Metric], level: int) -> dict[str | Metric, Float64]:
     """The values of every query by measure. The level says what is relevant; nDCG and judged go by the grades."""
     from steelyard.metrics import Ranking
+    from steelyard.metrics.scoring import compute
 
     graded, binary = Ranking(lists, qrels), Ranking(lists, at_level(qrels, level))
     counts = {
@@ -152,7 +153,7 @@ def evaluate(lists: Run, qrels: Qrels, measures: Sequence[str | Metric], level: 
             found |= {measure: counts[measure]} if measure in counts else {}
         else:
             ranking = graded if measure.name in ("ndcg", "judged") else binary
-            found[measure] = measure.definition.compute(ranking, measure.cutoff)
+            found[measure] = compute(measure, ranking)
     return found
 
 

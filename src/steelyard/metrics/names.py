@@ -20,10 +20,13 @@ ALIASES = {
     "ap_cut": "map",
     "rr": "mrr",
     "recip_rank": "mrr",
+    "recip_rank_cut": "mrr",
     "reciprocal_rank": "mrr",
     "r": "recall",
+    "set_recall": "recall",
     "p": "precision",
     "prec": "precision",
+    "set_p": "precision",
     "success": "hit_rate",
     "hit": "hit_rate",
     "hits": "hit_rate",
@@ -116,8 +119,8 @@ def canonical_name(name: str) -> str | None:
     ('hit_rate', 'ndcg', None)
     """
     plain = name.lower().replace("-", "_").replace(" ", "_")
-    plain = ALIASES.get(plain, plain)
-    return plain if plain in METRICS else None
+    candidates = (name, plain, ALIASES.get(plain, plain))  # a plug-in may spell its name as it likes
+    return next((candidate for candidate in candidates if candidate in METRICS), None)
 
 
 def _unknown(text: str, match: re.Match[str] | None) -> UnknownName:

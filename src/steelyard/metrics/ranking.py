@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import log2
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UnknownName
 from steelyard.types import Float64, Int32, Int64, Qrels, Run
 
 Gain = Literal["linear", "exponential"]
@@ -56,6 +56,8 @@ class Ranking:
     gain: Gain = "linear"
 
     def __post_init__(self) -> None:
+        if self.gain not in get_args(Gain):
+            raise UnknownName("gain", self.gain, get_args(Gain), hint=f"known: {', '.join(get_args(Gain))}")
         if len(self.run) != len(self.qrels):
             raise DataError(
                 f"the run has {len(self.run):,} queries, the judgements have {len(self.qrels):,}",

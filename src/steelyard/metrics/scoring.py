@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnknownName
 from steelyard.metrics import nauc
+from steelyard.metrics.definition import METRICS
 from steelyard.metrics.names import Metric, parse_many
 from steelyard.metrics.ranking import Gain, Ranking
 from steelyard.types import Float64, Qrels, Run, Scores
@@ -60,6 +61,8 @@ def score(
     >>> scores.per_query["mrr"].tolist(), scores["recall_at_3"], scores["pooled_recall_at_3"]
     ([0.5, 1.0], 0.75, 0.6666666666666666)
     """
+    if profile not in get_args(Profile):
+        raise UnknownName("profile", profile, get_args(Profile), hint=f"known: {', '.join(get_args(Profile))}")
     if ignore is not None:
         run = leave_out(run, ignore)
         mrr_run = None if mrr_run is None else leave_out(mrr_run, ignore)
@@ -70,13 +73,25 @@ def score(
     chosen = resolve(metrics)
     per_query: dict[str, Float64] = {}
     for metric in chosen:
-        view = for_mrr if metric.name == "mrr" else ranking
-        per_query[str(metric)] = _checked(metric, metric.definition.compute(view, metric.cutoff), len(run))
+        per_query[str(metric)] = compute(metric, for_mrr if metric.name == "mrr" else ranking)
     whole: dict[str, float | None] = {}
     for metric in chosen:
         if metric.name == "recall":
             whole[f"pooled_{metric}"] = pooled_recall(ranking, metric.cutoff)
     return Scores(per_query, whole | abstention(unrounded, chosen, per_query, profile))
+
+
+def compute(metric: Metric, ranking: Ranking) -> Float64:
+    """One metric for every query; an error if a plug-in gives anything but one finite number for each."""
+    values = np.asarray(metric.definition.compute(ranking, metric.cutoff), dtype=np.float64)
+    queries = len(ranking.run)
+    if values.shape != (queries,) or not np.isfinite(values).all():
+        finite = "all finite" if np.isfinite(values).all() else "not all finite"
+        raise SteelyardError(
+            f"the metric {metric} ({METRICS.origin(metric.name)}) gave an array of shape {values.shape}, {finite}",
+            hint=f"it must give one finite number for each of the {queries:,} queries",
+        )
+    return values
 
 
 def resolve(metrics: Iterable[Metric | str]) -> tuple[Metric, ...]:
@@ -146,14 +161,3 @@ def order_by_double(run: Run) -> Run:
     rows[rising] = np.take_along_axis(rows[rising], order, axis=1)
     scores[rising] = np.take_along_axis(scores[rising], order, axis=1)
     return Run(rows, scores)
-
-
-def _checked(metric: Metric, values: Float64, queries: int) -> Float64:
-    """What a metric gave, if it is what a metric must give; a plug-in may be wrong."""
-    if np.shape(values) != (queries,) or not np.isfinite(values).all():
-        raise SteelyardError(
-            f"the metric {metric} gave an array of shape {np.shape(values)} with values that are "
-            f"{'finite' if np.isfinite(values).all() else 'not all finite'}",
-            hint=f"it must give one finite number for each of the {queries:,} queries",
-        )
-    return np.asarray(values, dtype=np.float64)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.stats.resample import bootstrap_means
 from steelyard.stats.student import t_quantile
 from steelyard.types import Float64, Interval
@@ -61,6 +61,8 @@ def intervals(
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level of {level}", hint="give one between 0 and 1, such as 0.95")
+    if method not in get_args(Method):
+        raise UnknownName("method", method, get_args(Method), hint=f"known: {', '.join(get_args(Method))}")
     if not per_query:
         return {}
     values = stack(per_query)
