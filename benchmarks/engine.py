@@ -1,0 +1,129 @@
+"""One task of 10,000 documents and 200 queries, from a Nano-set on disk to stored results.
+
+    python benchmarks/engine.py
+
+Two models: BM25, and dense search over given vectors (so that no encoder hides the rest). Shown are the seconds of
+each phase, and the time outside the model as a multiple of the bare matrix product and top-k in numpy. Outside the
+model is: for BM25, all but its index and search; for dense, all but the encoder's answers: reading, checking and
+hashing the data, searching, scoring with intervals, storing. The two take turns with the bare product, and the
+figures are medians. The aim is 3.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.datasets import load_task, write_nano_set
+from steelyard.engine import evaluate
+from steelyard.protocols import Tick, no_tick
+from steelyard.retrievers.dense import DenseRetriever
+from steelyard.types import Corpus, Float32, Qrels, Queries, Role, Task, TaskInfo
+
+DOCUMENTS, QUERIES, DIMENSION, TOP_K = 10_000, 200, 384, 1000
+REPEATS = 9
+
+
+class Given:
+    """An encoder whose vectors are there already: all that it does is to look them up."""
+
+    name, similarity, dimension = "given", "cosine", DIMENSION
+
+    def __init__(self, task: Task, documents: Float32, queries: Float32) -> None:
+        self.settings = {"encoder": self.name}
+        self.seconds = 0.0
+        self.rows = {
+            "document": {text: row for row, text in enumerate(task.corpus.texts)},
+            "query": {text: row for row, text in enumerate(task.queries.texts)},
+        }
+        self.vectors = {"document": documents, "query": queries}
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        start, rows = time.perf_counter(), self.rows[role]
+        found = self.vectors[role][[rows[text] for text in texts]]
+        self.seconds += time.perf_counter() - start
+        return found
+
+
+def make_task(seed: int = 7) -> Task:
+    """Word-like texts with Zipf frequencies, some 80 words a document; a query borrows words of its answer."""
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("etaoinshrdlucmfw"))
+    vocabulary = ["".join(rng.choice(letters, length)) for length in rng.integers(2, 11, 30_000)]
+    shares = 1 / np.arange(1, len(vocabulary) + 1)
+    words = rng.choice(len(vocabulary), (DOCUMENTS, 80), p=shares / shares.sum())
+    texts = [" ".join(vocabulary[word] for word in line) for line in words]
+    ids = [f"d{number:05}" for number in range(DOCUMENTS)]
+    corpus = Corpus.of(ids, texts)
+    answers = rng.choice(DOCUMENTS, QUERIES, replace=False)
+    asked = [" ".join(vocabulary[word] for word in rng.choice(words[answer], 8)) for answer in answers]
+    queries = Queries(tuple(f"q{number:03}" for number in range(QUERIES)), tuple(asked))
+    rows = [corpus.row_of[ids[answer]] for answer in answers]
+    qrels = Qrels.of(range(QUERIES), rows, [1] * QUERIES, queries=QUERIES)
+    return Task(TaskInfo("NanoBench/zipf", language="en"), corpus, queries, qrels)
+
+
+def bare(documents: Float32, queries: Float32) -> np.ndarray:
+    """The least that dense retrieval can do: the product, and the best TOP_K of every line in order."""
+    scores = queries @ documents.T
+    best = np.argpartition(-scores, TOP_K, axis=1)[:, :TOP_K]
+    values = np.take_along_axis(scores, best, axis=1)
+    return np.take_along_axis(best, np.argsort(-values, axis=1), axis=1)
+
+
+def seconds(work, *arguments) -> float:
+    start = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    rng = np.random.default_rng(1)
+    documents, queries = (
+        (v := rng.normal(size=(count, DIMENSION)).astype(np.float32)) / np.linalg.norm(v, axis=1, keepdims=True)
+        for count in (DOCUMENTS, QUERIES)
+    )
+    task = make_task()
+    encoder = Given(task, documents, queries)
+    dense = DenseRetriever("dense:given", encoder)
+    with tempfile.TemporaryDirectory() as name:
+        folder = write_nano_set(Path(name) / "NanoBench", [task])
+        reference = f"{folder}::zipf"
+        load_task(reference)
+        rows: list[dict[str, float]] = []
+        for number in range(REPEATS + 1):
+            row = {"bare": seconds(bare, documents, queries)}
+            encoder.seconds = 0.0
+            for model in ("bm25", dense):
+                start = time.perf_counter()
+                (result,) = evaluate(model, reference, results=Path(name) / f"results-{number}")
+                whole = time.perf_counter() - start
+                assert result.done, result.error
+                label = result.model.split(":")[0]
+                row |= {f"{label} {phase}": result.timings[phase] for phase in ("load", "index", "search", "score")}
+                row[f"{label} rest"] = whole - result.timings["total"]
+                row[f"{label} whole"] = whole
+            row["dense outside"] = row["dense whole"] - encoder.seconds
+            row["bm25 outside"] = row["bm25 whole"] - row["bm25 index"] - row["bm25 search"]
+            row |= {f"{label} / bare": row[part] / row["bare"] for label, part in RATIOS.items()}
+            rows.append(row)
+    medians = {name: statistics.median(row[name] for row in rows[1:]) for name in rows[0]}  # the first one warms up
+    print(f"{DOCUMENTS:,} documents x {QUERIES} queries, {DIMENSION} dimensions, top {TOP_K}; medians of {REPEATS}")
+    for name, value in medians.items():
+        print(f"  {name:<28}{value:8.1f} x" if name.endswith("/ bare") else f"  {name:<28}{value * 1000:8.1f} ms")
+
+
+RATIOS = {
+    "dense, outside the model": "dense outside",
+    "dense, whole evaluation": "dense whole",
+    "bm25, outside the model": "bm25 outside",
+}
+
+
+if __name__ == "__main__":
+    main()
