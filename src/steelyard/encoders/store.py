@@ -17,6 +17,7 @@ import re
 import secrets
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,8 @@ class VectorStore:
             temporary.replace(self.folder / name)
             budget.enforce(self.folder.parent)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
             self.problems.append(f"vectors not stored in {self.folder}: {error.strerror or error}")
 
     def _make_folder(self) -> None:
