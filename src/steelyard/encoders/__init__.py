@@ -29,4 +29,8 @@ def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str
     >>> load_encoder("use-multilingual-v3").dimension
     512
     """
+    if id.startswith("api/"):
+        from steelyard.encoders.api import from_options
+
+        return from_options(id.removeprefix("api/"), revision, options or {})
     return ENCODERS.get(id)(revision, options or {})

@@ -1,6 +1,7 @@
 """Embedding services with OpenAI's interface: `dense:api/NAME?url=https://host/v1`.
 
-OpenAI itself, and the many that speak like it: TEI, vLLM, Ollama, Infinity, llama.cpp. docs/services.md has the options.
+OpenAI itself, and the many that speak like it: TEI, vLLM, Ollama, Infinity, llama.cpp.
+docs/services.md has the options.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -127,7 +129,7 @@ class ApiEncoder:
             tick(len(rows))
         return vectors
 
-    def encode_parts(self, texts: Sequence[str], role: Role) -> Iterator[tuple[Int64, Float32]]:
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
         """The vectors as they arrive: which texts, and theirs."""
         dimension = self.dimension
         prepared = [self._reading.prepared(text, role) for text in texts]
@@ -165,7 +167,7 @@ class ApiEncoder:
         return f"{self._service.endpoint.host} ({self.name})"
 
     def _ask(self, inputs: Sequence[str], role: Role, stop: threading.Event) -> Any | Refused:
-        body = {"model": self.model, "input": list(inputs), "encoding_format": self._encoding}
+        body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": self._encoding}
         if self._reading.dimensions is not None:
             body["dimensions"] = self._reading.dimensions
         tokens = sum(map(estimated_tokens, inputs))
@@ -227,4 +229,5 @@ def _remember(path: Path, dimension: int, name: str) -> None:
         temporary.write_text(json.dumps({"encoder": name, "dimension": dimension}) + "\n", encoding="utf-8")
         temporary.replace(path)
     except OSError:  # a home that cannot be written to: the store of vectors says so
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from steelyard.encoders import budget
+from steelyard.encoders.parts import EncodesInParts, KeepsAccount, receive
 from steelyard.encoders.store import VectorStore
 from steelyard.errors import ModelError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
-from steelyard.types import Float32, Role
+from steelyard.types import Float32, Int64, Role
 
 PART = 4096
 """Texts encoded between two writes to the store: what an interruption can cost."""
@@ -28,11 +30,14 @@ class Tally:
     stored: int
     """Distinct texts whose vectors were in the store."""
     problems: tuple[str, ...] = ()
+    account: Settings = field(default_factory=dict)
+    """What encoding has cost, from an encoder that keeps account: requests, tokens, texts cut."""
 
     @property
     def notes(self) -> Settings:
         """For the notes of an index."""
-        notes = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
+        notes: dict[str, Any] = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
+        notes |= self.account
         return {**notes, "cache_problems": list(self.problems)} if self.problems else notes
 
 
@@ -55,13 +60,21 @@ def encode_once(
         known, vectors = store.get(keys)
     unknown = np.flatnonzero(~known)
     tick(len(texts) - len(unknown))
-    for start in range(0, len(unknown), PART):
-        part = unknown[start : start + PART]
-        vectors[part] = _checked(encoder, [distinct[row] for row in part], role, tick)
+
+    def keep(part: Int64) -> None:
         if store is not None:
             store.put(keys[part], vectors[part])
+
+    if isinstance(encoder, EncodesInParts):
+        receive(encoder, distinct, unknown, role, vectors, keep, tick)
+    else:
+        for start in range(0, len(unknown), PART):
+            part = unknown[start : start + PART]
+            vectors[part] = _checked(encoder, [distinct[row] for row in part], role, tick)
+            keep(part)
     problems = tuple(store.problems) if store is not None else ()
-    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems)
+    account = encoder.account() if isinstance(encoder, KeepsAccount) else {}
+    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
     return vectors if len(distinct) == len(texts) else vectors[rows], tally
 
 
