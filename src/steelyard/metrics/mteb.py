@@ -65,9 +65,9 @@ def _metrics(profile: MtebProfile) -> list[Metric]:
 def _means(scores: Scores, name: str) -> dict[str, float | None]:
     means: dict[str, float | None] = {}
     for cutoff in CUTOFFS:
-        values = scores.per_query[f"{name}_at_{cutoff}"].tolist()
-        # Python's own sum and round: numpy's differ in the last bit, which a fifth decimal can show.
-        mean = sum(values) / len(values) if values else 0.0
+        values = scores.per_query[f"{name}_at_{cutoff}"]
+        # Summed one by one and rounded by Python, as mteb does: a fifth decimal can show the last bit.
+        mean = float(values.cumsum()[-1]) / len(values) if len(values) else 0.0
         means[f"{name}_at_{cutoff}"] = round(mean, 5) if name in ROUNDED else mean
     return means
 
