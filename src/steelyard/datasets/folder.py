@@ -7,12 +7,12 @@ corpus.csv,queries.csv,qrels.csv[,candidates.csv]
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasets.assemble import assemble
-from steelyard.datasets.beir import default_split
+from steelyard.datasets.beir import QRELS, default_split
 from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
@@ -117,11 +117,15 @@ def _three_files(text: str) -> Place:
 
 
 def _listing(folder: Path) -> list[str]:
-    """Files at most three folders down, which is as deep as any layout goes."""
-    patterns: Sequence[str] = ("*", "*/*", "*/*/*", "*/*/*/*")
-    return [
-        path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern) if path.is_file()
-    ]
+    """The files that a layout could mean; nobody wants to wait while a whole home folder is searched."""
+    found = [path for path in folder.iterdir() if path.is_file()]
+    for base in (folder, folder / "data"):
+        if (base / "corpus").is_dir():
+            found += [path for pattern in ("*/*", "*/*/*") for path in base.glob(pattern) if path.is_file()]
+    for inner in folder.iterdir():
+        if inner.is_dir() and inner.name.lower() in QRELS:
+            found += [path for path in inner.iterdir() if path.is_file()]
+    return sorted({path.relative_to(folder).as_posix() for path in found})
 
 
 def _near(path: Path) -> str:

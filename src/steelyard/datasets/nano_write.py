@@ -102,7 +102,9 @@ def _write(path: Path, table: Any) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, str(path), compression="zstd", use_dictionary=False)
+    # Ids come again and again in judgements and lists, texts and their ids do not.
+    repeats = path.parent.name not in ("corpus", "queries")
+    pq.write_table(table, str(path), compression="zstd", use_dictionary=repeats)
     content = path.read_bytes()
     return {"rows": table.num_rows, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
