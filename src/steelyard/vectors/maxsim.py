@@ -1,0 +1,172 @@
+"""Late interaction: a text is one vector for each of its tokens, and MaxSim compares two texts.
+
+MaxSim of a query and a document: for every query token its largest inner product with any document token, summed
+over the query tokens (`maxsim`), or their mean (`meanmaxsim`). It is computed exactly, for all documents.
+
+Tokens of all texts lie in one matrix without padding, so a text's score cannot depend on the texts beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import ModelError, UsageError
+from steelyard.types import Float32, Int64, Run
+from steelyard.vectors.best import best
+from steelyard.vectors.ragged import offsets_of, places
+
+SIMILARITIES = ("maxsim", "meanmaxsim")
+
+QUERY_TOKENS = 1024
+DOCUMENT_TOKENS = 4096
+"""Tokens compared at once: 16 MB of inner products."""
+BOARD = 1 << 23
+"""Scores held at once: 32 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenVectors:
+    """The token vectors of texts: text `t` has the rows `offsets[t]:offsets[t+1]` of `matrix`, perhaps none.
+
+    >>> tokens = TokenVectors.of([np.ones((2, 3)), np.zeros((0, 3)), np.ones((1, 3))])
+    >>> tokens, tokens.counts.tolist(), tokens.take([2, 0]).counts.tolist()
+    (TokenVectors(3 texts, 3 tokens of 3 dimensions), [2, 0, 1], [1, 2])
+    """
+
+    offsets: Int64
+    matrix: Float32
+
+    @classmethod
+    def of(cls, texts: Sequence[npt.ArrayLike], dimension: int = 0) -> TokenVectors:
+        """From one array of shape (tokens, dimension) for each text; `dimension` is asked for if there are none."""
+        arrays = [np.asarray(text, dtype=np.float32) for text in texts]
+        for place, array in enumerate(arrays):
+            if array.ndim != 2 or array.shape[1] != arrays[0].shape[1]:
+                width = arrays[0].shape[1] if arrays[0].ndim == 2 else "dimension"
+                raise ModelError(f"the token vectors of text {place} have shape {array.shape}, not (tokens, {width})")
+        matrix = np.concatenate(arrays) if arrays else np.empty((0, dimension), dtype=np.float32)
+        return cls(offsets_of(map(len, arrays)), matrix)
+
+    @property
+    def counts(self) -> Int64:
+        """How many tokens each text has."""
+        return np.diff(self.offsets)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.matrix.shape[1])
+
+    def text(self, place: int) -> Float32:
+        """The token vectors of one text."""
+        return self.matrix[self.offsets[place] : self.offsets[place + 1]]
+
+    def take(self, rows: npt.ArrayLike) -> TokenVectors:
+        """The texts of these places, in their order."""
+        at, offsets = places(self.offsets, np.asarray(rows, dtype=np.int64))
+        return TokenVectors(offsets, self.matrix[at])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"TokenVectors({len(self):,} texts, {len(self.matrix):,} tokens of {self.dimension} dimensions)"
+
+
+class MaxSim:
+    """Documents made searchable. A document without tokens is never found; a query without finds nothing.
+
+    Documents with the same tokens are compared once, so they have the same score to the last bit.
+
+    >>> documents = TokenVectors.of([[[1, 0]], [[0, 1], [1, 0]], [[0, 1]]])
+    >>> run = MaxSim(documents).search(TokenVectors.of([[[1, 0], [0, 2]]]), 2)
+    >>> run.rows.tolist(), run.scores.tolist()
+    ([[1, 2]], [[3.0, 2.0]])
+    """
+
+    def __init__(self, documents: TokenVectors) -> None:
+        first, self._copy_of = _distinct(documents)
+        self._kept = documents if len(first) == len(documents) else documents.take(first)
+        self._filled = np.flatnonzero(self._kept.counts)
+        self._starts = self._kept.offsets[:-1][self._filled]
+        self._ends = self._kept.offsets[1:][self._filled]
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the vectors that are kept, and of where each document's begin."""
+        return self._kept.matrix.nbytes + self._kept.offsets.nbytes + self._copy_of.nbytes
+
+    def search(self, queries: TokenVectors, k: int, *, similarity: str = "maxsim") -> Run:
+        """The best `k` documents of each query, ties by row."""
+        if similarity not in SIMILARITIES:
+            raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
+        if len(queries.matrix) and len(self._kept.matrix) and queries.dimension != self._kept.dimension:
+            raise UsageError(
+                f"queries of {queries.dimension} dimensions cannot be compared with documents of {self._kept.dimension}"
+            )
+        depth = min(k, len(self._copy_of))
+        rows = np.full((len(queries), depth), -1, dtype=np.int32)
+        scores = np.full((len(queries), depth), -np.inf, dtype=np.float32)
+        for block in self._blocks(queries):
+            board = np.full((len(block), len(self._kept)), -np.inf, dtype=np.float32)
+            board[:, self._filled] = self._scores(queries.take(block), similarity)
+            run = best(board[:, self._copy_of], depth)
+            rows[block], scores[block] = run.rows, run.scores
+        return Run(rows, scores)
+
+    def _blocks(self, queries: TokenVectors) -> Iterator[Int64]:
+        """The queries that have tokens, in blocks of bounded size."""
+        filled = np.flatnonzero(queries.counts)
+        ends = np.cumsum(queries.counts[filled])
+        most = max(1, BOARD // max(1, len(self._copy_of)))
+        first = 0
+        while first < len(filled):
+            before = ends[first - 1] if first else 0
+            last = int(np.searchsorted(ends, before + QUERY_TOKENS, side="right"))
+            last = min(max(last, first + 1), first + most)
+            yield filled[first:last]
+            first = last
+
+    def _scores(self, queries: TokenVectors, similarity: str) -> Float32:
+        """MaxSim of queries and documents that all have tokens."""
+        scores = np.empty((len(queries), len(self._filled)), dtype=np.float32)
+        first = 0
+        while first < len(self._filled):
+            end = self._starts[first] + DOCUMENT_TOKENS
+            last = max(first + 1, int(np.searchsorted(self._ends, end, side="right")))
+            peaks = self._peaks(queries.matrix, first, last)
+            scores[:, first:last] = np.add.reduceat(peaks, queries.offsets[:-1], axis=0)
+            first = last
+        if similarity == "meanmaxsim":
+            scores /= queries.counts[:, None].astype(np.float32)
+        return scores
+
+    def _peaks(self, tokens: Float32, first: int, last: int) -> Float32:
+        """For each query token its largest product with each document from `first` to before `last`."""
+        matrix = self._kept.matrix
+        start, stop = int(self._starts[first]), int(self._ends[last - 1])
+        if stop - start <= DOCUMENT_TOKENS:
+            products = tokens @ matrix[start:stop].T
+            return np.maximum.reduceat(products, self._starts[first:last] - start, axis=1)
+        peaks = np.full(len(tokens), -np.inf, dtype=np.float32)  # one document, longer than a block
+        for at in range(start, stop, DOCUMENT_TOKENS):
+            np.maximum(peaks, (tokens @ matrix[at : min(at + DOCUMENT_TOKENS, stop)].T).max(axis=1), out=peaks)
+        return peaks[:, None]
+
+
+def _distinct(tokens: TokenVectors) -> tuple[Int64, Int64]:
+    """The places of the distinct texts, and for every text which of those it equals."""
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    copy_of = np.empty(len(tokens), dtype=np.int64)
+    for place in range(len(tokens)):
+        key = hashlib.blake2b(np.ascontiguousarray(tokens.text(place)).data, digest_size=16).digest()
+        copy_of[place] = seen.setdefault(key, len(first))
+        if copy_of[place] == len(first):
+            first.append(place)
+    return np.array(first, dtype=np.int64), copy_of
