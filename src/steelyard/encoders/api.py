@@ -10,8 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,49 +25,14 @@ from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services import Options, Refused, Service, Traffic, in_batches
 from steelyard.services.batches import BatchSize, Span
 from steelyard.services.endpoint import Endpoint
-from steelyard.services.tokens import cut_to_tokens, estimated_tokens
+from steelyard.services.reading import Reading, shown
+from steelyard.services.tokens import estimated_tokens
 from steelyard.types import Float32, Int64, Role
 
 OPENAI = "https://api.openai.com/v1"
 PATH = "embeddings"
 PROBE = "steelyard"
-OWN_OPTIONS = (
-    *("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name", "max_chars", "max_tokens"),
-    *("query_prompt", "document_prompt", "body", "query_body", "document_body"),
-)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How texts are put to the service: all of this changes vectors."""
-
-    prompts: Mapping[Role, str] = field(default_factory=dict)
-    """Put in front of every text, by role."""
-    fields: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
-    """Added to every request, by role."""
-    dimensions: int | None = None
-    max_chars: int | None = None
-    max_tokens: int | None = None
-
-    def prepared(self, text: str, role: Role) -> tuple[str, bool]:
-        """What is sent for a text, prompt and all, and whether it had to be cut.
-
-        Services refuse an empty text; it is sent as a space.
-        """
-        whole = self.prompts.get(role, "") + text
-        sent = whole if self.max_chars is None else whole[: self.max_chars]
-        sent = sent if self.max_tokens is None else cut_to_tokens(sent, self.max_tokens)
-        return sent or " ", len(sent) < len(whole)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All of it, JSON-ready; `symmetric` where roles are treated alike."""
-        roles: tuple[Role, Role] = ("query", "document")
-        prompts = {role: self.prompts.get(role) or None for role in roles}
-        fields = {role: dict(self.fields.get(role, {})) for role in roles}
-        alike = prompts["query"] == prompts["document"] and fields["query"] == fields["document"]
-        limits = {"dimensions": self.dimensions, "max_chars": self.max_chars, "max_tokens": self.max_tokens}
-        return {"prompts": prompts, "request_fields": fields, **limits, "symmetric": alike}
+OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name")
 
 
 class ApiEncoder:
@@ -84,6 +48,7 @@ class ApiEncoder:
         service: Service,
         reading: Reading,
         *,
+        dimensions: int | None = None,
         revision: str | None = None,
         encoding: str = "base64",
         similarity: str = "cosine",
@@ -94,6 +59,7 @@ class ApiEncoder:
         self.similarity = similarity
         self._service = service
         self._reading = reading
+        self._dimensions = dimensions
         self._encoding = encoding
         self._batch = BatchSize(service.traffic.batch_size)
         self._cut = 0
@@ -103,14 +69,21 @@ class ApiEncoder:
     @cached_property
     def settings(self) -> Settings:
         """Everything that could change a vector; the key and how the service is used are not among it."""
-        endpoint = {"encoder": self.name, "url": self._service.endpoint.url, "revision": self.revision}
-        return {**endpoint, "dtype": "float32", **self._reading.settings}
+        return {
+            "encoder": self.name,
+            "url": self._service.endpoint.url,
+            "revision": self.revision,
+            "dimensions": self._dimensions,
+            "dtype": "float32",
+            **self._reading.settings,
+            "symmetric": self._reading.symmetric,
+        }
 
     @cached_property
     def dimension(self) -> int:
         """Length of a vector: asked of the service once, by one short text, and remembered."""
-        if self._reading.dimensions is not None:
-            return self._reading.dimensions
+        if self._dimensions is not None:
+            return self._dimensions
         path = config.home() / "services" / f"{fingerprint(self.settings)}.json"
         known = _remembered(path)
         if known is None:
@@ -147,8 +120,9 @@ class ApiEncoder:
         def too_large(span: Span, refused: Refused) -> ModelError:
             return self._refusal([sent[row] for row in span], refused)
 
-        for span, vectors in in_batches(self._service, [range(len(sent))], send, too_large, self._batch):
-            yield np.asarray(span, dtype=np.int64), vectors
+        with closing(in_batches(self._service, [range(len(sent))], send, too_large, self._batch)) as parts:
+            for span, vectors in parts:
+                yield np.asarray(span, dtype=np.int64), vectors
 
     def account(self) -> Settings:
         """What was asked of the service since the last call: requests, tokens, cost, texts that were cut."""
@@ -156,7 +130,7 @@ class ApiEncoder:
         with self._lock:
             cut, self._cut = self._cut, 0
             models, self._models = sorted(self._models), set()
-        if notes and (cut or self._reading.max_chars or self._reading.max_tokens):
+        if notes and self._reading.limited:
             notes["texts_cut"] = cut
         if models:
             notes["model_reported"] = models[0] if len(models) == 1 else models
@@ -168,8 +142,8 @@ class ApiEncoder:
 
     def _ask(self, inputs: Sequence[str], role: Role, stop: threading.Event) -> Any | Refused:
         body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": self._encoding}
-        if self._reading.dimensions is not None:
-            body["dimensions"] = self._reading.dimensions
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
         tokens = sum(map(estimated_tokens, inputs))
         answer = self._service.post(PATH, {**body, **self._reading.fields.get(role, {})}, tokens, stop)
         if isinstance(answer, dict) and isinstance(answer.get("model"), str):
@@ -178,34 +152,23 @@ class ApiEncoder:
         return answer
 
     def _refusal(self, inputs: Sequence[str], refused: Refused) -> ModelError:
-        text = inputs[0]
-        shown = text if len(text) <= 60 else text[:60] + "…"
         return ModelError(
-            f"{self._where} answered {refused.status} to one text of {len(text)} characters, {shown!r}: "
-            f"{refused.message}",
+            f"{self._where} answered {refused.status} to the text {shown(inputs[0])}: {refused.message}",
             hint="a text that is too long can be cut (max_chars=, max_tokens=); some services want encoding=float",
         )
 
 
 def from_options(model: str, revision: str | None, options: Mapping[str, str]) -> ApiEncoder:
     """The encoder of `api/MODEL@REVISION?OPTIONS`. A service has no revisions: it is a mark of one's own."""
-    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()))
+    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Reading.names(), *Traffic.names()))
     if not model:
         raise UsageError("a service needs the name of its model", hint="such as dense:api/text-embedding-3-small")
-    shared = given.json_object("body")
-    roles: tuple[Role, Role] = ("query", "document")
-    reading = Reading(
-        prompts={role: given.text(f"{role}_prompt") or "" for role in roles},
-        fields={role: {**shared, **given.json_object(f"{role}_body")} for role in roles},
-        dimensions=given.whole("dimensions", None),
-        max_chars=given.whole("max_chars", None),
-        max_tokens=given.whole("max_tokens", None),
-    )
     url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
     encoder = ApiEncoder(
         model,
         Service(Endpoint.of(url, given.text("key_env"), header), Traffic.of(given)),
-        reading,
+        Reading.of(given),
+        dimensions=given.whole("dimensions", None),
         revision=revision,
         encoding=given.choice("encoding", ("base64", "float")),
         similarity=given.choice("similarity_fn_name", ("cosine", "dot")),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import ModelError
+from steelyard.services.reading import shown
 from steelyard.types import Float32
 
 SHOWN = 60
@@ -31,7 +32,7 @@ def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where
             f"{where} answered without a list of vectors under 'data'", hint="is it an embeddings service?"
         )
     if len(items) != len(texts):
-        raise ModelError(f"{where} gave {len(items)} vectors for {len(texts)} texts, the first {_shown(texts[0])}")
+        raise ModelError(f"{where} gave {len(items)} vectors for {len(texts)} texts, the first {shown(texts[0])}")
     vectors: list[Float32 | None] = [None] * len(texts)
     for place, item in zip(_places(items, where), items, strict=True):
         vectors[place] = _vector(item.get("embedding"), texts[place], dimension, where)
@@ -56,23 +57,19 @@ def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32
         else:
             vector = np.asarray(value, dtype=np.float64)
     except (binascii.Error, ValueError, TypeError, OverflowError) as error:
-        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {_shown(text)}") from error
+        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {shown(text)}") from error
     if vector.ndim != 1 or not len(vector):
-        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {_shown(text)}")
+        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {shown(text)}")
     if dimension is not None and len(vector) != dimension:
         raise ModelError(
-            f"{where} gave a vector of {len(vector)} numbers for the text {_shown(text)}, expected {dimension}",
+            f"{where} gave a vector of {len(vector)} numbers for the text {shown(text)}, expected {dimension}",
             hint="has the model behind that name changed? name what is there now: api/NAME@REVISION",
         )
     with np.errstate(over="ignore"):
         floats = vector.astype(np.float32)
     if not np.isfinite(floats).all():
-        raise ModelError(f"{where} gave NaN or infinity for the text {_shown(text)}", hint="look at that text")
+        raise ModelError(f"{where} gave NaN or infinity for the text {shown(text)}", hint="look at that text")
     return floats
-
-
-def _shown(text: str) -> str:
-    return f"of {len(text)} characters {text[:SHOWN] + '…' if len(text) > SHOWN else text!r}"
 
 
 def _brief(value: Any) -> str:

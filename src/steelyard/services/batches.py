@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ def in_batches(
     send: Callable[[Span, threading.Event], T | Refused],
     too_large: Callable[[Span, Refused], Exception],
     batch: BatchSize,
-) -> Iterator[tuple[Span, T]]:
+) -> Generator[tuple[Span, T], None, None]:
     """The answers to the parts of all spans, in the order in which they arrive.
 
     `send` runs in a thread with one part, and is to give up when the event is set. A part that is refused is halved

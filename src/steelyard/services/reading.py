@@ -1,0 +1,82 @@
+"""How texts are put to a service: prompts, lengths, extra fields. All of it changes what the model sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.services.options import Options
+from steelyard.services.tokens import cut_to_tokens
+from steelyard.types import Role
+
+ROLES: tuple[Role, Role] = ("query", "document")
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Prompts and request fields by role, and how long a text may be, prompt included.
+
+    >>> Reading(prompts={"query": "query: "}, max_chars=12).prepared("steelyard", "query")
+    ('query: steel', True)
+    """
+
+    prompts: Mapping[Role, str] = field(default_factory=dict)
+    fields: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
+    max_chars: int | None = None
+    max_tokens: int | None = None
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        """The names of the options."""
+        prompts, bodies = (tuple(f"{role}_{kind}" for role in ROLES) for kind in ("prompt", "body"))
+        return ("max_chars", "max_tokens", "body", *prompts, *bodies)
+
+    @classmethod
+    def of(cls, options: Options) -> Reading:
+        """As the options ask: `body` is for both roles, `query_body` and `document_body` for one."""
+        shared = options.json_object("body")
+        return cls(
+            prompts={role: options.text(f"{role}_prompt") or "" for role in ROLES},
+            fields={role: {**shared, **options.json_object(f"{role}_body")} for role in ROLES},
+            max_chars=options.whole("max_chars", None),
+            max_tokens=options.whole("max_tokens", None),
+        )
+
+    @property
+    def limited(self) -> bool:
+        """Whether texts may be cut."""
+        return self.max_chars is not None or self.max_tokens is not None
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether queries and documents are put alike."""
+        put = [(self.prompts.get(role) or "", dict(self.fields.get(role, {}))) for role in ROLES]
+        return put[0] == put[1]
+
+    def prepared(self, text: str, role: Role) -> tuple[str, bool]:
+        """What is sent for a text, and whether it had to be cut. Services refuse an empty text: it becomes a space."""
+        whole = self.prompts.get(role, "") + text
+        sent = whole if self.max_chars is None else whole[: self.max_chars]
+        sent = sent if self.max_tokens is None else cut_to_tokens(sent, self.max_tokens)
+        return sent or " ", len(sent) < len(whole)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of it, JSON-ready."""
+        return {
+            "prompts": {role: self.prompts.get(role) or None for role in ROLES},
+            "request_fields": {role: dict(self.fields.get(role, {})) for role in ROLES},
+            "max_chars": self.max_chars,
+            "max_tokens": self.max_tokens,
+        }
+
+
+def shown(text: str) -> str:
+    """A text for an error: how long it is, and how it begins.
+
+    >>> shown("steel")
+    "'steel' (5 characters)"
+    """
+    return f"{text if len(text) <= SHOWN else text[:SHOWN] + '…'!r} ({len(text):,} characters)"
