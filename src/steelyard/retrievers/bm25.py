@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
+from itertools import count
 
 import numpy as np
 
@@ -11,16 +16,34 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bm25_forms import FORMS
 from steelyard.retrievers.bm25_postings import Postings, PostingsBuilder
-from steelyard.retrievers.bm25_search import Searcher
+from steelyard.retrievers.bm25_search import QueryTerms, search
 from steelyard.spec import ModelSpec
-from steelyard.text.analyser import ANALYSIS_VERSION, Analyser
-from steelyard.text.languages import canonical
-from steelyard.types import Corpus, Float64, Int32, Queries, Run, TaskInfo
+from steelyard.text.analyser import ANALYSIS_VERSION
+from steelyard.text.policy import KINDS, Policy, choose
+from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
 _PORTION = 1 << 24
 """Characters analysed at once: enough to keep the arrays busy, few enough to keep them small."""
 
-OPTIONS = ("form", "k1", "b", "delta", "analyser", "preset")
+OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "default": {"form": "lucene", "k1": "1.2", "b": "0.75", "analyser": "default"},
+    "hakari": {"form": "robertson", "k1": "1.5", "b": "0.75", "analyser": "hakari"},
+}
+"""Options that belong together; docs/bm25.md shows what the default was chosen by."""
+
+SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp")
+
+
+def packages(names: Iterable[str]) -> dict[str, str]:
+    """The installed versions of packages; those that are missing are left out."""
+    installed: dict[str, str] = {}
+    for name in names:
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return installed
 
 
 @dataclass(frozen=True)
@@ -37,119 +60,162 @@ class Bm25:
     k1: float = 1.2
     b: float = 0.75
     delta: float = 0.0
+    analyser: str = "default"
+    """A kind of analyser: `default`, `segment` or `hakari`."""
+    language: str = ""
+    """The language to read every text in; empty: the task's own, else what the texts show."""
     name: str = "bm25"
 
     @property
     def settings(self) -> Settings:
         """Form, parameters, analysis policy and versions of the code behind it."""
-        return {"form": self.form, "k1": self.k1, "b": self.b, "delta": self.delta, "analysis": ANALYSIS_VERSION}
+        import Stemmer
+
+        return {
+            "form": self.form,
+            "k1": self.k1,
+            "b": self.b,
+            "delta": self.delta,
+            "analyser": self.analyser,
+            "language": self.language or "of the task",
+            "analysis_version": ANALYSIS_VERSION,
+            "snowball_version": Stemmer.version(),
+            "unicode_version": unicodedata.unidata_version,
+            **({"packages": packages(SEGMENTER_PACKAGES)} if self.analyser != "default" else {}),
+        }
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Bm25Index:
         """Analyse the documents and build the postings."""
-        analyser = Analyser("code" if info.category == "code" else canonical(info.language))
-        builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
-        for rows in portions(corpus.texts):
-            tokens = analyser.tokens([corpus.texts[row] for row in rows])
-            numbers = vocabulary.grow(tokens.distinct)
-            builder.add(numbers[tokens.numbers], rows[tokens.owners])
-            tick(len(rows))
-        postings = builder.finish(len(vocabulary.number_of), FORMS[self.form], self.k1, self.b, self.delta)
-        return Bm25Index(analyser, vocabulary, postings, builder.lengths.astype(np.float64))
+        texts = corpus.texts
+        policy = choose(texts, info, self.analyser, self.language)
+        builder, vocabulary, read = PostingsBuilder(len(corpus)), Vocabulary(), Counter[str]()
+        for analyser, group in policy.groups(texts):
+            read[str(analyser)] += len(group)
+            for rows in portions(texts, group):
+                tokens = analyser.tokens([texts[row] for row in rows])
+                builder.add(vocabulary.grow(tokens.distinct)[tokens.numbers], rows[tokens.owners])
+                tick(len(rows))
+        postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta)
+        notes = {
+            "analysers": dict(read),
+            "languages": list(policy.languages),
+            "language_from": policy.origin,
+            "vocabulary": len(vocabulary),
+            "average_length": round(float(builder.lengths.mean()), 2) if len(corpus) else 0.0,
+            "documents_without_terms": int((builder.lengths == 0).sum()),
+        }
+        return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
 
 
 class Vocabulary:
     """Terms and their numbers."""
 
     def __init__(self) -> None:
-        self.number_of: dict[str, int] = {}
+        self.number_of: defaultdict[str, int] = defaultdict(count().__next__)
 
     def grow(self, terms: list[str]) -> Int32:
         """The numbers of terms, new ones for terms not seen before."""
-        number_of = self.number_of
-        return np.array([number_of.setdefault(term, len(number_of)) for term in terms], dtype=np.int32)
+        return np.fromiter(map(self.number_of.__getitem__, terms), dtype=np.int32, count=len(terms))
 
     def look_up(self, terms: list[str]) -> Int32:
         """The numbers of terms, -1 for those that no document has."""
         return np.array([self.number_of.get(term, -1) for term in terms], dtype=np.int32)
 
+    @property
+    def size_bytes(self) -> int:
+        """Memory of strings and table, about."""
+        return sys.getsizeof(self.number_of) + sum(map(sys.getsizeof, self.number_of))
 
-def portions(texts: Sequence[str]) -> Iterator[Int32]:
-    """Rows of the texts, in portions of a bounded number of characters; plain ASCII texts apart from the others.
+    def __len__(self) -> int:
+        return len(self.number_of)
+
+
+def portions(texts: Sequence[str], group: Int32) -> Iterator[Int32]:
+    """The rows of a group, in portions of a bounded number of characters; plain ASCII texts apart from the others.
 
     ASCII takes a much faster way through tokenising, and one accent would close it for the whole portion.
     """
-    plain = np.fromiter(map(str.isascii, texts), dtype=np.bool_, count=len(texts))
-    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    for rows in (np.flatnonzero(plain), np.flatnonzero(~plain)):
-        if len(rows):
-            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[rows]) // _PORTION)) + 1
-            yield from np.split(rows.astype(np.int32), cuts)
+    plain = np.fromiter((texts[row].isascii() for row in group), dtype=np.bool_, count=len(group))
+    sizes = np.fromiter((len(texts[row]) for row in group), dtype=np.int64, count=len(group))
+    for chosen in (plain, ~plain):
+        if chosen.any():
+            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[chosen]) // _PORTION)) + 1
+            yield from np.split(group[chosen], cuts)
 
 
 class Bm25Index:
     """A corpus in postings."""
 
-    def __init__(self, analyser: Analyser, vocabulary: Vocabulary, postings: Postings, lengths: Float64) -> None:
-        self.analyser, self.vocabulary, self.postings, self.lengths = analyser, vocabulary, postings, lengths
+    def __init__(
+        self, policy: Policy, vocabulary: Vocabulary, postings: Postings, documents: int, notes: Settings
+    ) -> None:
+        self.policy, self.vocabulary, self.postings = policy, vocabulary, postings
+        self.documents = documents
+        self.notes = notes
+        """Analysers and how many documents each read, languages, size of the vocabulary, mean length."""
 
     @property
     def size_bytes(self) -> int:
         """Memory of postings and vocabulary."""
-        return self.postings.size_bytes + sum(map(len, self.vocabulary.number_of)) * 2
-
-    @property
-    def notes(self) -> Settings:
-        """The analyser, and the size of what it gave."""
-        return {"analyser": str(self.analyser), "vocabulary": len(self.vocabulary.number_of)}
+        return self.postings.size_bytes + self.vocabulary.size_bytes
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents that share a term with the query."""
-        documents = len(self.lengths)
-        depth = min(top_k, documents)
-        rows = np.full((len(queries), depth), -1, dtype=np.int32)
-        scores = np.full((len(queries), depth), -np.inf, dtype=np.float32)
-        searcher = Searcher(self.postings, documents)
-        for query, terms, counts in self._terms(queries.texts):
-            found, values = searcher.best(terms, counts, depth)
-            rows[query, : len(found)] = found
-            scores[query, : len(found)] = values
-        return Run(rows, scores)
+        """The best `top_k` documents that share a term with the query; ties by row, never a score of zero."""
+        depth = min(top_k, self.documents)
+        return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth))
 
-    def _terms(self, texts: Sequence[str]) -> Iterator[tuple[int, Int32, Float64]]:
+    def _terms(self, texts: Sequence[str]) -> QueryTerms:
         """The distinct known terms of each query and how often each is in it."""
-        tokens = self.analyser.tokens(texts)
-        numbers = self.vocabulary.look_up(tokens.distinct)[tokens.numbers]
-        known = numbers >= 0
-        pairs = tokens.owners[known].astype(np.int64) << 32 | numbers[known]
-        distinct, counts = np.unique(pairs, return_counts=True)
-        owners = distinct >> 32
-        edges = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1], [True])))
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
-            terms = (distinct[begin:end] & 0xFFFFFFFF).astype(np.int32)
-            yield int(owners[begin]), terms, counts[begin:end].astype(np.float64)
+        pairs = [np.zeros(0, dtype=np.int64)]
+        for analyser, rows in self.policy.groups(texts):
+            tokens = analyser.query_tokens([texts[row] for row in rows])
+            numbers = self.vocabulary.look_up(tokens.distinct)[tokens.numbers]
+            known = numbers >= 0
+            pairs.append(rows[tokens.owners[known]].astype(np.int64) << 32 | numbers[known])
+        distinct, counts = np.unique(np.concatenate(pairs), return_counts=True)
+        offsets = np.searchsorted(distinct, np.arange(len(texts) + 1) << 32)
+        return QueryTerms(offsets, (distinct & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float64))
 
 
 def from_spec(spec: ModelSpec) -> Bm25:
-    """BM25 with the options of a model name, such as `bm25?form=lucene&k1=0.9&b=0.4`."""
+    """BM25 with the options of a model name, such as `bm25?form=lucene&k1=0.9&b=0.4` or `bm25?preset=hakari`.
+
+    >>> from steelyard.spec import parse
+    >>> from_spec(parse("bm25?preset=hakari&b=0.5"))
+    Bm25(form='robertson', k1=1.5, b=0.5, delta=0.0, analyser='hakari', language='', name='bm25?b=0.5&preset=hakari')
+    """
+    if spec.id or spec.revision:
+        raise UsageError(f"bm25 has no models to choose from, found {str(spec)!r}", hint="write bm25?option=value")
     for option in spec.options:
         if option not in OPTIONS:
             raise UnknownName("option of bm25", option, OPTIONS, hint=f"bm25 takes {', '.join(OPTIONS)}")
-    form = spec.options.get("form", "lucene")
-    if form not in FORMS:
-        raise UnknownName("form of BM25", form, FORMS, hint=f"known: {', '.join(FORMS)}")
-    numbers = {name: _number(spec.options, name, default) for name, default in (("k1", 1.2), ("b", 0.75))}
-    return Bm25(form, **numbers, delta=_number(spec.options, "delta", FORMS[form].delta), name=str(spec))
+    preset = _one_of(spec.options.get("preset", "default"), "preset", PRESETS)
+    options = {**PRESETS[preset], **spec.options}
+    form = _one_of(options["form"], "form", FORMS)
+    if "delta" in options and not FORMS[form].delta:
+        raise UsageError(f"the form {form} of bm25 has no delta", hint="bm25l and bm25+ have one")
+    return Bm25(
+        form=form,
+        k1=_number(options["k1"], "k1", 100.0),
+        b=_number(options["b"], "b", 1.0),
+        delta=_number(options["delta"], "delta", 100.0) if "delta" in options else FORMS[form].delta,
+        analyser=_one_of(options["analyser"], "analyser", KINDS),
+        language=options.get("language", ""),
+        name=str(spec),
+    )
 
 
-def _number(options: Mapping[str, str], name: str, default: float) -> float:
-    text = options.get(name)
-    if text is None:
-        return default
+def _one_of(value: str, option: str, known: Iterable[str]) -> str:
+    if value not in known:
+        raise UnknownName(f"{option} of bm25", value, known, hint=f"known: {', '.join(known)}")
+    return value
+
+
+def _number(text: str, name: str, limit: float) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
-    limit = 1.0 if name == "b" else 1000.0
     if not 0 <= value <= limit:
         raise UsageError(f"the option {name} of bm25 is {text!r}", hint=f"a number from 0 to {limit:g} was expected")
     return value

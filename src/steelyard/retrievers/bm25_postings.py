@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -105,4 +106,4 @@ def _blocks(offsets: Int64, postings: int = 1 << 20) -> list[tuple[int, int]]:
     """Ranges of terms with about so many postings each."""
     cuts = np.searchsorted(offsets, np.arange(postings, offsets[-1], postings))
     edges = np.unique(np.concatenate(([0], cuts, [len(offsets) - 1]))).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

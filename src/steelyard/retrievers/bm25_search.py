@@ -1,6 +1,12 @@
-"""The best documents of a query, exactly, without looking at every posting."""
+"""The best documents of queries, exactly: whole blocks of queries in a small corpus, one pruned query in a large one.
+
+Sums are taken in float64 over float32 weights. They are exact but for very long queries, so their order does not
+matter: both ways give the same bits, and documents of equal content score equally.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,14 +17,76 @@ _SLACK = 1 - 1e-6
 """Scores compare as float32, sums are float64: what is this close to the threshold may still tie with it."""
 
 _LAST_ROW = np.int64(2**31 - 1)
+_CELLS = 1 << 21
+"""Scores on the board at once in a block of queries."""
+
+_SHORT = 256
+"""Up to this length lists of postings are counted together, longer ones each with a call of its own."""
 
 
-class Searcher:
-    """Answers queries over postings; owns the score board, so one is needed for each thread.
+@dataclass(frozen=True, eq=False)
+class QueryTerms:
+    """The distinct known terms of each query: query `q` has `terms[offsets[q]:offsets[q+1]]`, each `counts` times."""
 
-    Sums are taken in float64 over float32 weights: exact but for very long queries, so their order does not
-    matter, and documents of equal content score equally to the last bit.
+    offsets: Int64
+    terms: Int32
+    counts: Float64
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) -> tuple[Int32, Float32]:
+    """The best `top_k` rows and scores of each query, best first; -1 and -inf where fewer match.
+
+    Ties go to the lower row, also at the cut. Documents that score zero are not found.
     """
+    rows = np.full((len(queries), top_k), -1, dtype=np.int32)
+    scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
+    if documents * 16 <= _CELLS:
+        block = _CELLS // max(documents, 1)
+        for first in range(0, len(queries), block):
+            last = min(first + block, len(queries))
+            rows[first:last], scores[first:last] = _block(postings, documents, queries, first, last, top_k)
+        return rows, scores
+    pruned = PrunedSearch(postings, documents)
+    for query in range(len(queries)):
+        place = slice(queries.offsets[query], queries.offsets[query + 1])
+        found, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
+        rows[query, : len(found)], scores[query, : len(found)] = found, values
+    return rows, scores
+
+
+def _block(
+    postings: Postings, documents: int, queries: QueryTerms, first: int, last: int, top_k: int
+) -> tuple[Int32, Float32]:
+    """All scores of the queries from `first` to before `last` on one board, then the best of each line."""
+    place = slice(queries.offsets[first], queries.offsets[last])
+    terms, counts = queries.terms[place], queries.counts[place]
+    lines = np.repeat(np.arange(last - first), np.diff(queries.offsets[first : last + 1]))
+    begins = postings.offsets[terms]
+    sizes = postings.offsets[terms + 1] - begins
+    short = sizes <= _SHORT
+    kept = sizes[short]
+    at = np.arange(kept.sum()) + np.repeat(begins[short] - (np.cumsum(kept) - kept), kept)
+    cells = postings.rows[at] + np.repeat(lines[short] * documents, kept)
+    weights = postings.weights[at] * np.repeat(counts[short], kept)
+    board = np.bincount(cells, weights, minlength=(last - first) * documents).reshape(last - first, documents)
+    for line, begin, size, count in zip(
+        *(part[~short].tolist() for part in (lines, begins, sizes, counts)), strict=True
+    ):
+        board[line][postings.rows[begin : begin + size]] += count * postings.weights[begin : begin + size]
+    floors = np.bincount(lines, counts * postings.floor[terms], minlength=last - first)
+    if floors.any():
+        board = np.where(board > 0, board + floors[:, None], 0.0)
+    keys = _keys(np.arange(documents, dtype=np.int32), board.astype(np.float32))
+    if documents > top_k:
+        keys = np.partition(keys, documents - top_k, axis=1)[:, documents - top_k :]
+    return _unpack(np.sort(keys, axis=1)[:, ::-1])
+
+
+class PrunedSearch:
+    """Answers one query after the other over a large corpus without looking at every posting; not for threads."""
 
     def __init__(self, postings: Postings, documents: int) -> None:
         self.postings = postings
@@ -93,11 +161,23 @@ def select(rows: Int32, scores: Float32, top_k: int) -> tuple[Int32, Float32]:
     >>> select(np.array([4, 7, 9], dtype=np.int32), np.array([1, 2, 1], dtype=np.float32), 2)
     (array([7, 4], dtype=int32), array([2., 1.], dtype=float32))
     """
-    # The bits of positive floats are in the order of the floats, so score and row fit one sortable number.
-    keys: Int64 = (scores.view(np.int32).astype(np.int64) << 32) | (_LAST_ROW - rows)
-    keys = keys[scores > 0]
+    keys = _keys(rows, scores)[scores > 0]
     if len(keys) > top_k:
         keys = np.partition(keys, len(keys) - top_k)[len(keys) - top_k :]
-    keys = np.sort(keys)[::-1]
-    best = (keys >> 32).astype(np.int32).view(np.float32)
-    return (_LAST_ROW - (keys & 0xFFFFFFFF)).astype(np.int32), best
+    return _unpack(np.sort(keys)[::-1])
+
+
+def _keys(rows: Int32, scores: Float32) -> Int64:
+    """One number for score and row whose order is the ranking's, worst first."""
+    # The bits of floats that are not negative are in the order of the floats.
+    keys = scores.view(np.int32).astype(np.int64)
+    keys <<= 32
+    keys |= _LAST_ROW - rows
+    return keys
+
+
+def _unpack(keys: Int64) -> tuple[Int32, Float32]:
+    scores = (keys >> 32).astype(np.int32).view(np.float32)
+    rows = (_LAST_ROW - (keys & 0xFFFFFFFF)).astype(np.int32)
+    found = scores > 0
+    return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from steelyard.text.characters import WORD, classes
+from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
 from steelyard.text.spans import Grams, find
@@ -15,20 +20,50 @@ from steelyard.text.tokens import Tokens
 ANALYSIS_VERSION = 1
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
+QUESTION_WORDS = {
+    "zh": """请问 为什么 为何 什么 怎么样 怎么办 怎么 怎样 如何 哪些 哪个 哪里 哪儿 哪种 哪位 哪一 哪 谁 多少
+        几个 是否 是不是 有没有 吗 呢 請問 為什麼 為何 什麼 怎麼樣 怎麼辦 怎麼 怎樣 哪個 哪裡 誰 幾個 嗎""",
+    "ja": """何 誰 どこ いつ なぜ どうして どのような どのように どのくらい どの どれ どちら どう いくつ いくら
+        でしょうか ましたか ですか ますか か""",
+    "th": """อะไร ใคร ที่ไหน ไหน เมื่อไหร่ เมื่อไร เมื่อใด อย่างไร ยังไง เท่าไหร่ เท่าไร เท่าใด ทำไม เพราะเหตุใด
+        เหตุใด กี่ หรือไม่ ไหม ใด บ้าง คือ""",
+}
+"""Words that ask, in languages without spaces; taken out of queries, where their n-grams would match anything."""
+
+_SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+_WORD_WEIGHT = 3
+"""A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
+
+
+class Analysis(Protocol):
+    """How texts become terms."""
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of documents."""
+        ...
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of queries."""
+        ...
+
 
 @dataclass(frozen=True)
 class Analyser:
     """Words in lower case, stemmed where the language has a stemmer; n-grams of scripts without spaces.
 
-    >>> Analyser("en").tokens(["Running QUICKLY through 東京"]).lists(1)
-    [['run', 'quick', 'through', '東', '京', '東京']]
-    >>> str(Analyser("en")), str(Analyser("th")), str(Analyser("code"))
-    ('words+english', 'words', 'identifiers')
+    Queries lose their function words unless they have no others.
+
+    >>> english = Analyser("en")
+    >>> english.tokens(["Running through 東京"]).lists(1)
+    [['run', 'through', '東', '京', '東京']]
+    >>> english.query_tokens(["Who is running?", "to be or not to be"]).lists(2)
+    [['run'], ['to', 'be', 'or', 'not', 'to', 'be']]
+    >>> str(english), str(Analyser("th")), str(Analyser("code"))
+    ('words, english stemmer', 'words, n-grams', 'identifiers')
     """
 
     language: str
     grams: Grams = field(default_factory=Grams)
-    stop_words: frozenset[str] = frozenset()
 
     @property
     def stemmer(self) -> str | None:
@@ -36,22 +71,47 @@ class Analyser:
         return STEMMERS.get(self.language)
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of every text."""
+        """The terms of documents."""
         if self.language == "code":
             found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
             return found.expand(list(map(split_identifier, found.distinct)))
+        return self._stemmed(Tokens.of_spans(find(texts, self.grams)))
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of queries, without those that every question has."""
+        if self.language == "code":
+            return self.tokens(texts)
+        asking = _asking(self.language)
+        if asking is not None:
+            # A query of nothing but a question word keeps it.
+            texts = [asking.sub(" ", text) if asking.sub("", text).strip() else text for text in texts]
         found = Tokens.of_spans(find(texts, self.grams))
-        terms = found.distinct
-        if self.stemmer:
-            terms = stem(self.stemmer, terms)
-        if self.stop_words:
-            terms = ["" if word in self.stop_words else term for word, term in zip(found.distinct, terms, strict=True)]
-        return found if terms is found.distinct else found.map(terms)
+        stop_words = FUNCTION_WORDS.get(self.language)
+        if stop_words:
+            found = found.without(stop_words)
+        if self.language in _SPACELESS:
+            found = found.expand([[term] * _WORD_WEIGHT if _is_word(term) else [term] for term in found.distinct])
+        return self._stemmed(found)
+
+    def _stemmed(self, found: Tokens) -> Tokens:
+        return found.map(stem(self.stemmer, found.distinct)) if self.stemmer else found
 
     def __str__(self) -> str:
         if self.language == "code":
             return "identifiers"
-        return f"words+{self.stemmer}" if self.stemmer else "words"
+        if self.stemmer:
+            return f"words, {self.stemmer} stemmer"
+        return "words, n-grams" if self.language in _SPACELESS or self.language == "ko" else "words"
+
+
+@cache
+def _asking(language: str) -> re.Pattern[str] | None:
+    words = sorted(QUESTION_WORDS.get(language, "").split(), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words))) if words else None
+
+
+def _is_word(term: str) -> bool:
+    return bool(classes(np.array([ord(term[0])], dtype=np.uint32))[0] == WORD)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Which script a character belongs to, and how it takes part in a token.
 
-Regular expressions' `\\w` leaves out the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and cuts their
+The word class of regular expressions leaves out the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and cuts their
 words to pieces. Here marks belong to the word, and scripts that write no spaces have classes of their own.
 """
 
@@ -53,8 +53,17 @@ SCRIPTS: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = (
     ("kana", ((0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9D), (0x1B000, 0x1B16F))),
     (
         "han",
-        ((0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x3029), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF))
-        + ((0x20000, 0x323AF),),
+        (
+            *(
+                (0x2E80, 0x2FDF),
+                (0x3005, 0x3007),
+                (0x3021, 0x3029),
+                (0x3400, 0x4DBF),
+                (0x4E00, 0x9FFF),
+                (0xF900, 0xFAFF),
+            ),
+            (0x20000, 0x323AF),
+        ),
     ),
 )
 """Scripts and their blocks of code points, inclusive. A script's number is its place here plus one; 0 is none."""

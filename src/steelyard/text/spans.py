@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, classes
+from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32, classes
+from steelyard.text.fold import fold
 from steelyard.text.normalise import normalise
 from steelyard.types import Int32, Int64
 
@@ -30,7 +31,7 @@ class Grams:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Tokens as places in `buffer`, UTF-8: token `i` has `lengths[i]` bytes from `starts[i]` and is of text `owners[i]`.
+    """Tokens as places in `buffer`, UTF-8: token `i` of text `owners[i]` has `lengths[i]` bytes from `starts[i]`.
 
     Eight zero bytes end the buffer, so that eight bytes can be read at every start.
     """
@@ -51,13 +52,38 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     >>> spans.owners.tolist()
     [0, 0, 0, 0, 1, 1, 1, 1, 1]
     """
+    joined = _join(texts)
+    if joined.isascii():
+        return _ascii(joined, fold_case, underscore)
+    points = _code_points(joined)
+    folded, unsure = fold(points, fold_case=fold_case)
+    if len(unsure):
+        texts = list(texts)
+        for owner in set(_owners(unsure, np.flatnonzero(points == 0)).tolist()):
+            texts[owner] = normalise(texts[owner], fold_case=fold_case)
+        folded, _ = fold(_code_points(_join(texts)), fold_case=fold_case)
+    return _general(folded, grams, underscore)
+
+
+def _join(texts: Sequence[str]) -> str:
     joined = _END.join(texts)
     if joined.count(_END) >= len(texts) > 0:
         joined = _END.join(text.replace(_END, " ") for text in texts)
-    joined = f"{_END}{joined}{_END}"
-    if joined.isascii():
-        return _ascii(joined, fold_case, underscore)
-    return _general(normalise(joined, fold_case=fold_case), grams, underscore)
+    return f"{_END}{joined}{_END}"
+
+
+def code_points(texts: Sequence[str]) -> tuple[UInt32, Int64]:
+    """Every character of the texts, as written, and the text it is of."""
+    points = _code_points(_join(texts))
+    return points[1:], np.cumsum(points[:-1] == 0) - 1
+
+
+def _code_points(text: str) -> UInt32:
+    try:
+        data = text.encode("utf-32-le")
+    except UnicodeEncodeError:  # half of a surrogate pair, as broken JSON gives: no character
+        data = text.encode("utf-32-le", "replace")
+    return np.frombuffer(data, dtype=np.uint32)
 
 
 def _ascii_table(fold_case: bool, underscore: bool) -> bytes:
@@ -82,10 +108,7 @@ def _ascii(joined: str, fold_case: bool, underscore: bool) -> Spans:
     return Spans(buffer, starts, ends - starts, _owners(starts, np.flatnonzero(buffer[: len(data)] == 0)))
 
 
-def _general(joined: str, grams: Grams, underscore: bool) -> Spans:
-    data = joined.encode("utf-8", "replace")
-    # The code points are read back from the bytes: a lone surrogate has become a question mark in both.
-    points = np.frombuffer(data.decode("utf-8").encode("utf-32-le"), dtype=np.uint32)
+def _general(points: UInt32, grams: Grams, underscore: bool) -> Spans:
     kinds = classes(points)
     if underscore:
         kinds = np.where(points == ord("_"), np.uint8(WORD), kinds)
@@ -100,11 +123,14 @@ def _general(joined: str, grams: Grams, underscore: bool) -> Spans:
             pieces += _grams(first[chosen], last[chosen], lengths)
     begin = np.concatenate([piece[0] for piece in pieces])
     end = np.concatenate([piece[1] for piece in pieces])
+    data = points.tobytes().decode("utf-32-le").encode()
     widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
     at_byte = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
     starts = at_byte[begin]
     buffer = np.frombuffer(data + bytes(8), dtype=np.uint8)
-    return Spans(buffer, starts, at_byte[end] - starts, _owners(begin, np.flatnonzero(points == 0)))
+    ends_of_texts = np.flatnonzero(points == 0)
+    owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
+    return Spans(buffer, starts, at_byte[end] - starts, owners)
 
 
 def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
@@ -121,7 +147,9 @@ def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[In
 
 
 def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
-    return (np.searchsorted(ends_of_texts, begin) - 1).astype(np.int32)
+    """The text of each place; places must ascend."""
+    counts = np.diff(np.searchsorted(begin, ends_of_texts))
+    return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
 def keys(spans: Spans) -> npt.NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -62,6 +62,19 @@ class Tokens:
             return Tokens(self.owners, numbers, list(number_of))
         return Tokens(self.owners[kept], numbers[kept], list(number_of))
 
+    def without(self, words: Collection[str]) -> Tokens:
+        """The occurrences of other words; a text that has no others keeps its own.
+
+        >>> Tokens.of_lists([["the", "cat"], ["the"]]).without({"the"}).lists(2)
+        [['cat'], ['the']]
+        """
+        dropped = np.fromiter((word in words for word in self.distinct), dtype=np.bool_, count=len(self.distinct))
+        kept = ~dropped[self.numbers] if len(self.distinct) else np.zeros(0, dtype=np.bool_)
+        with_others = np.zeros(int(self.owners.max(initial=-1)) + 1, dtype=np.bool_)
+        with_others[self.owners[kept]] = True
+        kept |= ~with_others[self.owners]
+        return Tokens(self.owners[kept], self.numbers[kept], self.distinct)
+
     def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
         """Each occurrence replaced by several strings (or none).
 
@@ -93,4 +106,5 @@ def _strings(spans: Spans, chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -
     before = np.cumsum(lengths) - lengths
     gathered = spans.buffer[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)]
     gathered[before + lengths - 1] = ord("\n")
-    return gathered.tobytes().decode("utf-8").split("\n")[:-1]
+    strings: list[str] = gathered.tobytes().decode("utf-8").split("\n")
+    return strings[:-1]

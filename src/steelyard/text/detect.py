@@ -1,0 +1,156 @@
+"""Which language each text is written in: its script first, then its function words and its letters.
+
+No model and no random choice: the same text is given the same language on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+
+import numpy as np
+
+from steelyard.text.characters import SCRIPT_NAMES, UInt8, script_table
+from steelyard.text.function_words import FUNCTION_WORDS
+from steelyard.text.spans import Grams, code_points, find
+from steelyard.text.tokens import Tokens
+from steelyard.types import Float64, Int64
+
+UNDECIDED = "und"
+"""The code of a text that shows no language: numbers, names, a single unknown word."""
+
+_BY_SCRIPT = {
+    "greek": ("el",),
+    "armenian": ("hy",),
+    "hebrew": ("he", "yi"),
+    "arabic": ("ar", "fa", "ur", "ps", "ckb"),
+    "syriac": ("syr",),
+    "thaana": ("dv",),
+    "devanagari": ("hi", "mr", "ne"),
+    "bengali": ("bn",),
+    "gurmukhi": ("pa",),
+    "gujarati": ("gu",),
+    "oriya": ("or",),
+    "tamil": ("ta",),
+    "telugu": ("te",),
+    "kannada": ("kn",),
+    "malayalam": ("ml",),
+    "sinhala": ("si",),
+    "thai": ("th",),
+    "lao": ("lo",),
+    "tibetan": ("bo",),
+    "burmese": ("my",),
+    "georgian": ("ka",),
+    "hangul": ("ko",),
+    "ethiopic": ("am",),
+    "khmer": ("km",),
+    "mongolian": ("mn",),
+    "kana": ("ja",),
+    "han": ("zh",),
+    "cyrillic": ("ru", "uk", "be", "bg", "mk", "sr", "kk", "mn"),
+}
+_LATIN = tuple(code for code in FUNCTION_WORDS if not any(code in codes for codes in _BY_SCRIPT.values()))
+LANGUAGES_OF = {**_BY_SCRIPT, "latin": _LATIN}
+"""The languages that we tell apart in each script; the first is taken where nothing speaks for another."""
+
+_LETTERS = {
+    "de": "ß", "es": "ñ", "pt": "ãõ", "fr": "œêùû", "it": "ò", "hu": "őű", "pl": "łąężśńź", "cs": "řěů", "sk": "ľĺŕ",
+    "ro": "șțăţ", "tr": "ğış", "az": "ə", "et": "õ", "sv": "äö", "fi": "äö", "no": "øå", "da": "øæ", "is": "ðþ",
+    "lv": "ģķļņāēī", "lt": "ėųįū", "vi": "ơưđạảấầậắặẹẻếềểệỉịọỏốồổộớờởợụủứừửữựỳỷỹ", "sq": "ë", "cy": "ŵŷ",
+    "eo": "ĉĝĥĵŝŭ", "ca": "ŀ", "hr": "đć", "yo": "ẹọṣ", "ha": "ɗɓƙ",
+    "uk": "їєґ", "be": "ў", "ru": "ыэё", "bg": "ъ", "sr": "ћђ", "mk": "ѓќѕ", "kk": "әғқңһұ", "mn": "өү",
+    "fa": "پچژگ", "ur": "ٹڈڑےںھ", "ps": "ښړټڼځڅۍ", "ckb": "ڵۆێ", "ar": "ةىأإ", "mr": "ळ", "yi": "װױײ",
+}  # fmt: skip
+"""Letters that speak for a language among those of its script."""
+
+_LETTER_WEIGHT = 0.5
+_SCRIPT_WEIGHT = 0.2
+"""What the script alone says for each of its languages, against one function word for each word of the text."""
+
+
+@cache
+def _codes() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code for codes in LANGUAGES_OF.values() for code in codes))
+
+
+@cache
+def _word_weights() -> dict[str, list[tuple[int, float]]]:
+    """For each function word, the languages it speaks for; the more share it, the less it says."""
+    sharing: dict[str, list[int]] = {}
+    for number, code in enumerate(_codes()):
+        for word in FUNCTION_WORDS.get(code, ()):
+            sharing.setdefault(word, []).append(number)
+    return {word: [(number, 1 / len(numbers)) for number in numbers] for word, numbers in sharing.items()}
+
+
+@cache
+def _letter_weights() -> dict[str, list[tuple[int, float]]]:
+    sharing: dict[str, list[int]] = {}
+    for code, letters in _LETTERS.items():
+        for letter in letters:
+            sharing.setdefault(letter, []).append(_codes().index(code))
+    return {letter: [(n, _LETTER_WEIGHT / len(numbers)) for n in numbers] for letter, numbers in sharing.items()}
+
+
+def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
+    """The language of each text, `und` where nothing shows; `among` limits the choice to some languages.
+
+    >>> detect(["Where does the river rise?", "Wo entspringt der Fluss?", "この川はどこ", "这条河", "1234"])
+    ['en', 'de', 'ja', 'zh', 'und']
+    >>> detect(["Wo entspringt der Fluss?"], among=["en", "zh"])
+    ['en']
+    """
+    codes = _codes()
+    evidence = _evidence(texts)
+    scripts = _script_shares(texts)
+    prior = np.zeros((len(SCRIPT_NAMES), len(codes)))
+    for number, name in enumerate(SCRIPT_NAMES):
+        allowed = [code for code in LANGUAGES_OF.get(name, ()) if not among or code in among]
+        for rank, code in enumerate(allowed):
+            # Latin letters stand in texts of every script and prove nothing, unless only one language is possible.
+            proof = _SCRIPT_WEIGHT if name != "latin" or len(allowed) == 1 else 0.0
+            prior[number, codes.index(code)] = proof + 1e-9 / (rank + 1)
+    shares = scripts @ prior
+    possible = scripts @ (prior > 0)
+    score = evidence * possible + shares
+    best = score.argmax(axis=1)
+    found = score[np.arange(len(texts)), best] > 1e-6 if len(texts) else np.zeros(0, dtype=np.bool_)
+    return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
+
+
+def _evidence(texts: Sequence[str]) -> Float64:
+    """For each text and language, what function words and letters say for it, per word."""
+    tokens = Tokens.of_spans(find(texts, Grams()))
+    words, letters = _word_weights(), _letter_weights()
+    speaks = [
+        words.get(word, [])
+        + ([] if word.isascii() else [pair for letter in word if letter in letters for pair in letters[letter]])
+        for word in tokens.distinct
+    ]
+    counts = np.array([len(pairs) for pairs in speaks], dtype=np.int64)
+    flat = np.array([pair for pairs in speaks for pair in pairs], dtype=np.float64).reshape(-1, 2)
+    before = np.cumsum(counts) - counts
+    repeats = counts[tokens.numbers] if len(tokens.numbers) else np.zeros(0, dtype=np.int64)
+    at = np.arange(repeats.sum()) + np.repeat(before[tokens.numbers] - (np.cumsum(repeats) - repeats), repeats)
+    cells = np.repeat(tokens.owners.astype(np.int64), repeats) * len(_codes()) + flat[at, 0].astype(np.int64)
+    sums = np.bincount(cells, flat[at, 1], minlength=len(texts) * len(_codes())).reshape(len(texts), -1)
+    lengths = np.bincount(tokens.owners, minlength=len(texts))
+    return np.asarray(sums / np.maximum(lengths, 1)[:, None])
+
+
+def _script_shares(texts: Sequence[str]) -> Float64:
+    """For each text, the share of its letters in each script; one kana among Han letters makes the text Japanese."""
+    points, owners = code_points(texts)
+    scripts = script_table()[points]
+    counts = _histogram(owners, scripts, len(texts))
+    kana, han = SCRIPT_NAMES.index("kana"), SCRIPT_NAMES.index("han")
+    japanese = counts[:, kana] * 20 > counts[:, han]
+    counts[japanese, kana] += counts[japanese, han]
+    counts[japanese, han] = 0
+    counts[:, 0] = 0
+    return np.asarray(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
+
+
+def _histogram(owners: Int64, scripts: UInt8, texts: int) -> Float64:
+    width = len(SCRIPT_NAMES)
+    return np.bincount(owners * width + scripts, minlength=texts * width).reshape(texts, width).astype(np.float64)

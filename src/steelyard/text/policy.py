@@ -1,0 +1,83 @@
+"""Which analyser reads which text of a task: told by the task, else found in the texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.text.analyser import Analyser, Analysis
+from steelyard.text.detect import UNDECIDED, detect
+from steelyard.text.languages import canonical
+from steelyard.text.segment import Hakari, Segmenter
+from steelyard.types import Int32, TaskInfo
+
+KINDS: dict[str, Callable[[str], Analysis]] = {"default": Analyser, "segment": Segmenter, "hakari": Hakari}
+"""What can be made of a language's texts, by the name of the option `analyser`."""
+
+_ONE_LANGUAGE = 0.9
+_UNTOLD = ("", "unknown", "multilingual", "mixed", UNDECIDED)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The languages of a task, most frequent first, and how they came to be known.
+
+    With one language, every text is read in it. With several, each text is read in its own.
+    """
+
+    kind: str
+    languages: tuple[str, ...]
+    origin: str
+
+    @property
+    def mixed(self) -> bool:
+        """Whether texts are analysed one by one."""
+        return len(self.languages) > 1
+
+    def analyser(self, language: str) -> Analysis:
+        """The analyser of one language."""
+        return KINDS[self.kind](language)
+
+    def groups(self, texts: Sequence[str]) -> Iterator[tuple[Analysis, Int32]]:
+        """The places of the texts that each analyser reads; every text is in exactly one group."""
+        if not self.mixed:
+            yield self.analyser(self.languages[0]), np.arange(len(texts), dtype=np.int32)
+            return
+        found = np.array(detect(texts, among=self.languages))
+        # A text that shows no language is read like most of the task.
+        found[found == UNDECIDED] = self.languages[0]
+        for language in self.languages:
+            rows = np.flatnonzero(found == language)
+            if len(rows):
+                yield self.analyser(language), rows.astype(np.int32)
+
+
+def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language: str = "") -> Policy:
+    """The policy for a task: the language asked for, else code, else the task's language, else what the texts show.
+
+    >>> choose(["irrelevant"], TaskInfo("x/y", language="de-AT")).languages
+    ('de',)
+    >>> choose(["Where is it?", "Wo ist das?"], TaskInfo("x/y")).languages
+    ('de', 'en')
+    """
+    if language:
+        return Policy(kind, (canonical(language),), "asked for")
+    if info.category == "code":
+        return Policy(kind, ("code",), "category of the task")
+    if info.language not in _UNTOLD:
+        return Policy(kind, (canonical(info.language),), "language of the task")
+    told = tuple(dict.fromkeys(canonical(code) for code in info.languages if code not in _UNTOLD))
+    if len(told) == 1:
+        return Policy(kind, told, "language of the task")
+    counts = Counter(detect(texts, among=told))
+    counts.pop(UNDECIDED, None)
+    if not counts:
+        return Policy(kind, (UNDECIDED,), "nothing detected")
+    # Sorted by name where counts are equal, so that the order of the documents changes nothing.
+    ranked = sorted(counts, key=lambda code: (-counts[code], code))
+    if counts[ranked[0]] >= _ONE_LANGUAGE * counts.total() and len(told) < 2:
+        return Policy(kind, (ranked[0],), "detected")
+    return Policy(kind, tuple(dict.fromkeys([*ranked, *told])), "detected")

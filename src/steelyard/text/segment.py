@@ -1,0 +1,129 @@
+"""Real word segmentation by packages of the extra `[cjk]`, and the tokenizers of HAKARI-Bench.
+
+Both are used only when asked for: the default analysers score at least as well, and a figure must not depend on
+which packages happen to be installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from steelyard.errors import MissingPart
+from steelyard.text.analyser import Analyser, stem
+from steelyard.text.languages import STEMMERS
+from steelyard.text.normalise import normalise
+from steelyard.text.tokens import Tokens
+
+Cut = Callable[[str], Sequence[str]]
+
+SEGMENTERS = {"zh": "rjieba", "ja": "fugashi", "th": "pythainlp.tokenize"}
+"""The module that segments each language; others have no permissive package with wheels that is kept alive."""
+
+_HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
+_HAKARI_STOP_WORDS = frozenset(
+    {"a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of"}
+    | {"on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will"}
+    | {"with"}
+)
+"""Lucene's English stop words; HAKARI-Bench has a list of 74 of its own."""
+_WORD = re.compile(r"\b\w+\b")
+_PLAIN_WORD = re.compile(r"[a-z0-9]+")
+_ALNUM = re.compile(r"\w")
+
+
+def _load(module: str, extra: str = "cjk") -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingPart.extra(module.partition(".")[0], extra) from error
+
+
+@cache
+def cutter(language: str) -> Cut:
+    """The function that cuts a text of the language into words."""
+    module = _load(SEGMENTERS[language])
+    if language == "zh":
+        return lambda text: list(module.cut(text))
+    if language == "ja":
+        tagger = module.Tagger()
+        return lambda text: [word.surface for word in tagger(text)]
+    return lambda text: list(module.word_tokenize(text, engine="newmm"))
+
+
+@dataclass(frozen=True)
+class Segmenter:
+    """Words as a segmenter cuts them, normalised first; punctuation is left out.
+
+    A language that no segmenter is known for is analysed as usual, and `str` says so.
+    """
+
+    language: str
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The words of each text."""
+        if self.language not in SEGMENTERS:
+            return Analyser(self.language).tokens(texts)
+        cut = cutter(self.language)
+        return Tokens.of_lists([[word for word in cut(normalise(text)) if _ALNUM.search(word)] for text in texts])
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The words of each query."""
+        return self.tokens(texts) if self.language in SEGMENTERS else Analyser(self.language).query_tokens(texts)
+
+    def __str__(self) -> str:
+        if self.language in SEGMENTERS:
+            return f"segmented by {SEGMENTERS[self.language].partition('.')[0]}"
+        return f"{Analyser(self.language)} (no segmenter)"
+
+
+@dataclass(frozen=True)
+class Hakari:
+    """The tokenizer that HAKARI-Bench uses for the language, with its faults.
+
+    >>> Hakari("en").tokens(["The Cats' café"]).lists(1)
+    [['cat', 'caf']]
+    """
+
+    language: str
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The tokens of each text."""
+        language = self.language
+        if language == "en":
+            found = Tokens.of_lists([_PLAIN_WORD.findall(text.lower()) for text in texts])
+            stems = stem("porter", found.distinct)
+            pairs = zip(found.distinct, stems, strict=True)
+            return found.map(["" if word in _HAKARI_STOP_WORDS else stemmed for word, stemmed in pairs])
+        if language in SEGMENTERS:
+            return Tokens.of_lists(list(map(cutter(language), texts)))
+        if language == "ko":
+            kiwi = _package("kiwipiepy", "kiwipiepy").Kiwi()
+            return Tokens.of_lists([[token.form for token in kiwi.tokenize(text)] for text in texts])
+        if language == "vi":
+            cut = _package("pyvi.ViTokenizer", "pyvi").tokenize
+            words = [[word for word in cut(text).lower().split() if _ALNUM.search(word)] for text in texts]
+            return Tokens.of_lists(words)
+        if language in ("bn", "te"):
+            return Tokens.of_lists([text.lower().split() for text in texts])
+        found = Tokens.of_lists([_WORD.findall(text.lower()) for text in texts])
+        return found.map(stem(STEMMERS[language], found.distinct)) if language in _HAKARI_STEMMED else found
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The tokens of each query."""
+        return self.tokens(texts)
+
+    def __str__(self) -> str:
+        return f"hakari {self.language}"
+
+
+def _package(module: str, package: str) -> Any:
+    """A package that HAKARI-Bench uses and none of our extras brings (its licence or its weight forbids)."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingPart(f"the package {package!r} is not installed", hint=f"pip install {package}") from error
