@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,3 +193,10 @@ def test_provenance_names_no_one() -> None:
     text = json.dumps(found)
     assert platform.node() not in text or len(platform.node()) < 4
     assert f'"{getpass.getuser()}"' not in text
+
+
+def test_the_docs_know_every_field() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    whole = json.loads(full_result().to_json())
+    for name in (*whole, *whole["steelyard"], "query-id", "first-positive"):
+        assert f"`{name}`" in page, f"{name} is not on the page of results"
