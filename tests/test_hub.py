@@ -150,6 +150,8 @@ def test_loads_by_catalogue_name_and_fetches_nothing_twice(client: Client, commi
     client.hub.requests.clear()
     assert client("NanoMMTEB-v2/belebele", revision=commit)["hash"] == first["hash"]
     assert client.hub.requests == [], "a commit cannot move"
+    by_dataset = client("hf://hakari-bench/NanoMMTEB-v2/belebele")
+    assert by_dataset == first, "the catalogue knows it under either name"
 
 
 def test_offline_after_one_load_knows_the_commit(client: Client, commit: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.datasets.hub_record import Snapshot, is_commit, parse_reference, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import load_snapshot, tasks_of
+from steelyard.datasets.remote import known_info, load_snapshot, tasks_of
 from steelyard.errors import HubError
 from steelyard.types import Task, TaskInfo
 
@@ -49,9 +50,7 @@ class HubSource:
     def load(self, name: str) -> Task:
         """One task, fetched if need be."""
         repository, task, revision = parse_reference(name, PREFIX)
-        short = f"{repository.split('/')[1]}/{task or 'test'}"
-        info = TaskInfo(short, source=repository, split=task or "test", revision=revision)
-        return load_from_hub(repository, task, info, self.options)
+        return load_from_hub(repository, task, replace(known_info(repository, task), revision=revision), self.options)
 
 
 def load_from_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> Task:

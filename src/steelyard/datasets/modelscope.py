@@ -1,6 +1,7 @@
 """Tasks from ModelScope, through its own client (`pip install 'steelyard[modelscope]'`).
 
-The layouts are those of the Hugging Face hub; names that begin with `mteb/` are `MTEB/` there.
+The layouts are those of the Hugging Face hub. Its lists of files name the last commit of each file; the newest of
+these is recorded as the revision.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any
 
 from steelyard.datasets.hub_record import Snapshot, parse_reference, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import load_snapshot, tasks_of
+from steelyard.datasets.remote import known_info, load_snapshot, tasks_of
 from steelyard.errors import HubError, MissingPart
-from steelyard.types import Task, TaskInfo
+from steelyard.types import Task
 
 PREFIX = "modelscope://"
 HUB = "modelscope"
@@ -46,13 +47,12 @@ class ModelScopeSource:
         repository, task, revision = parse_reference(name, PREFIX)
         wanted, offline = self.options.revision or revision, self.options.no_network
         snapshot = resolve(repository, wanted, offline)
-        info = TaskInfo(f"{repository.split('/')[1]}/{task or 'test'}", source=repository, split=task or "test")
 
         def fetch(file: str, afresh: bool) -> Path:
             # The client checks what it fetched by itself and offers no second fetch.
             return _fetch(repository, wanted or BRANCH, file, offline)
 
-        return load_snapshot(snapshot, task, info, fetch, self.options)
+        return load_snapshot(snapshot, task, known_info(repository, task), fetch, self.options)
 
 
 def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:

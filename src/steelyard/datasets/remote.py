@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from steelyard.datasets import catalogue
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.hub_record import Snapshot
 from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
@@ -33,6 +34,16 @@ def tasks_of(snapshot: Snapshot) -> dict[str, TaskFiles]:
     return found
 
 
+def known_info(repository: str, task: str) -> TaskInfo:
+    """What the catalogue says of a task that was named by its dataset; else no more than its name."""
+    named = TaskInfo(f"{repository.split('/')[1]}/{task or 'test'}", source=repository, split=task or "test")
+    # ModelScope writes some owners in capitals.
+    for place in (repository, f"{repository.split('/')[0].lower()}/{repository.split('/')[1]}"):
+        if (name := catalogue.aliases().get(f"{place}/{task}")) is not None:
+            return replace(catalogue.entries()[name].info, source=repository, revision=None)
+    return named
+
+
 def load_snapshot(snapshot: Snapshot, task: str, info: TaskInfo, fetch: Fetch, options: LoadOptions) -> Task:
     """Fetch the files of one task and read them; a damaged file is fetched again once, and never kept."""
     found = tasks_of(snapshot)
@@ -52,7 +63,7 @@ def load_snapshot(snapshot: Snapshot, task: str, info: TaskInfo, fetch: Fetch, o
         for name in _damaged(report):
             _forget(paths[name])
     built = assemble(tables, report)
-    report.stop_if_bad(options.validate or "report", f"hf://{snapshot.repository}/{task}")
+    report.stop_if_bad(options.validate or "report", info.name)
     if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
         raise DataError("the data could not be put together", where=snapshot.repository)
     report.warn_of_repairs(info.name)
