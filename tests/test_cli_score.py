@@ -23,11 +23,12 @@ QrelsDict = dict[str, dict[str, int]]
 
 @pytest.fixture
 def data() -> tuple[QrelsDict, RunDict]:
-    """Graded judgements and tied scores; q0 is only judged, q9 is only in the run."""
+    """Graded judgements and scores that tie as float32; q0 is only judged, q9 is only in the run."""
     rng = np.random.default_rng(11)
     documents = [f"doc-{i}é" for i in range(80)]
     run = {
-        f"q{q}": {documents[d]: float(rng.integers(0, 9)) / 3 for d in rng.permutation(80)[:50]} for q in range(1, 10)
+        f"q{q}": {documents[d]: float(rng.integers(1, 9)) / 3 + rng.random() * 1e-9 for d in rng.permutation(80)[:50]}
+        for q in range(1, 10)
     }
     qrels = {f"q{q}": {documents[d]: int(rng.integers(0, 4)) for d in rng.permutation(80)[:20]} for q in range(9)}
     qrels["q2"]["gone"] = 2

@@ -109,6 +109,12 @@ def test_nothing_found_and_nothing_judged() -> None:
     assert len(none.per_query) == len(DEFAULT_METRICS) and set(none.means.values()) == {0.0}
 
 
+def test_the_padding_of_a_list_is_no_document() -> None:
+    # Row -1 of query 1 must not be taken for the last row of query 0, though both queries judged that row.
+    run, qrels = Run.of([[0], [-1]], [[1], [0]]), Qrels.of([0, 1], [4095, 4095], [1, 1], queries=2)
+    assert score(run, qrels, ["hit@1"]).per_query["hit_rate_at_1"].tolist() == [0, 0]
+
+
 def test_the_query_itself_is_left_out_of_its_list() -> None:
     run = Run.of([[0, 1, 2], [3, 4, 5]], [[3, 2, 1], [3, 2, 1]])
     qrels = Qrels.of([0, 1], [2, 3], [1, 1], queries=2)

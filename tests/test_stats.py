@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import DataError, UsageError
@@ -71,6 +71,7 @@ def test_a_metric_is_never_claimed_to_leave_its_bounds() -> None:
 
 
 @settings(max_examples=50, deadline=None)
+@example([0.0, 4e-133], "bootstrap")
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.sampled_from(["bootstrap", "percentile", "t"]))
 def test_an_interval_lies_within_bounds_and_is_the_same_again(values: list[float], method: Method) -> None:
     found = mean_interval(values, method=method, draws=200)

@@ -106,10 +106,12 @@ def _bootstrap(values: Float64, level: float, method: Method, draws: int, seed: 
 
 def _corrected(shares: Float64, values: Float64, means: Float64) -> Float64:
     """BCa: where to read the bootstrap distribution instead, for its bias and the skew of the values."""
-    centred = values - values.mean(axis=0)
-    spread = np.square(centred).sum(axis=0)
-    skew = np.divide(np.power(centred, 3).sum(axis=0), 6 * spread**1.5, out=np.zeros_like(spread), where=spread > 0)
     centre = values.mean(axis=0)
+    largest = np.abs(values - centre).max(axis=0)
+    # Scaled first, so that the cubes of tiny values do not vanish.
+    centred = np.divide(values - centre, largest, out=np.zeros_like(values), where=largest > 0)
+    spread = np.square(centred).sum(axis=0)
+    skew = np.power(centred, 3).sum(axis=0) / (6 * np.maximum(spread, 1) ** 1.5)
     below = ((means < centre - 1e-12).mean(axis=0) + (means <= centre + 1e-12).mean(axis=0)) / 2
     half = 0.5 / len(means)  # a share of 0 or 1 would lie infinitely far out
     bias = np.array([NORMAL.inv_cdf(share) for share in np.clip(below, half, 1 - half).tolist()])
