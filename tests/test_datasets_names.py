@@ -102,3 +102,11 @@ def test_sources_of_plug_ins_come_through_the_same_door(monkeypatch: pytest.Monk
     monkeypatch.setattr(SOURCES, "_plugins", {"elsewhere": point})
     assert task_names(["elsewhere:x"]) == ["elsewhere:x"]
     assert load_task("elsewhere:x", revision="v1").name == "Elsewhere/v1"
+
+
+def test_a_path_means_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_nano_set(tmp_path / "NanoMMTEB-v2", [make("X/belebele")])
+    assert load_task(Path("NanoMMTEB-v2")).name == load_tasks(Path("NanoMMTEB-v2"))[0].name == "X/belebele"
+    assert load_task("./NanoMMTEB-v2::belebele").name == "X/belebele"
+    assert len(task_names(["NanoMMTEB-v2"])) == 18, "the words alone are the published group"

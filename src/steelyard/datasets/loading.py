@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard.datasets.languages import language_code
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Validate
-from steelyard.datasets.sources import source_of
+from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def load_task(
     """
     options = LoadOptions(revision, offline, validate, tuple(candidates) if candidates is not None else None)
     text = str(reference)
-    source = source_of(text, options)
+    source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)
     if source is None:
         raise _unknown(text)
     names = source.names(text)
@@ -46,7 +46,9 @@ def load_task(
 def load_tasks(references: str | Path | Iterable[str | Path], *, offline: bool | None = None) -> list[Task]:
     """Every task that the references stand for: groups and patterns are expanded, nothing comes twice."""
     listed = [references] if isinstance(references, str | Path) else references
-    return [load_task(name, offline=offline) for name in task_names([str(item) for item in listed])]
+    # A Path means a path, even where a task goes by the same words.
+    names = task_names([str(item.absolute()) if isinstance(item, Path) else item for item in listed])
+    return [load_task(name, offline=offline) for name in names]
 
 
 def task_names(
