@@ -21,7 +21,15 @@ __all__ = ["DEFAULT_MODELS", "RETRIEVERS", "canonical", "load_retriever"]
 RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
     "model family",
     "steelyard.retrievers",
-    {"bm25": "steelyard.retrievers.bm25:from_spec", "dense": "steelyard.retrievers.dense:from_spec"},
+    {
+        "bm25": "steelyard.retrievers.bm25:from_spec",
+        "dense": "steelyard.retrievers.dense:from_spec",
+        "http": "steelyard.retrievers.remote.http:from_spec",
+        "opensearch": "steelyard.retrievers.remote.opensearch:from_spec",
+        "elasticsearch": "steelyard.retrievers.remote.opensearch:from_spec",
+        "qdrant": "steelyard.retrievers.remote.qdrant:from_spec",
+        "postgres": "steelyard.retrievers.remote.postgres:from_spec",
+    },
 )
 """Families of retrievers: a factory takes a ModelSpec and returns a Retriever; plug-ins add theirs."""
 

@@ -1,0 +1,118 @@
+"""Where a PostgreSQL server is and who asks it: an address, or the variables that its own tools read.
+
+PGHOST, PGPORT, PGDATABASE, PGUSER and PGPASSWORD fill in what the address leaves out. An address with a password
+belongs in a variable: `postgres:${DATABASE_URL}`.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from steelyard import config
+from steelyard.errors import MissingPart, ModelError, UsageError
+from steelyard.retrievers.remote.optional import need
+from steelyard.retrievers.remote.secrets import Secrets
+from steelyard.services.endpoint import is_loopback
+
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server, as it was written; variables are filled in when a connection is made."""
+
+    text: str
+    secrets: Secrets
+    timeout: float
+
+    def connect(self) -> Any:
+        """A new connection of pg8000."""
+        pg8000 = need("pg8000.native", "pg8000")
+        arguments = self._arguments()
+        try:
+            return pg8000.Connection(timeout=self.timeout, application_name="steelyard", **arguments)
+        except pg8000.DatabaseError as error:
+            raise MissingPart(
+                self.secrets.hide(f"postgres at {self} lets nobody in: {_said(error)}"),
+                hint="PGUSER and PGPASSWORD, or an address in a variable: postgres:${DATABASE_URL}",
+            ) from error
+        except (pg8000.InterfaceError, OSError) as error:
+            raise MissingPart(
+                self.secrets.hide(f"postgres at {self} does not answer: {error}"),
+                hint="is the server running at that address?",
+            ) from error
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Errors of the driver as ours, without secrets."""
+        pg8000 = need("pg8000.native", "pg8000")
+        try:
+            yield
+        except pg8000.DatabaseError as error:
+            raise ModelError(self.secrets.hide(f"postgres at {self} refused: {_said(error)}")) from error
+        except pg8000.InterfaceError as error:  # the driver wraps what the socket says
+            late = isinstance(error.__cause__, TimeoutError)
+            reason = f"no answer within {self.timeout:g} s" if late else str(error)
+            message = self.secrets.hide(f"postgres at {self} broke off: {reason}")
+            raise MissingPart(message, hint="timeout=SECONDS allows more time" if late else None) from error
+
+    def __str__(self) -> str:
+        return self.text or "the address in PGHOST"
+
+    def _arguments(self) -> dict[str, Any]:
+        filled = self.secrets.fill(self.text)
+        parts = urlsplit(filled if "://" in filled else f"postgresql://{filled}")
+        if parts.scheme not in ("postgres", "postgresql"):
+            raise UsageError(
+                f"postgres cannot read an address of {parts.scheme}://", hint="postgresql://host:5432/name"
+            )
+        if parts.password:
+            self.secrets.remember(unquote(parts.password), self.text)
+        host = parts.hostname or os.environ.get("PGHOST") or "localhost"
+        try:
+            port = parts.port or int(os.environ.get("PGPORT") or 5432)
+        except ValueError as error:
+            raise UsageError(
+                f"the port of postgres at {self} is not a number", hint="such as localhost:5432"
+            ) from error
+        user = unquote(parts.username or "") or os.environ.get("PGUSER") or os.environ.get("USER") or "postgres"
+        password = unquote(parts.password or "") or os.environ.get("PGPASSWORD")
+        database = unquote(parts.path.strip("/")) or os.environ.get("PGDATABASE") or user
+        if password:
+            self.secrets.remember(password, "${PGPASSWORD}" if not parts.password else self.text)
+        who = {"user": user, "password": password, "database": database}
+        if host.startswith("/"):
+            return {**who, "unix_sock": f"{host}/.s.PGSQL.{port}"}
+        if config.offline() and not is_loopback(host):
+            raise MissingPart(
+                f"postgres at {self} cannot be asked while the network is off limits", hint="leave out --offline"
+            )
+        mode = (parse_qs(parts.query).get("sslmode") or [os.environ.get("PGSSLMODE") or "prefer"])[0]
+        return {**who, "host": host, "port": port, "ssl_context": _ssl(mode)}
+
+
+def _ssl(mode: str) -> Any:
+    """What pg8000 makes of libpq's words: False for none, None for encryption if the server has it."""
+    if mode not in SSL_MODES:
+        raise UsageError(f"unknown sslmode {mode!r}", hint=f"known: {', '.join(SSL_MODES)}")
+    if mode == "disable":
+        return False
+    if mode in ("allow", "prefer"):
+        return None
+    if mode == "require":
+        return True
+    context = ssl.create_default_context()
+    context.check_hostname = mode == "verify-full"
+    return context
+
+
+def _said(error: Any) -> str:
+    """The server's message; pg8000 gives its fields by letter."""
+    fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+    return f"{fields['M']} ({fields['C']})" if {"M", "C"} <= fields.keys() else str(error)
