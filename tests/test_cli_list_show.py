@@ -123,6 +123,8 @@ def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest
     store.put(Result("NanoMMTEB-v2/belebele", "bm25", {}, "abc123", metrics={"ndcg_at_10": 0.09}))
     _, rows = data("list", "results")
     assert [(row["task"], row["model"], row["score"]) for row in rows] == [("NanoMMTEB-v2/belebele", "bm25", 0.09)]
+    for refused in (("--category", "code"), ("--type", "sts"), ("-l", "zh"), ("--group", "NanoCMTEB")):
+        assert data("list", "results", *refused) == (0, [])
     _, facts = data("show", "NanoMMTEB-v2/belebele")
     assert facts["results"][0]["score"] == 0.09
     assert main(["show", "abc123"]) == 0
@@ -136,3 +138,5 @@ def test_unknown_names_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no such file or folder" in capsys.readouterr().err
     assert main(["list", "tasks", "--group", "NanoMIRACLE"]) == 2
     assert "NanoMIRACL" in capsys.readouterr().err
+    assert main(["list", "metrics", "-l", "zh"]) == 2
+    assert "takes no --languages" in capsys.readouterr().err

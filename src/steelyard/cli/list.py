@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.errors import UsageError
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
@@ -36,6 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Print the list; returns the exit code."""
+    if arguments.what in ("models", "metrics"):
+        _refuse_filters(arguments)
     rows, columns = LISTS[arguments.what](arguments, output)
     if output.json:
         output.data(rows)
@@ -44,6 +48,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     output.table(titles, [[_cell(row.get(columns[title])) for title in titles] for row in rows])
     output.note(f"{len(rows):,} {arguments.what}; steelyard show NAME opens one")
     return 0
+
+
+def _refuse_filters(arguments: argparse.Namespace) -> None:
+    given = [name for name in ("languages", "type", "category", "group") if getattr(arguments, name)]
+    if given:
+        raise UsageError(f"list {arguments.what} takes no --{given[0]}", hint="it filters tasks, groups and results")
 
 
 def _cell(value: Any) -> Cell:
@@ -189,6 +199,8 @@ def _results(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], 
         if wanted and result.facts.language not in wanted and wanted.isdisjoint(result.facts.languages):
             continue
         if arguments.group and not result.task.startswith(f"{arguments.group}/"):
+            continue
+        if arguments.type not in (None, result.facts.type) or arguments.category not in (None, result.facts.category):
             continue
         rows.append(
             {
