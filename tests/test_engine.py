@@ -7,7 +7,7 @@ import math
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,30 @@ from steelyard.metrics import score
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers.fusion import FusedRetriever, Fusion, fuse
 from steelyard.types import Corpus, Qrels, Queries, Run, Task, TaskInfo
+
+
+@dataclass
+class Liar(Overlap):
+    """Gives the run it is told to give."""
+
+    run: Run | None = None
+    depths: list[int] = field(default_factory=list)
+
+    def index(self, corpus, info, tick=None):  # type: ignore[no-untyped-def]
+        return self
+
+    size_bytes = 0
+    notes = {}  # noqa: RUF012
+
+    def search(self, queries: Queries, top_k: int) -> Run:
+        assert self.run is not None
+        self.depths.append(top_k)
+        return self.run.cut(top_k)
+
+
+def lists(*rows: int, scores: tuple[float, ...] = ()) -> Run:
+    values = scores or tuple(1 / (i + 1) if row >= 0 else -math.inf for i, row in enumerate(rows))
+    return Run(np.tile(np.array(rows, dtype=np.int32), (6, 1)), np.tile(np.array(values, dtype=np.float32), (6, 1)))
 
 
 def test_figures_are_those_of_the_metrics() -> None:
@@ -69,6 +93,21 @@ def test_misses_are_the_worst_queries() -> None:
     assert all((miss.rank or 0) == ranks[miss.query_id] for miss in result.misses)
 
 
+def test_among_equals_the_deepest_miss_is_the_worst() -> None:
+    ids = [f"d{i:02}" for i in range(40)]
+    corpus = Corpus.of(ids, ids)
+    queries = Queries(("q1", "q2", "q3", "q4"), ("12", "nowhere", "20", "nowhere"))
+    qrels = Qrels.of([0, 1, 2, 3], [11, 39, 19, 38], [1, 1, 1, 1], queries=4)
+    run = Run.of([list(range(30))] * 4, [list(range(30, 0, -1))] * 4)
+    (result,) = evaluate(Liar("liar", run=run), Task(TaskInfo("Deep/x"), corpus, queries, qrels))
+    assert [(miss.query_id, miss.rank) for miss in result.misses] == [
+        ("q2", None),
+        ("q4", None),
+        ("q3", 20),
+        ("q1", 12),
+    ]
+
+
 def test_misses_are_ten_at_most_and_cut() -> None:
     ids = [f"d{i:03}" for i in range(40)]
     corpus = Corpus.of(ids, [f"{id_} " + "word " * 100 for id_ in ids])
@@ -101,16 +140,16 @@ def test_a_fusion_alone_gives_the_same_figures_and_pays_for_its_parts() -> None:
 
 
 def test_a_shallow_result_does_not_starve_a_fusion() -> None:
-    """With top_k 1 the fusion must still read its parts down to its own depth."""
-    task = small_task()
-    light, heavy = Overlap("light"), Overlap("heavy", weight=-1.0)
-    deep = FusedRetriever("[light, light]", (light, Overlap("light2")), Fusion(depth=8))
-    shallow = evaluate([light, deep], task, top_k=1)
-    run = light.index(task.corpus, task.info).search(task.queries, 8)
-    expected = score(fuse([run, run], depth=8).cut(1), task.qrels)
-    assert shallow[1]["ndcg_at_1"] == expected["ndcg_at_1"]
-    assert shallow[1]["recall_at_100"] == expected["recall_at_1"], "the list itself has one document"
-    assert heavy.indexed == []
+    """With top_k 1 the fusion must still read its parts down to its own depth: only there do they agree."""
+    one, two = Liar("one", run=lists(0, 1, 2)), Liar("two", run=lists(3, 1, 4))
+    both = FusedRetriever("[one, two]", (one, two), Fusion(depth=3))
+    results = evaluate([one, both], small_task(), top_k=1)
+    fused = fuse([lists(0, 1, 2), lists(3, 1, 4)]).cut(1)
+    assert fused.rows[:, 0].tolist() == [1] * 6
+    expected = score(fused, small_task().qrels)
+    assert results[1].per_query["ndcg_at_10"].tolist() == expected.per_query["ndcg_at_10"].tolist()
+    assert results[1]["recall_at_100"] == expected["recall_at_1"], "the list itself has one document"
+    assert one.depths == [3]
 
 
 def test_the_document_that_is_the_query_is_left_out() -> None:
@@ -152,28 +191,6 @@ def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
     again = evaluate(Overlap(), [folder], results=tmp_path / "results")
     assert again[0].score == 1.0
     assert all(r.done for r in ResultStore(tmp_path / "results").find(task=again[0].task))
-
-
-@dataclass
-class Liar(Overlap):
-    """Gives the run it is told to give."""
-
-    run: Run | None = None
-
-    def index(self, corpus, info, tick=None):  # type: ignore[no-untyped-def]
-        return self
-
-    size_bytes = 0
-    notes = {}  # noqa: RUF012
-
-    def search(self, queries: Queries, top_k: int) -> Run:
-        assert self.run is not None
-        return self.run
-
-
-def lists(*rows: int, scores: tuple[float, ...] = ()) -> Run:
-    values = scores or tuple(1 / (i + 1) if row >= 0 else -math.inf for i, row in enumerate(rows))
-    return Run(np.tile(np.array(rows, dtype=np.int32), (6, 1)), np.tile(np.array(values, dtype=np.float32), (6, 1)))
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,9 @@ def result(value):
 def put_and_die(folder, step, value):
     left = [step]
     def count(event="fsync", arguments=()):
+        if event == "open" and str(folder) in str(arguments[0]) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            if not str(arguments[0]).endswith(".tmp"):
+                os._exit(3)
         if event in ("open", "os.rename", "os.remove", "os.mkdir", "fsync") and str(folder) in str(arguments or folder):
             left[0] -= 1
             if left[0] == 0:
@@ -131,7 +134,9 @@ while not finished:
     child = os.fork()
     if not child:
         put_and_die(folder, step, 0.75)
-    finished = os.waitpid(child, 0)[1] == 0
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a file was opened for writing under its own name"
+    finished = status == 0
 print(step)
 """
 
