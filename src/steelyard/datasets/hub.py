@@ -1,6 +1,6 @@
 """Tasks from the Hugging Face hub, through its own client: only the files of the task, at a recorded commit.
 
-The client keeps what it fetched, resumes what was interrupted, and heeds HF_TOKEN, HF_HOME, HF_ENDPOINT and
+The client keeps what it fetched, resumes a connection that broke off, and heeds HF_TOKEN, HF_HOME, HF_ENDPOINT and
 HF_HUB_OFFLINE. Here its errors become ours, a hub that stumbles is asked again, and the commit is remembered.
 """
 
