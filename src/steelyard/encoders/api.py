@@ -87,7 +87,8 @@ class ApiEncoder:
         path = config.home() / "services" / f"{fingerprint(self.settings)}.json"
         known = _remembered(path)
         if known is None:
-            answer = self._ask([PROBE], "query", threading.Event())
+            with closing(self._service):
+                answer = self._ask([PROBE], "query", threading.Event())
             if isinstance(answer, Refused):
                 raise self._refusal([PROBE], answer)
             known = read_vectors(answer, [PROBE], None, self._where).shape[1]
