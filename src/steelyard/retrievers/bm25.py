@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import count
 
 import numpy as np
 
@@ -20,10 +18,11 @@ from steelyard.retrievers.bm25_search import QueryTerms, search
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION
 from steelyard.text.policy import KINDS, Policy, choose
+from steelyard.text.vocabulary import Reader, Vocabulary
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
-_PORTION = 1 << 24
-"""Characters analysed at once: enough to keep the arrays busy, few enough to keep them small."""
+_PORTION = 1 << 20, 1 << 23
+"""Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
 
 OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
 PRESETS: Mapping[str, Mapping[str, str]] = {
@@ -91,9 +90,10 @@ class Bm25:
         builder, vocabulary, read = PostingsBuilder(len(corpus)), Vocabulary(), Counter[str]()
         for analyser, group in policy.groups(texts):
             read[str(analyser)] += len(group)
+            reader = Reader(analyser, vocabulary)
             for rows in portions(texts, group):
-                tokens = analyser.tokens([texts[row] for row in rows])
-                builder.add(vocabulary.grow(tokens.distinct)[tokens.numbers], rows[tokens.owners])
+                terms, owners = reader.read([texts[row] for row in rows])
+                builder.add(terms, rows[owners])
                 tick(len(rows))
         postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta)
         notes = {
@@ -107,29 +107,6 @@ class Bm25:
         return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
 
 
-class Vocabulary:
-    """Terms and their numbers."""
-
-    def __init__(self) -> None:
-        self.number_of: defaultdict[str, int] = defaultdict(count().__next__)
-
-    def grow(self, terms: list[str]) -> Int32:
-        """The numbers of terms, new ones for terms not seen before."""
-        return np.fromiter(map(self.number_of.__getitem__, terms), dtype=np.int32, count=len(terms))
-
-    def look_up(self, terms: list[str]) -> Int32:
-        """The numbers of terms, -1 for those that no document has."""
-        return np.array([self.number_of.get(term, -1) for term in terms], dtype=np.int32)
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory of strings and table, about."""
-        return sys.getsizeof(self.number_of) + sum(map(sys.getsizeof, self.number_of))
-
-    def __len__(self) -> int:
-        return len(self.number_of)
-
-
 def portions(texts: Sequence[str], group: Int32) -> Iterator[Int32]:
     """The rows of a group, in portions of a bounded number of characters; plain ASCII texts apart from the others.
 
@@ -137,9 +114,10 @@ def portions(texts: Sequence[str], group: Int32) -> Iterator[Int32]:
     """
     plain = np.fromiter((texts[row].isascii() for row in group), dtype=np.bool_, count=len(group))
     sizes = np.fromiter((len(texts[row]) for row in group), dtype=np.int64, count=len(group))
+    portion = min(max(int(sizes.sum()) // 16, _PORTION[0]), _PORTION[1])
     for chosen in (plain, ~plain):
         if chosen.any():
-            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[chosen]) // _PORTION)) + 1
+            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[chosen]) // portion)) + 1
             yield from np.split(group[chosen], cuts)
 
 

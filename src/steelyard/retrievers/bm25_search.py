@@ -17,8 +17,10 @@ _SLACK = 1 - 1e-6
 """Scores compare as float32, sums are float64: what is this close to the threshold may still tie with it."""
 
 _LAST_ROW = np.int64(2**31 - 1)
-_CELLS = 1 << 21
-"""Scores on the board at once in a block of queries."""
+_SMALL = 1 << 16
+"""Up to so many documents a corpus is searched in blocks of queries."""
+_CELLS = 1 << 18
+"""Scores on the board at once in a block of queries, at least those of one query."""
 
 _SHORT = 256
 """Up to this length lists of postings are counted together, longer ones each with a call of its own."""
@@ -43,8 +45,8 @@ def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) 
     """
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
-    if documents * 16 <= _CELLS:
-        block = _CELLS // max(documents, 1)
+    if documents <= _SMALL:
+        block = max(_CELLS // max(documents, 1), 1)
         for first in range(0, len(queries), block):
             last = min(first + block, len(queries))
             rows[first:last], scores[first:last] = _block(postings, documents, queries, first, last, top_k)

@@ -14,7 +14,7 @@ from steelyard.text.characters import WORD, classes
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
-from steelyard.text.spans import Grams, find
+from steelyard.text.spans import Grams, Spans, find
 from steelyard.text.tokens import Tokens
 
 ANALYSIS_VERSION = 1
@@ -37,6 +37,14 @@ _WORD_WEIGHT = 3
 
 class Analysis(Protocol):
     """How texts become terms."""
+
+    def spans(self, texts: Sequence[str]) -> Spans | None:
+        """Where the words of documents lie, if each word becomes one term by `terms`; else None."""
+        ...
+
+    def terms(self, words: list[str]) -> list[str]:
+        """The term of each word that `spans` found."""
+        ...
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of documents."""
@@ -70,12 +78,21 @@ class Analyser:
         """The Snowball algorithm, if the language has one."""
         return STEMMERS.get(self.language)
 
+    def spans(self, texts: Sequence[str]) -> Spans | None:
+        """Where the words lie; None for code, where a word is several terms."""
+        return None if self.language == "code" else find(texts, self.grams)
+
+    def terms(self, words: list[str]) -> list[str]:
+        """The stem of each word, or the word where the language has no stemmer."""
+        return stem(self.stemmer, words) if self.stemmer else words
+
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of documents."""
         if self.language == "code":
             found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
             return found.expand(list(map(split_identifier, found.distinct)))
-        return self._stemmed(Tokens.of_spans(find(texts, self.grams)))
+        found = Tokens.of_spans(find(texts, self.grams))
+        return found.map(self.terms(found.distinct))
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of queries, without those that every question has."""
@@ -91,10 +108,7 @@ class Analyser:
             found = found.without(stop_words)
         if self.language in _SPACELESS:
             found = found.expand([[term] * _WORD_WEIGHT if _is_word(term) else [term] for term in found.distinct])
-        return self._stemmed(found)
-
-    def _stemmed(self, found: Tokens) -> Tokens:
-        return found.map(stem(self.stemmer, found.distinct)) if self.stemmer else found
+        return found.map(self.terms(found.distinct))
 
     def __str__(self) -> str:
         if self.language == "code":

@@ -1,7 +1,7 @@
 """Which script a character belongs to, and how it takes part in a token.
 
-The word class of regular expressions leaves out the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and cuts their
-words to pieces. Here marks belong to the word, and scripts that write no spaces have classes of their own.
+The word class of regular expressions leaves out the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and
+cuts their words to pieces. Here marks belong to the word, and scripts that write no spaces have classes of their own.
 """
 
 from __future__ import annotations

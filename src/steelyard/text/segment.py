@@ -17,6 +17,7 @@ from steelyard.errors import MissingPart
 from steelyard.text.analyser import Analyser, stem
 from steelyard.text.languages import STEMMERS
 from steelyard.text.normalise import normalise
+from steelyard.text.spans import Spans
 from steelyard.text.tokens import Tokens
 
 Cut = Callable[[str], Sequence[str]]
@@ -64,6 +65,14 @@ class Segmenter:
 
     language: str
 
+    def spans(self, texts: Sequence[str]) -> Spans | None:
+        """None: words are cut by others."""
+        return None
+
+    def terms(self, words: list[str]) -> list[str]:
+        """The words."""
+        return words
+
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The words of each text."""
         if self.language not in SEGMENTERS:
@@ -90,6 +99,14 @@ class Hakari:
     """
 
     language: str
+
+    def spans(self, texts: Sequence[str]) -> Spans | None:
+        """None: words are cut by others."""
+        return None
+
+    def terms(self, words: list[str]) -> list[str]:
+        """The words."""
+        return words
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The tokens of each text."""

@@ -13,6 +13,8 @@ from steelyard.text.fold import fold
 from steelyard.text.normalise import normalise
 from steelyard.types import Int32, Int64
 
+UInt64 = npt.NDArray[np.uint64]
+
 _END = "\0"
 """Stands between two texts in the buffer."""
 
@@ -152,7 +154,7 @@ def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
     return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
-def keys(spans: Spans) -> npt.NDArray[np.uint64]:
+def keys(spans: Spans) -> UInt64:
     """A 64-bit key for each token, equal for equal tokens.
 
     Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time. Two of ten million

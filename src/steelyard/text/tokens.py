@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 
-from steelyard.text.spans import Spans, keys
-from steelyard.types import Int32
+from steelyard.text.spans import Spans, UInt64, keys
+from steelyard.types import Int32, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,30 +38,23 @@ class Tokens:
     @classmethod
     def of_spans(cls, spans: Spans) -> Tokens:
         """Tokens found in a buffer; a string is made for each distinct one only."""
-        import pyarrow as pa
-
-        encoded = pa.array(keys(spans)).dictionary_encode()
-        numbers = encoded.indices.to_numpy()
-        if not len(numbers):
-            return cls(spans.owners, numbers, [])
-        # Numbers are given in order of first sight, so a token is new where the largest number so far grows.
-        largest = np.maximum.accumulate(numbers)
-        first = np.concatenate(([0], np.flatnonzero(largest[1:] != largest[:-1]) + 1))
-        return cls(spans.owners, numbers, _strings(spans, first))
+        numbers, _, first = number(spans)
+        return cls(spans.owners, numbers, strings(spans, first))
 
     def map(self, replacements: Sequence[str]) -> Tokens:
         """The same occurrences with other strings; an empty replacement removes the token.
 
-        >>> Tokens.of_lists([["cats", "the", "cat"]]).map(["cat", "", "cat"])
-        Tokens(2 occurrences of 1 in 1 texts)
+        >>> Tokens.of_lists([["cats", "the", "cat"]]).map(["cat", "", "cat"]).lists(1)
+        [['cat', 'cat']]
         """
-        number_of: dict[str, int] = {}
-        mapped = [number_of.setdefault(new, len(number_of)) if new else -1 for new in replacements]
-        numbers = np.array(mapped, dtype=np.int32)[self.numbers]
-        kept = numbers >= 0
-        if kept.all():
-            return Tokens(self.owners, numbers, list(number_of))
-        return Tokens(self.owners[kept], numbers[kept], list(number_of))
+        number_of: defaultdict[str, int] = defaultdict(count().__next__)
+        mapped = np.fromiter(map(number_of.__getitem__, replacements), dtype=np.int32, count=len(replacements))
+        numbers = mapped[self.numbers]
+        distinct = list(number_of)
+        if "" not in number_of:
+            return Tokens(self.owners, numbers, distinct)
+        kept = numbers != number_of[""]
+        return Tokens(self.owners[kept], numbers[kept], distinct)
 
     def without(self, words: Collection[str]) -> Tokens:
         """The occurrences of other words; a text that has no others keeps its own.
@@ -100,11 +94,23 @@ class Tokens:
         return f"Tokens({len(self.numbers):,} occurrences of {len(self.distinct):,} in {texts:,} texts)"
 
 
-def _strings(spans: Spans, chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
+def number(spans: Spans) -> tuple[Int32, UInt64, Int64]:
+    """A number for each token, equal for equal tokens; the key of each number; where each was seen first."""
+    import pyarrow as pa
+
+    encoded = pa.array(keys(spans)).dictionary_encode()
+    numbers = encoded.indices.to_numpy()
+    # Numbers are given in order of first sight, so a token is new where the largest number so far grows.
+    largest = np.maximum.accumulate(numbers)
+    first = np.flatnonzero(np.concatenate(([True], largest[1:] != largest[:-1]))[: len(numbers)])
+    return numbers, encoded.dictionary.to_numpy(), first
+
+
+def strings(spans: Spans, chosen: Int64) -> list[str]:
     """The chosen tokens as strings: their bytes are gathered with a line break after each, decoded at once, split."""
     starts, lengths = spans.starts[chosen], spans.lengths[chosen] + 1
     before = np.cumsum(lengths) - lengths
     gathered = spans.buffer[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)]
     gathered[before + lengths - 1] = ord("\n")
-    strings: list[str] = gathered.tobytes().decode("utf-8").split("\n")
-    return strings[:-1]
+    found: list[str] = gathered.tobytes().decode("utf-8").split("\n")
+    return found[:-1]
