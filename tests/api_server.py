@@ -75,6 +75,8 @@ class Api:
     not_before: float = 0.0
     early: int = 0
     """Requests that came before the time that the service had asked to wait for."""
+    outwaited: int = 0
+    """Hanging requests that the client waited for to the bitter end."""
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -197,7 +199,7 @@ def busy(seconds: float, form: str) -> Mood:
 
 
 def hang(handler: Handler, body: dict[str, Any]) -> bool:
-    handler.api.closing.wait(30)
+    handler.api.outwaited += not handler.api.closing.wait(30)
     handler.close_connection = True
     return True
 

@@ -71,8 +71,8 @@ def in_batches(
         stop.set()
         if running:
             service.abort()
-        service.close()
         pool.shutdown(wait=True, cancel_futures=True)
+        service.close()
 
 
 def _next(waiting: deque[Span], size: int) -> Span:

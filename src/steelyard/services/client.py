@@ -45,6 +45,7 @@ class Client:
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._busy: set[http.client.HTTPConnection] = set()
+        self._cut: set[http.client.HTTPConnection] = set()
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Send and wait for the whole answer, `timeout` seconds at most.
@@ -52,15 +53,17 @@ class Client:
         A connection that the service closed while it was idle is replaced without a word.
         """
         connection, fresh = self._take()
+        kept = False
         try:
-            return self._exchange(connection, url, body, headers)
+            reply, kept = self._exchange(connection, url, body, headers)
+            return reply
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-            if fresh:
+            if fresh or connection in self._cut:
                 raise Unanswered(f"the connection was closed: {error}") from error
         except (http.client.HTTPException, OSError) as error:
             raise Unanswered(_why(error)) from error
         finally:
-            self._release(connection)
+            self._release(connection, kept)
         self.close_idle()
         return self.post(url, body, headers)
 
@@ -75,6 +78,7 @@ class Client:
         """End the requests that are under way; each ends in `Unanswered`."""
         with self._lock:
             busy = list(self._busy)
+            self._cut.update(busy)
         for connection in busy:
             _shut(connection)
         self.close_idle()
@@ -86,31 +90,30 @@ class Client:
             self._busy.add(connection)
         return connection, fresh
 
-    def _release(self, connection: http.client.HTTPConnection) -> None:
+    def _release(self, connection: http.client.HTTPConnection, kept: bool) -> None:
+        if not kept:
+            connection.close()
         with self._lock:
             self._busy.discard(connection)
+            self._cut.discard(connection)
+            if kept:
+                self._idle.append(connection)
 
     def _exchange(
         self, connection: http.client.HTTPConnection, url: str, body: bytes, headers: Mapping[str, str]
-    ) -> Reply:
-        parts = urlsplit(url)
-        target = parts._replace(scheme="", netloc="").geturl() or "/"
-        through_proxy = self._proxy is not None and self._target.scheme == "http"
-        kept = False
-        try:
-            with _deadline(connection, self.timeout):
-                extra = _proxy_headers(self._proxy) if through_proxy and self._proxy else {}
-                connection.request("POST", url if through_proxy else target, body, {**headers, **extra})
-                response = connection.getresponse()
-                answer = Reply(response.status, response.reason, response.headers, response.read())
-                kept = not response.will_close
-        finally:
-            if not kept:
-                connection.close()
-        if kept:
-            with self._lock:
-                self._idle.append(connection)
-        return answer
+    ) -> tuple[Reply, bool]:
+        """The answer, and whether the connection may be used again."""
+        if self._proxy is not None and self._target.scheme == "http":
+            target, headers = url, {**headers, **_proxy_headers(self._proxy)}
+        else:
+            target = urlsplit(url)._replace(scheme="", netloc="").geturl()
+        with _deadline(connection, self.timeout):
+            connection.request("POST", target, body, dict(headers))
+            if connection in self._cut:  # before there was a socket to shut
+                raise http.client.RemoteDisconnected("cut off")
+            response = connection.getresponse()
+            answer = Reply(response.status, response.reason, response.headers, response.read())
+            return answer, not response.will_close
 
     def _connection(self) -> http.client.HTTPConnection:
         target, proxy = self._target, self._proxy
