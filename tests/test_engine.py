@@ -174,7 +174,9 @@ def test_what_fails_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     assert failed.error is not None and failed.error.type == "ZeroDivisionError"
     assert failed.error.message == "no such luck" and "engine_parts.py" in failed.notes["where"]
     assert sum(not r.done for r in ResultStore(tmp_path).all()) == 1
-    assert results.common_tasks() == ("Small/a", "Small/c") and "mean of 2 common tasks" in str(results)
+    assert [name for name, _ in results.common_tasks()] == ["Small/a", "Small/c"] and "mean of 2 common tasks" in str(
+        results
+    )
 
 
 def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
@@ -349,3 +351,27 @@ def test_an_interrupted_batch_has_handed_over_all_that_it_stored(tmp_path: Path)
         for result in batch.run():
             got.append(result.task)
     assert got == ["Small/a", "Small/b"] == [result.task for result in store.all()]
+
+
+def explode(spec: object) -> None:
+    raise OSError("the weights are gone")
+
+
+def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from steelyard.retrievers import RETRIEVERS
+
+    monkeypatch.setitem(RETRIEVERS._builtins, "explosive", "test_engine:explode")
+    failed, done = evaluate(["explosive", "bm25"], small_task(), results=tmp_path)
+    assert failed.error is not None and (failed.error.type, failed.error.message) == ("OSError", "the weights are gone")
+    assert failed.facts.documents == 8 and done.done
+
+
+def test_one_name_for_two_things_is_refused_or_told_apart() -> None:
+    with pytest.raises(UsageError, match="called 'overlap'"):
+        evaluate([Overlap(), Overlap(weight=2.0)], small_task())
+    results = evaluate(Overlap(), [small_task(), small_task(shift=1)])
+    _, rows = results.table()
+    assert len(rows) == 3 and rows[0][0] != rows[1][0] and all("Small/geography@" in row[0] for row in rows[:2])
+    assert results.means()["overlap"] == pytest.approx(sum(r.score or 0 for r in results) / 2)
+    with pytest.raises(UsageError, match="no task is left"):
+        evaluate(Overlap(), [])

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     folder = arguments.output or config.results_folder()
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
-    work = _rescored(arguments, folder, progress) if arguments.rescore else _evaluated(arguments, folder, progress)
+    work = (_rescored if arguments.rescore else _evaluated)(arguments, folder, progress, output)
     done: list[Result] = []
     interrupted = False
     try:
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     return _tell_failures(results, output)
 
 
-def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress) -> Iterator[Result]:
+def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
     from steelyard.engine import expand
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import Shelf
@@ -94,7 +94,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress) 
     return Batch(load_models(names), tasks, _conditions(arguments), shelf, progress).run()
 
 
-def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress) -> Iterator[Result]:
+def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
     """Without tasks: all that the folder has results of, by name."""
     from steelyard.engine import expand
     from steelyard.engine.rescore import rescore
@@ -102,10 +102,10 @@ def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress) -
     from steelyard.retrievers import canonical
 
     store = ResultStore(folder)
-    stored = dict.fromkeys(result.task for result in store.all() if result.done) if not arguments.tasks else {}
-    tasks = expand(arguments.tasks or list(stored), languages=arguments.languages)
     models = [str(canonical(model)) for model in (*arguments.models, *arguments.model)]
-    return rescore(store, tasks, _conditions(arguments), models, progress)
+    stored = (result.task for result in store.all(lambda damaged: None) if result.done)
+    tasks = expand(arguments.tasks or list(dict.fromkeys(stored)), languages=arguments.languages)
+    return rescore(store, tasks, _conditions(arguments), models, progress, lambda damaged: output.note(str(damaged)))
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:

@@ -68,6 +68,8 @@ def expand(tasks: Sequence[AnyTask], *, languages: Sequence[str] = (), type: str
     expanded: list[str | Task] = []
     for task in tasks:
         expanded.extend([task] if isinstance(task, Task) else task_names([str(task)], languages=languages, type=type))
+    if not expanded:
+        raise UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint="other languages, or other tasks")
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}
     return list(unique.values())
 

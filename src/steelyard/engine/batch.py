@@ -146,7 +146,8 @@ def load_models(models: Sequence[str | ModelSpec | Retriever]) -> list[Model]:
     """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded."""
     loaded: dict[str, Model] = {}
     for model in map(_load_model, models):
-        loaded.setdefault(digest(model.settings), model)
+        if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
+            raise UsageError(f"two models with different settings are called {model.name!r}", hint="rename one of them")
     return list(loaded.values())
 
 

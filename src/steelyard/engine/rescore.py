@@ -13,6 +13,7 @@ from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
 from steelyard.results import Result, ResultStore
 from steelyard.results.keys import result_key
+from steelyard.results.store import Report, warn
 from steelyard.types import Run, Task
 
 
@@ -22,6 +23,7 @@ def rescore(
     conditions: Conditions,
     models: Sequence[str] = (),
     listen: Listener = silent,
+    report: Report = warn,
 ) -> Iterator[Result]:
     """Score the saved runs of these tasks (and models, if any are named) with the metrics of `conditions`; store them.
 
@@ -33,7 +35,7 @@ def rescore(
     for reference in tasks:
         listen(Loading(reference if isinstance(reference, str) else reference.name))
         task = load_task(reference) if isinstance(reference, str) else reference
-        for old, part, run in _saved(store, task, models):
+        for old, part, run in _saved(store, task, models, report):
             again = store.put(_again(old, part, run, conditions))
             listen(Finished(again, stored=False))
             done += 1
@@ -45,10 +47,10 @@ def rescore(
         )
 
 
-def _saved(store: ResultStore, task: Task, models: Sequence[str]) -> Iterator[tuple[Result, Task, Run]]:
+def _saved(store: ResultStore, task: Task, models: Sequence[str], report: Report) -> Iterator[tuple[Result, Task, Run]]:
     """Each run once, with the part of the task that it was made on."""
     seen = set()
-    for old in store.find(task=task.name):
+    for old in store.find(task=task.name, report=report):
         if not old.done or old.path is None or (models and old.model not in models):
             continue
         limit = old.settings.get("limit")

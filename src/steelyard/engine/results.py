@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 from steelyard.errors import UsageError
@@ -10,6 +11,9 @@ from steelyard.metrics import parse
 from steelyard.results import MAIN_METRIC, Result
 
 Cell = str
+TaskKey = tuple[str, str | None]
+"""The name of a task, and the hash of its data: what makes two figures comparable."""
+
 _MISSING = "-"
 
 
@@ -50,45 +54,57 @@ class Results(Sequence[Result]):
 
     def means(self, metric: str = MAIN_METRIC) -> dict[str, float]:
         """The mean of each model over the tasks that *every* model has finished, so that means can be compared."""
-        tables = {model: self._values(model, metric) for model in self.models}
         common = self.common_tasks(metric)
-        return {model: sum(values[t] for t in common) / len(common) for model, values in tables.items() if common}
+        values = {model: [self._value(task, model, metric) for task in common] for model in self.models}
+        return {model: sum(value or 0.0 for value in found) / len(common) for model, found in values.items() if common}
 
-    def common_tasks(self, metric: str = MAIN_METRIC) -> tuple[str, ...]:
-        """The tasks on which every model has the figure."""
-        tables = [self._values(model, metric) for model in self.models]
-        return tuple(task for task in self.tasks if all(task in values for values in tables))
+    def common_tasks(self, metric: str = MAIN_METRIC) -> tuple[TaskKey, ...]:
+        """The tasks on which every model has the figure: name, and hash of the data."""
+        return tuple(
+            task for task in self._places if all(self._value(task, m, metric) is not None for m in self.models)
+        )
 
     def table(self, metric: str = MAIN_METRIC, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
         """Columns and rows: a task a row, a model a column, the best of several marked with a star.
 
-        With several tasks the last row is the mean over the tasks that every model has finished.
+        With several tasks the last row is the mean over the tasks that every model has finished. Different data
+        under one name stands in different rows, told apart by its hash.
         """
-        columns = [_title(metric), *self.models]
-        by_place = {(result.task, result.model): result for result in self}
         rows = []
-        for task in self.tasks:
-            found = [by_place.get((task, model)) for model in self.models]
-            best = self._best(r.metrics.get(metric) for r in found if r)
-            rows.append([task, *(_cell(result, metric, best, intervals) for result in found)])
-        if len(self.tasks) > 1 and (means := self.means(metric)):
+        for task, found in self._places.items():
+            best = self._best(self._value(task, model, metric) for model in self.models)
+            cells = (_cell(found.get(model), metric, best, intervals) for model in self.models)
+            rows.append([self._label(task), *cells])
+        if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
-            label = "mean" if common == len(self.tasks) else f"mean of {common} common tasks"
+            label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
             rows.append([label, *(_figure(means[model], best) for model in self.models)])
-        return columns, rows
+        return [_title(metric), *self.models], rows
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The result files as values."""
         return [result.to_dict() for result in self]
 
+    @cached_property
+    def _places(self) -> dict[TaskKey, dict[str, Result]]:
+        places: dict[TaskKey, dict[str, Result]] = {}
+        for result in self:
+            places.setdefault((result.task, result.facts.data_hash), {})[result.model] = result
+        return places
+
+    def _value(self, task: TaskKey, model: str, metric: str) -> float | None:
+        result = self._places[task].get(model)
+        return None if result is None else result.metrics.get(metric)
+
+    def _label(self, task: TaskKey) -> str:
+        name, data_hash = task
+        alone = sum(other == name for other, _ in self._places) == 1
+        return name if alone else f"{name}@{data_hash[:8] if data_hash else 'unknown'}"
+
     def _best(self, values: Iterable[float | None]) -> float | None:
         """Alone, nobody is the best."""
         there = [value for value in values if value is not None]
         return max(there, default=None) if len(self.models) > 1 else None
-
-    def _values(self, model: str, metric: str) -> dict[str, float]:
-        found = ((r.task, r.metrics.get(metric)) for r in self if r.model == model)
-        return {task: value for task, value in found if value is not None}
 
     @overload
     def __getitem__(self, place: int) -> Result: ...
