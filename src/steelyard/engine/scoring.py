@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -11,11 +12,24 @@ from steelyard import stats
 from steelyard.metrics import DEFAULT_METRICS, parse, score
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.results import MAIN_METRIC, Miss, QueryScores
+from steelyard.stats.intervals import DRAWS, Method
 from steelyard.types import Float64, Int32, Interval, Run, Task
 
 MISSES = 10
 CUT = 200
 """Characters of a text that a miss shows."""
+
+
+class Resampling(TypedDict):
+    """How intervals are made."""
+
+    method: Method
+    draws: int
+    seed: int
+
+
+RESAMPLING: Resampling = {"method": "bootstrap", "draws": DRAWS, "seed": 0}
+"""Recorded with every result."""
 
 _WHOLE_LIST = "mrr"
 """The reciprocal rank over the whole list tells where the first relevant document stands."""
@@ -40,7 +54,8 @@ def figures(run: Run, task: Task, extra: Sequence[str] = ()) -> Figures:
     queries = QueryScores(task.queries.ids, ranks, scores.per_query)
     mteb = {name: value for name, value in mteb_scores(run, task.qrels).items() if name != "main_score"}
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
-    return Figures({**scores.means, **scores.whole}, mteb, stats.intervals(scores.per_query), queries, misses)
+    intervals = stats.intervals(scores.per_query, **RESAMPLING)
+    return Figures({**scores.means, **scores.whole}, mteb, intervals, queries, misses)
 
 
 def _first_positive(reciprocal: Float64) -> Int32:

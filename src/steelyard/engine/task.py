@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.engine.check import check_run
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
 from steelyard.engine.plan import Evaluation
-from steelyard.engine.scoring import figures
+from steelyard.engine.scoring import RESAMPLING, figures
 from steelyard.metrics.scoring import leave_out
 from steelyard.protocols import Retriever, Settings, Tick, no_tick
 from steelyard.results import Result
@@ -141,7 +141,7 @@ def scored_result(
         facts=evaluation.facts,
         timings={**clock.seconds, "total": sum(clock.seconds.values())},
         misses=scored.misses,
-        provenance=provenance(),
+        provenance={**provenance(), "intervals": dict(RESAMPLING)},
         created=now(),
         queries=scored.queries,
     )
