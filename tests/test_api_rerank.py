@@ -94,8 +94,8 @@ def test_prompts_and_cuts() -> None:
 
 
 def test_failures_heal_and_do_not() -> None:
-    with api_server.serve(moods=[status(503), api_server.truncated, api_server.reset]) as api:
-        model = reranker(api)
+    with api_server.serve(moods=[api_server.reset, status(503), api_server.truncated]) as api:
+        model = reranker(api, concurrency=1)
         assert_scores(model.rerank(QUERIES, DOCUMENTS))
         assert model.account()["retries"] == 3
     with api_server.serve(always=status(500)) as api, pytest.raises(MissingPart, match=r"/v1/rerank answered 500"):
