@@ -1,0 +1,117 @@
+"""What candidate lists are worth: the figures of the "Candidate Subsets" tables, with and without safeguards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.build.hybrid import TOP, drop_last
+from steelyard.metrics import score
+from steelyard.types import Ragged, Run, Task
+
+METRICS = ("nDCG@10", "hit_rate@10", "recall@100")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The figures of one candidate subset; shares are between 0 and 1.
+
+    `recall_at_100` is the mean over queries, `pooled_recall_at_100` counts all positives together, as the published
+    tables do. A safeguard stands at rank 101, so it moves neither.
+    """
+
+    config: str
+    ndcg_at_10: float
+    hit_rate_at_10: float
+    recall_at_100: float
+    pooled_recall_at_100: float | None
+    candidates_min: int
+    candidates_max: int
+    candidates_mean: float
+    safeguard_rows: int
+    query_coverage: float
+    """Queries that have a candidate at all."""
+    covered_queries: float
+    """Queries with a relevant candidate, of those that have a relevant document."""
+    relevant_coverage: float | None
+    """Relevant documents among the candidates, of all there are: the ceiling of a reranker's recall."""
+    without_safeguards: Mapping[str, float | None] | None = None
+    """`covered_queries` and `relevant_coverage` of the lists as the models alone would have them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+    @property
+    def label(self) -> str:
+        """`top-500`: how deep the lists are, safeguards not counted."""
+        return f"top-{self.candidates_max - bool(self.safeguard_rows)}"
+
+
+def measure(task: Task, config: str, safeguards: Mapping[int, int] | None = None) -> Coverage:
+    """The figures of the task's lists of that name.
+
+    `safeguards` says which queries end in one; where nobody kept that, the 101st candidate of a list is one.
+    """
+    lists = task.candidates[config]
+    guarded = told_by_length(lists) if safeguards is None else safeguards
+    scores = score(as_run(lists), task.qrels, METRICS)
+    counts = lists.counts
+    covered, relevant = _covered(task, lists)
+    plain: dict[str, float | None] | None = None
+    if guarded:
+        without = _covered(task, drop_last(lists, guarded))
+        plain = {"covered_queries": without[0], "relevant_coverage": without[1]}
+    return Coverage(
+        config=config,
+        ndcg_at_10=scores.means["ndcg_at_10"],
+        hit_rate_at_10=scores.means["hit_rate_at_10"],
+        recall_at_100=scores.means["recall_at_100"],
+        pooled_recall_at_100=scores.whole["pooled_recall_at_100"],
+        candidates_min=int(counts.min()),
+        candidates_max=int(counts.max()),
+        candidates_mean=round(float(counts.mean()), 4),
+        safeguard_rows=len(guarded),
+        query_coverage=float((counts > 0).mean()),
+        covered_queries=covered,
+        relevant_coverage=relevant,
+        without_safeguards=plain,
+    )
+
+
+def told_by_length(lists: Ragged, top: int = TOP) -> dict[int, int]:
+    """The safeguards of published lists: what stands at rank `top` + 1 where no list is deeper.
+
+    >>> told_by_length(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), top=2)
+    {1: 4}
+    """
+    if not len(lists) or lists.counts.max() != top + 1:
+        return {}
+    queries = np.flatnonzero(lists.counts == top + 1)
+    return {int(q): int(lists.rows[lists.offsets[q + 1] - 1]) for q in queries}
+
+
+def as_run(lists: Ragged) -> Run:
+    """The lists as a run whose scores say no more than the order."""
+    depth = int(lists.counts.max(initial=0))
+    place = np.arange(depth)
+    real = place < lists.counts[:, None]
+    rows = np.full(real.shape, -1, dtype=np.int32)
+    rows[real] = lists.rows
+    return Run(rows, np.where(real, -place.astype(np.float32), np.float32(-np.inf)))
+
+
+def _covered(task: Task, lists: Ragged) -> tuple[float, float | None]:
+    """Share of queries with a relevant candidate, and share of relevant documents among the candidates."""
+    qrels, width = task.qrels, len(task.corpus)
+    shown = np.repeat(np.arange(len(lists)), lists.counts) * width + lists.rows
+    owner = np.repeat(np.arange(len(qrels)), qrels.counts)
+    wanted = (qrels.grades > 0) & (qrels.rows >= 0)
+    found = np.isin(owner[wanted] * width + qrels.rows[wanted], shown)
+    asked = int((qrels.positives > 0).sum())
+    total = int(qrels.positives.sum())
+    queries = len(np.unique(owner[wanted][found]))
+    return (queries / asked if asked else 0.0), (float(found.sum()) / total if total else None)
