@@ -24,6 +24,8 @@ RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
     {
         "bm25": "steelyard.retrievers.bm25:from_spec",
         "dense": "steelyard.retrievers.dense:from_spec",
+        "late": "steelyard.retrievers.late:from_spec",
+        "sparse": "steelyard.retrievers.sparse:from_spec",
         "http": "steelyard.retrievers.remote.http:from_spec",
         "opensearch": "steelyard.retrievers.remote.opensearch:from_spec",
         "elasticsearch": "steelyard.retrievers.remote.opensearch:from_spec",

@@ -9,6 +9,7 @@ Tokens of all texts lie in one matrix without padding, so a text's score cannot 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from steelyard.vectors.best import best
 from steelyard.vectors.ragged import offsets_of, places
 
 SIMILARITIES = ("maxsim", "meanmaxsim")
+HEAD = struct.Struct("<I")
 
 QUERY_TOKENS = 1024
 DOCUMENT_TOKENS = 4096
@@ -51,6 +53,32 @@ class TokenVectors:
                 raise ModelError(f"the token vectors of text {place} have shape {array.shape}, not (tokens, {width})")
         matrix = np.concatenate(arrays) if arrays else np.empty((0, dimension), dtype=np.float32)
         return cls(offsets_of(map(len, arrays)), matrix)
+
+    @classmethod
+    def joined(cls, parts: Sequence[TokenVectors]) -> TokenVectors:
+        """The texts of all parts, one part after the other; parts without tokens may have any dimension."""
+        filled = [part.matrix for part in parts if len(part.matrix)] or [parts[-1].matrix]
+        return cls(offsets_of(np.concatenate([part.counts for part in parts])), np.concatenate(filled))
+
+    @classmethod
+    def from_blobs(cls, blobs: Sequence[bytes]) -> TokenVectors:
+        """What `blobs` gave, read again."""
+        width = max((HEAD.unpack_from(blob)[0] for blob in blobs), default=0)
+        flat = [np.frombuffer(blob, "<f4", offset=HEAD.size) for blob in blobs]
+        matrix = np.concatenate([np.empty(0, dtype=np.float32), *flat]).astype(np.float32, copy=False)
+        return cls(offsets_of(len(values) // max(1, width) for values in flat), matrix.reshape(-1, max(1, width)))
+
+    def blobs(self) -> list[bytes]:
+        """Each text's vectors as bytes, for a store."""
+        head = HEAD.pack(self.dimension)
+        return [head + self.text(place).astype("<f4", copy=False).tobytes() for place in range(len(self))]
+
+    @property
+    def finite(self) -> npt.NDArray[np.bool_]:
+        """Which texts have only finite vectors."""
+        sound = np.ones(len(self), dtype=bool)
+        sound[np.repeat(np.arange(len(self)), self.counts)[~np.isfinite(self.matrix).all(axis=1)]] = False
+        return sound
 
     @property
     def counts(self) -> Int64:

@@ -1,0 +1,136 @@
+"""Encodings of any length that were computed before, by content: token vectors, sparse vectors.
+
+The layout on disk, the promises and the limit of `store` hold here too: files are written whole, renamed and never
+changed, so any number of processes may read and add at a time and a crash leaves nothing half-written behind.
+
+A segment: the mark `SYBLOB01`, the count (uint64) and a checksum (uint64) of what follows; for each text its key
+(16 bytes) and where its encoding ends (uint64); then the encodings, one after the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from steelyard import config
+from steelyard.encoders import budget
+from steelyard.encoders.store import SUFFIX, fingerprint
+from steelyard.protocols import Settings
+from steelyard.types import Role
+
+MARK = b"SYBLOB01"
+HEADER = struct.Struct("<8sQQ")
+ENTRY = np.dtype([("key", "V16"), ("end", "<u8")])
+
+
+class BlobStore:
+    """The stored encodings of one encoder. `problems` says what could not be read or written."""
+
+    def __init__(self, name: str, settings: Settings, home: Path | None = None) -> None:
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+        self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(settings)}"
+        self.problems: list[str] = []
+        self._described = {"name": name, "settings": dict(settings)}
+        self._places: dict[bytes, tuple[Path, int, int]] = {}
+        self._known: set[str] = set()
+
+    def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
+        """The keys of texts in a role."""
+        person = role.encode()
+        return [
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=person).digest()
+            for text in texts
+        ]
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The encodings under these keys; None where there is none."""
+        self._refresh()
+        wanted: dict[Path, list[int]] = {}
+        for place, key in enumerate(keys):
+            if key in self._places:
+                wanted.setdefault(self._places[key][0], []).append(place)
+        found: list[bytes | None] = [None] * len(keys)
+        for path, places in wanted.items():
+            try:
+                with path.open("rb") as file:
+                    os.utime(file.fileno())  # used now: trimming removes others first
+                    for place in places:
+                        _, start, end = self._places[keys[place]]
+                        file.seek(start)
+                        found[place] = file.read(end - start)
+            except FileNotFoundError:  # trimmed by another process
+                continue
+            except OSError as error:
+                self.problems.append(f"{path} not read: {error.strerror or error}")
+        return found
+
+    def put(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
+        """Store encodings under their keys. Where that fails, the work goes on and `problems` says why."""
+        if not keys:
+            return
+        entries = np.empty(len(keys), dtype=ENTRY)
+        entries["key"] = np.frombuffer(b"".join(keys), dtype="V16")
+        entries["end"] = np.cumsum([len(blob) for blob in blobs])
+        body = entries.tobytes()
+        digest = hashlib.blake2b(body, digest_size=12)
+        name = digest.hexdigest() + SUFFIX
+        temporary = self.folder / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
+        try:
+            self._make_folder()
+            with temporary.open("wb") as file:
+                file.write(HEADER.pack(MARK, len(keys), _checksum(body)) + body)
+                file.writelines(blobs)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.folder / name)
+            budget.enforce(self.folder.parent)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            self.problems.append(f"encodings not stored in {self.folder}: {error.strerror or error}")
+
+    def _make_folder(self) -> None:
+        described = self.folder / "encoder.json"
+        if not described.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            temporary = described.with_name(f".encoder.{os.getpid()}.{secrets.token_hex(4)}")
+            temporary.write_text(json.dumps(self._described, indent=2) + "\n", encoding="utf-8")
+            temporary.replace(described)
+
+    def _refresh(self) -> None:
+        """Read the tables of the segments that appeared since the last look."""
+        if not self.folder.is_dir():
+            return
+        for entry in sorted(os.scandir(self.folder), key=lambda entry: entry.name):
+            if entry.name.endswith(SUFFIX) and entry.name not in self._known:
+                self._known.add(entry.name)
+                try:
+                    self._open(Path(entry.path))
+                except OSError as error:
+                    self.problems.append(f"{entry.path} passed over: {error.strerror or error}")
+
+    def _open(self, path: Path) -> None:
+        with path.open("rb") as file:
+            head = file.read(HEADER.size)
+            mark, count, checksum = HEADER.unpack(head) if len(head) == HEADER.size else (b"", 0, 0)
+            body = file.read(count * ENTRY.itemsize) if mark == MARK else b""
+            size = os.fstat(file.fileno()).st_size
+        start = HEADER.size + len(body)
+        entries = np.frombuffer(body, dtype=ENTRY) if len(body) == count * ENTRY.itemsize else np.empty(0, ENTRY)
+        if not len(entries) or _checksum(body) != checksum or size != start + int(entries["end"][-1]):
+            self.problems.append(f"{path} passed over: not a whole file of encodings")
+            return
+        ends = entries["end"].tolist()
+        for key, begin, end in zip(entries["key"].tolist(), [0, *ends[:-1]], ends, strict=True):
+            self._places[bytes(key)] = (path, start + begin, start + end)
+
+
+def _checksum(body: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(body, digest_size=8).digest(), "little")

@@ -1,0 +1,190 @@
+"""Token vectors from sentence-transformers: ColBERT checkpoints, and the token states of any transformer.
+
+A checkpoint that was made for late interaction (saved by sentence-transformers 6, PyLate or Stanford's ColBERT) is used
+as it declares itself: projection, prefixes, lengths, query expansion, skip-list. Any other transformer has no
+projection for tokens; left alone, the library would add one with random weights. Here such a model gives the states of
+its last layer at length 1 instead, and the settings say so (`head`).
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.torch_model import OPTIONS, Loading, count_cut, failed_to_load, library, prompts_of, quiet
+from steelyard.errors import UsageError
+from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.services.options import Options
+from steelyard.types import Role
+from steelyard.vectors.maxsim import TokenVectors
+
+OWN_OPTIONS = ("document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
+MODULES = "sentence_transformers.base.modules"
+OWN_MODULES = "sentence_transformers.multi_vector_encoder.modules"
+TICK = 4
+"""Batches between two ticks."""
+
+
+class TransformerTokens:
+    """A multi-vector encoder. `similarity` is `maxsim` or `meanmaxsim`, as the model declares it."""
+
+    storable = True
+
+    def __init__(self, folder: ModelFolder, loading: Loading, options: Options) -> None:
+        self.name = folder.id
+        self._folder = folder
+        self._loading = loading
+        self.head = "declared" if declares_late_interaction(folder) else "token states"
+        self._model = self._load()
+        self._adjust(options)
+        self._prompts = prompts_of(self._model, loading)
+        self._cut = {"query": 0, "document": 0}
+
+    def _load(self) -> Any:
+        encoder = library("MultiVectorEncoder")
+        try:
+            with quiet():
+                if self.head == "declared":
+                    return encoder(str(self._folder.path), **self._loading.arguments)
+                return self._over_states(encoder)
+        except (OSError, ValueError, KeyError) as error:
+            raise failed_to_load(self.name, error) from error
+
+    def _over_states(self, encoder: Any) -> Any:
+        """The library's encoder over the bare transformer: no projection, every token counts, length 1."""
+        arguments = self._loading.arguments
+        remote = {"trust_remote_code": arguments["trust_remote_code"]}
+        transformer = library("Transformer", MODULES)(
+            str(self._folder.path),
+            model_kwargs={**arguments["model_kwargs"], **remote},
+            config_kwargs={**arguments["config_kwargs"], **remote},
+        )
+        normalise = library("Normalize", MODULES)(module_input_name="token_embeddings")
+        modules = [transformer, library("MultiVectorMask", OWN_MODULES)(), normalise]
+        declared = (self._folder.json("config_sentence_transformers.json") or {}).get("prompts")
+        return encoder(modules=modules, device=self._loading.device, prompts=declared)
+
+    def _adjust(self, options: Options) -> None:
+        """Put what the options ask for in the place of what the model declares."""
+        transformer = self._model[0]
+        if (limit := self._loading.max_seq_length) is not None:
+            self._model.max_seq_length = limit
+        expansion = _expansion(options)
+        if expansion is not None:
+            transformer.query_expansion = None  # the library refuses a length below that of an expansion
+        for name in ("query_length", "document_length"):
+            if (length := options.whole(name, None)) is not None:
+                setattr(transformer, name, length)
+        try:
+            if expansion:
+                transformer.query_expansion = expansion
+            if similarity := options.text("similarity_fn_name"):
+                self._model.similarity_fn_name = similarity
+        except ValueError as error:
+            raise UsageError(f"{self.name} does not take these options: {error}") from error
+        if (skiplist := options.text("skiplist")) is not None:
+            self._skip(options.choice("skiplist", ("punctuation", "none")) if skiplist else "none")
+
+    def _skip(self, words: str) -> None:
+        """Leave out document tokens that are punctuation, or none."""
+        masks = [module for module in self._model if hasattr(module, "skiplist_words")]
+        if not masks:
+            raise UsageError(f"the model {self.name} has no mask for a skiplist", hint="leave out the option skiplist")
+        # Only words of the vocabulary: the library warns of others.
+        known = self._model.tokenizer.get_vocab()
+        for mask in masks:
+            mask.skiplist_words = [mark for mark in string.punctuation if mark in known] if words != "none" else []
+            mask.resolve_with_tokenizer(self._model.tokenizer)
+
+    @property
+    def similarity(self) -> str:
+        """`maxsim` or `meanmaxsim`."""
+        return str(self._model.similarity_fn_name)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector."""
+        transformer = self._model[0]
+        masks = [module for module in self._model if hasattr(module, "skiplist_words")]
+        return {
+            "encoder": self.name,
+            "kind": "token vectors",
+            "weights": self._folder.weights,
+            "revision": self._folder.revision,
+            "head": self.head,
+            "prompts": self._prompts,
+            "query_length": self._limit("query"),
+            "document_length": self._limit("document"),
+            "query_expansion": dict(transformer.query_expansion) if transformer.query_expansion else None,
+            "skiplist": "".join(sorted(word for mask in masks for word in mask.skiplist_words)),
+            **self._loading.settings,
+        }
+
+    def _limit(self, role: str) -> int | None:
+        """The most tokens that a text may have, marks included."""
+        transformer = self._model[0]
+        if role == "query" and (transformer.query_expansion or {}).get("strategy") == "fixed":
+            return int(transformer.query_expansion["length"])
+        own = getattr(transformer, f"{role}_length")
+        limit = own if own is not None else self._model.max_seq_length
+        return None if limit is None else int(limit)
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> TokenVectors:
+        """The token vectors of each text; an empty one has those of the marks that the model puts around texts."""
+        prompt = self._prompts[role]
+        self._cut[role] += count_cut(self._model.tokenizer, [prompt + text for text in texts], self._limit(role))
+        encode = self._model.encode_query if role == "query" else self._model.encode_document
+        arrays: list[Any] = []
+        step = TICK * self._loading.batch_size
+        for start in range(0, len(texts), step):
+            part = list(texts[start : start + step])
+            arrays += encode(
+                part,
+                prompt=prompt,
+                batch_size=self._loading.batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+            tick(len(part))
+        return TokenVectors.of(arrays, int(self._model.get_embedding_dimension() or 0))
+
+    def account(self) -> Settings:
+        """How many texts were longer than the model reads."""
+        cut, self._cut = self._cut, {"query": 0, "document": 0}
+        return {"texts_cut": sum(cut.values())}
+
+
+def declares_late_interaction(folder: ModelFolder) -> bool:
+    """Whether the checkpoint has a projection for tokens of its own."""
+    sentence = folder.json("config_sentence_transformers.json") or {}
+    architectures = (folder.json("config.json") or {}).get("architectures") or []
+    modules = folder.json("modules.json") or []
+    return (
+        sentence.get("model_type") in ("MultiVectorEncoder", "ColBERT")
+        or "HF_ColBERT" in architectures
+        or any(name.endswith("ForRetrieval") for name in architectures)
+        or any("pylate" in str(module.get("type")) for module in modules)
+    )
+
+
+def _expansion(options: Options) -> dict[str, Any] | None:
+    """The query expansion asked for: a length, an object with the library's fields, `none` ({}), or nothing (None)."""
+    text = options.text("query_expansion")
+    if text is None:
+        return None
+    if text == "none":
+        return {}
+    if text.startswith("{"):
+        return options.json_object("query_expansion")
+    return {"strategy": "fixed", "length": options.whole("query_expansion", 32), "attend": False}
+
+
+def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerTokens:
+    """The encoder of a folder or of a repository of the hub."""
+    options = Options(f"late:{id}", given, (*OPTIONS, *OWN_OPTIONS))
+    loading = Loading.of(options)
+    library("MultiVectorEncoder")
+    return TransformerTokens(ModelFolder.find(id, revision), loading, options)

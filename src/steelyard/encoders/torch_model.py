@@ -1,0 +1,131 @@
+"""What loading a model with sentence-transformers takes, whatever comes out of it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from steelyard.errors import MissingPart, UsageError
+from steelyard.services.options import Options
+
+OPTIONS = (
+    *("batch_size", "config_kwargs", "device", "document_prompt", "dtype", "max_seq_length", "model_kwargs"),
+    *("query_prompt", "trust_remote_code"),
+)
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The options that every model of sentence-transformers has."""
+
+    batch_size: int = 32
+    device: str | None = None
+    """None: the best that there is."""
+    dtype: str = "float32"
+    max_seq_length: int | None = None
+    """None: the model's own."""
+    trust_remote_code: bool = False
+    prompts: tuple[tuple[str, str], ...] = ()
+    """Prompts by role that take the place of the model's own."""
+    model_kwargs: tuple[tuple[str, Any], ...] = ()
+    config_kwargs: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, options: Options) -> Loading:
+        """As the options ask."""
+        device = options.text("device")
+        given = options.given
+        return cls(
+            batch_size=options.whole("batch_size", cls.batch_size),
+            device=None if device == "auto" else device,
+            dtype=options.choice("dtype", DTYPES),
+            max_seq_length=options.whole("max_seq_length", None),
+            trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
+            prompts=tuple(
+                (role, given[f"{role}_prompt"]) for role in ("query", "document") if f"{role}_prompt" in given
+            ),
+            model_kwargs=tuple(options.json_object("model_kwargs").items()),
+            config_kwargs=tuple(options.json_object("config_kwargs").items()),
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """For a constructor of sentence-transformers."""
+        return {
+            "device": self.device,
+            "trust_remote_code": self.trust_remote_code,
+            "model_kwargs": {"dtype": self.dtype, **dict(self.model_kwargs)},
+            "config_kwargs": dict(self.config_kwargs),
+        }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What of it could change an encoding."""
+        return {
+            "dtype": self.dtype,
+            "model_kwargs": dict(self.model_kwargs),
+            "config_kwargs": dict(self.config_kwargs),
+            "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
+        }
+
+
+def library(name: str, module: str = "sentence_transformers") -> Any:
+    """A class of sentence-transformers by name; where it is not there, a MissingPart that says what to install."""
+    try:
+        importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingPart.extra("sentence-transformers", "torch") from error
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        found = metadata.version("sentence-transformers")
+        raise MissingPart(
+            f"sentence-transformers {found} has no {name}", hint="pip install --upgrade 'sentence-transformers>=6'"
+        ) from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the library's progress bars and load reports off the terminal."""
+    logging = importlib.import_module("transformers.utils.logging")
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def prompts_of(model: Any, loading: Loading) -> dict[str, str]:
+    """The prompt for each role: the one asked for, else the model's own, else none.
+
+    A model that calls the prompt of its documents `passage` or `corpus` means the same.
+    """
+    own = dict(model.prompts or {})
+    own = {**{name: own[other] for name, other in _other_names(own)}, **own}
+    return {role: dict(loading.prompts).get(role, own.get(role) or "") for role in ("query", "document")}
+
+
+def _other_names(own: dict[str, str]) -> list[tuple[str, str]]:
+    return [("document", other) for other in ("corpus", "passage") if own.get(other) and not own.get("document")]
+
+
+def count_cut(tokenizer: Any, texts: list[str], limit: int | None) -> int:
+    """How many texts have more tokens than the limit, marks included."""
+    if not limit or not texts:
+        return 0
+    ids = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+    return sum(len(text) > limit for text in ids)
+
+
+def failed_to_load(id: str, error: Exception) -> UsageError:
+    """The error for a folder that the library cannot read."""
+    return UsageError(f"sentence-transformers cannot load {id}: {error}", hint="is it a model of this family?")
