@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine_parts import Overlap, small_task
 from steelyard.engine import evaluate
+from steelyard.engine.events import Event, Finished, Loading, Planned
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions
 from steelyard.engine.rescore import rescore
@@ -87,7 +88,9 @@ def test_rescoring_gives_what_running_would(form: str, tmp_path: Path) -> None:
     evaluate(model, task, results=tmp_path, save_runs=form, limit=3)  # type: ignore[arg-type]
     store = ResultStore(tmp_path)
     conditions = Conditions.of(metrics=["ndcg@7", "hit@2"])
-    again = list(rescore(store, [task], conditions))
+    events: list[Event] = []
+    again = list(rescore(store, [task], conditions, listen=events.append))
+    assert [type(event) for event in events] == [Planned, Loading, Finished, Finished]
     assert model.indexed == ["Small/geography"] * 2, "no model was run"
     direct = evaluate(Overlap(), task, metrics=["ndcg@7", "hit@2"])[0]
     whole = next(result for result in again if not result.partial)
@@ -115,9 +118,11 @@ def test_rescoring_wants_runs_of_this_very_data(tmp_path: Path) -> None:
 def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
     model = Overlap()
     evaluate(model, small_task(), results=tmp_path)
-    evaluate(model, small_task(), results=tmp_path, save_runs="trec")
-    evaluate(model, small_task(), results=tmp_path, save_runs="trec")
-    assert len(model.indexed) == 2
+    events: list[Event] = []
+    evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
+    assert events[0] == Planned(models=1, tasks=1, stored=0)
+    evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
+    assert len(model.indexed) == 2 and Planned(models=1, tasks=1, stored=1) in events
 
 
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:

@@ -76,6 +76,16 @@ def test_a_finished_result_removes_the_failures_before_it(tmp_path: Path) -> Non
     assert [(r.task, r.done) for r in store.all()] == [("T/a", True), ("T/b", False)]
 
 
+def test_a_failure_never_takes_the_place_of_a_finished_result(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    store.put(result())
+    failed = replace(result(), status="failed", metrics={}, queries=None, error=Failure("OSError", "gone"))
+    assert store.put(failed).path is None
+    assert [r.score for r in store.all()] == [0.5]
+    store.put(replace(failed, key="of other settings"))
+    assert [r.done for r in store.all()] == [False], "what is out of date does not count as finished"
+
+
 def test_a_damaged_file_is_reported_and_passed_over(tmp_path: Path) -> None:
     store = ResultStore(tmp_path)
     whole, damaged = store.put(result()), store.put(result("T/b"))

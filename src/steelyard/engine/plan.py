@@ -126,9 +126,10 @@ class Shelf:
         """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there."""
         if result is None or (self.strategy == "only-missing" and not result.done):
             return None
-        if result.done and self.save_runs and not beside_path(path, f"run.{self.save_runs}").exists():
-            return None
-        return result
+        return result if self._has_run(path) or not result.done else None
+
+    def _has_run(self, path: Path) -> bool:
+        return self.save_runs is None or beside_path(path, f"run.{self.save_runs}").exists()
 
     def outlook(self, models: Sequence[Model], tasks: Sequence[str], conditions: Conditions) -> int:
         """How many evaluations seem to be stored, judged by file names alone: the data has not been read yet."""
@@ -138,6 +139,6 @@ class Shelf:
         for model in models:
             folder = self.store.folder / model_slug(model.name)
             folder /= settings_hash({**model.settings, **conditions.settings})
-            names = {path.name.rpartition("@")[0] for path in folder.glob("*@*.json")}
+            names = {path.name.rpartition("@")[0] for path in folder.glob("*@*.json") if self._has_run(path)}
             there += sum(task_slug(task) in names for task in tasks)
         return there

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from steelyard.engine.events import Finished, Listener, Loading, silent
+from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model
-from steelyard.engine.runs import saved_run
+from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
 from steelyard.results import Result, ResultStore
@@ -31,11 +31,13 @@ def rescore(
     """
     from steelyard.datasets import load_task
 
+    kept = [result for result in store.all(report) if _may_serve(result, models)]
+    listen(Planned(len({result.model for result in kept}), len(tasks), stored=0))
     done = 0
     for reference in tasks:
         listen(Loading(reference if isinstance(reference, str) else reference.name))
         task = load_task(reference) if isinstance(reference, str) else reference
-        for old, part, run in _saved(store, task, models, report):
+        for old, part, run in _saved(kept, task):
             again = store.put(_again(old, part, run, conditions))
             listen(Finished(again, stored=False))
             done += 1
@@ -47,11 +49,16 @@ def rescore(
         )
 
 
-def _saved(store: ResultStore, task: Task, models: Sequence[str], report: Report) -> Iterator[tuple[Result, Task, Run]]:
-    """Each run once, with the part of the task that it was made on."""
+def _may_serve(result: Result, models: Sequence[str]) -> bool:
+    named = not models or result.model in models
+    return named and result.done and result.path is not None and has_run(result.path)
+
+
+def _saved(kept: Sequence[Result], task: Task) -> Iterator[tuple[Result, Task, Run]]:
+    """Each run of the task once, with the part of the task that it was made on."""
     seen = set()
-    for old in store.find(task=task.name, report=report):
-        if not old.done or old.path is None or (models and old.model not in models):
+    for old in kept:
+        if old.task != task.name or old.path is None:
             continue
         limit = old.settings.get("limit")
         part = task if limit is None else limited(task, limit, old.settings["seed"])

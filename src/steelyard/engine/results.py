@@ -117,6 +117,8 @@ class Results(Sequence[Result]):
         return len(self._results)
 
     def __str__(self) -> str:
+        if not self:
+            return "no results"
         columns, rows = self.table()
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
         lines = [columns, ["-" * width for width in widths], *rows]

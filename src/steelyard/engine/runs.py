@@ -52,6 +52,11 @@ def _parquet(run: Run, task: Task) -> bytes:
     return bytes(sink.getvalue())
 
 
+def has_run(result: Path) -> bool:
+    """Whether a run was kept beside a result file."""
+    return any(beside_path(result, f"run.{form}").exists() for form in FORMS)
+
+
 def saved_run(result: Path, task: Task) -> Run | None:
     """The run beside a result file, for that task; None if none was kept."""
     for form in FORMS:

@@ -61,11 +61,15 @@ class ResultStore:
     def put(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
         """Write a result, and `beside` it further files by ending (`run.parquet`); the result with its path.
 
-        A finished result removes the failures that stand for the same model and task.
+        A finished result removes the failures that stand for the same model and task; a failure never takes the
+        place of a finished result: it comes back without a path.
         """
         path = self.path(result.model, result.settings, result.task, result.facts.data_hash)
-        if self.load(path, result.key) is None:
+        before = self.load(path, result.key)
+        if before is None:
             path.unlink(missing_ok=True)  # never an old JSON file beside new Parquet
+        elif before.done and not result.done:
+            return result
         if result.queries is not None:
             write_whole(queries_path(path), result.queries.to_parquet())
         for ending, content in (beside or {}).items():
