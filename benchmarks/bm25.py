@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def make(documents: int, queries: int) -> tuple[list[str], list[str]]:
     lengths = rng.integers(40, 111, documents)
     drawn = np.searchsorted(steps, rng.random(int(lengths.sum()))).clip(max=len(vocabulary) - 1)
     edges = np.concatenate(([0], np.cumsum(lengths)))
-    texts = [" ".join(vocabulary[drawn[a:b]]).capitalize() + "." for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    texts = [" ".join(vocabulary[drawn[a:b]]).capitalize() + "." for a, b in pairwise(edges)]
     chosen = rng.choice(documents, queries, replace=documents < queries)
     asked = [rng.choice(texts[row][:-1].split(), rng.integers(4, 11)) for row in chosen]
     return texts, [" ".join(query) for query in asked]

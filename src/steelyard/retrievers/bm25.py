@@ -16,7 +16,7 @@ from steelyard.retrievers.bm25_forms import FORMS
 from steelyard.retrievers.bm25_postings import Postings, PostingsBuilder
 from steelyard.retrievers.bm25_search import QueryTerms, search
 from steelyard.spec import ModelSpec
-from steelyard.text.analyser import ANALYSIS_VERSION
+from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.policy import KINDS, Policy, choose
 from steelyard.text.vocabulary import Reader, Vocabulary
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
@@ -87,14 +87,17 @@ class Bm25:
         """Analyse the documents and build the postings."""
         texts = corpus.texts
         policy = choose(texts, info, self.analyser, self.language)
-        builder, vocabulary, read = PostingsBuilder(len(corpus)), Vocabulary(), Counter[str]()
-        for analyser, group in policy.groups(texts):
-            read[str(analyser)] += len(group)
-            reader = Reader(analyser, vocabulary)
-            for rows in portions(texts, group):
-                terms, owners = reader.read([texts[row] for row in rows])
-                builder.add(terms, rows[owners])
-                tick(len(rows))
+        builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
+        readers: dict[Analysis, Reader] = {}
+        read = Counter[str]()
+        for rows in portions(texts):
+            found: list[tuple[Int32, Int32]] = []
+            for analyser, group in policy.groups([texts[row] for row in rows]):
+                reader = readers.setdefault(analyser, Reader(analyser, vocabulary))
+                read[str(analyser)] += len(group)
+                found += reader.read_rows(texts, rows[group])
+            builder.add(*map(np.concatenate, zip(*found, strict=True)))
+            tick(len(rows))
         postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta)
         notes = {
             "analysers": dict(read),
@@ -107,18 +110,12 @@ class Bm25:
         return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
 
 
-def portions(texts: Sequence[str], group: Int32) -> Iterator[Int32]:
-    """The rows of a group, in portions of a bounded number of characters; plain ASCII texts apart from the others.
-
-    ASCII takes a much faster way through tokenising, and one accent would close it for the whole portion.
-    """
-    plain = np.fromiter((texts[row].isascii() for row in group), dtype=np.bool_, count=len(group))
-    sizes = np.fromiter((len(texts[row]) for row in group), dtype=np.int64, count=len(group))
+def portions(texts: Sequence[str]) -> Iterator[Int32]:
+    """Rows from the first to the last, in portions of a bounded number of characters."""
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     portion = min(max(int(sizes.sum()) // 16, _PORTION[0]), _PORTION[1])
-    for chosen in (plain, ~plain):
-        if chosen.any():
-            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[chosen]) // portion)) + 1
-            yield from np.split(group[chosen], cuts)
+    cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // portion)) + 1
+    yield from np.split(np.arange(len(texts), dtype=np.int32), cuts) if len(texts) else ()
 
 
 class Bm25Index:

@@ -48,7 +48,7 @@ class PostingsBuilder:
         self._portions: list[_Portion] = []
 
     def add(self, terms: Int32, rows: Int32) -> None:
-        """Occurrences of terms in documents, in any order; a document must come whole in one portion."""
+        """Occurrences of terms in documents, in any order; every portion has later rows than the one before."""
         if not len(terms):
             return
         np.add(self.lengths, np.bincount(rows, minlength=self.documents), out=self.lengths)
@@ -70,7 +70,7 @@ class PostingsBuilder:
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(frequencies)))
         rows, weights = self._merge(offsets)
         idf = form.idf(np.maximum(frequencies, 1).astype(np.float64), self.documents)
-        norms = 1 - b + b * self.lengths / (self.lengths.mean() or 1.0)
+        norms = 1 - b + b * self.lengths / max(self.lengths.sum() / max(self.documents, 1), 1e-9)
         floor = idf * form.gain(np.zeros(1), np.ones(1), k1, delta) if delta else np.zeros(terms)
         peaks = np.zeros(terms)
         for begin, end in _blocks(offsets):

@@ -73,11 +73,12 @@ def _block(
     at = np.arange(kept.sum()) + np.repeat(begins[short] - (np.cumsum(kept) - kept), kept)
     cells = postings.rows[at] + np.repeat(lines[short] * documents, kept)
     weights = postings.weights[at] * np.repeat(counts[short], kept)
-    board = np.bincount(cells, weights, minlength=(last - first) * documents).reshape(last - first, documents)
+    board = np.bincount(cells, weights, minlength=(last - first) * documents).astype(np.float64, copy=False)
+    board = board.reshape(last - first, documents)
     for line, begin, size, count in zip(
         *(part[~short].tolist() for part in (lines, begins, sizes, counts)), strict=True
     ):
-        board[line][postings.rows[begin : begin + size]] += count * postings.weights[begin : begin + size]
+        board[line][postings.rows[begin : begin + size]] += np.float64(count) * postings.weights[begin : begin + size]
     floors = np.bincount(lines, counts * postings.floor[terms], minlength=last - first)
     if floors.any():
         board = np.where(board > 0, board + floors[:, None], 0.0)

@@ -61,6 +61,8 @@ class _Table:
         self.order[point] = unicodedata.combining(chr(point))
         self.first[point] = ord(becomes[0]) if becomes else 0
         self.tails[point] = becomes[1:]
+        # A half-width voicing mark joins the letter before it only once it is a full one.
+        self.social[point] |= any(self.social[ord(character)] for character in becomes)
 
 
 @cache

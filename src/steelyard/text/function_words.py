@@ -62,7 +62,8 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
             jag ju kan kunde man med mellan men mig min mot mycket ni nu när någon något och om oss på samma sedan
             sig sin sina sitt själv skulle som så till under upp ut utan vad var vara varför varit vem vi vid vilka
             vilken vilket vår är åt över""",
-        "da": """ad af alle alt anden at blev blive bliver da de dem den denne der deres det dette dig din disse dog
+        "da": """ad af alle alt anden at blev blive bliver da de dem den denne der deres det dette dig din
+            disse dog fordi siden før igen
             du
             efter eller en end er et for fra få ham han hans har havde have hende hendes her hos hun hvad hvem hver
             hvilke hvilken hvilket hvis hvor hvordan hvorfor hvornår i ikke ind jeg jer jo kan kunne man mange med

@@ -1,0 +1,140 @@
+"""Words of every script come out whole, whatever the way they take through the arrays."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.text.analyser import Analyser
+from steelyard.text.fold import COMBINING, fold
+from steelyard.text.identifiers import split_identifier
+from steelyard.text.normalise import normalise
+from steelyard.text.spans import Grams, find, keys
+from steelyard.text.tokens import Tokens
+from steelyard.text.vocabulary import Reader, Vocabulary
+
+WORDS_BY_SCRIPT = {
+    "devanagari": ["हिन्दी", "पुस्तकें", "क़लम"],
+    "bengali": ["বাংলাদেশের", "স্বাধীনতা"],
+    "tamil": ["தமிழ்நாடு", "பூக்கள்"],
+    "telugu": ["తెలుగు", "పుస్తకాలు"],
+    "malayalam": ["മലയാളം"],
+    "sinhala": ["සිංහල"],
+    "arabic with marks": ["مُحَمَّد", "كِتَابٌ"],
+    "hebrew with points": ["שָׁלוֹם", "עִבְרִית"],
+    "greek": ["ἄνθρωπος", "ελληνικά"],
+    "vietnamese": ["tiếng", "việt"],
+    "latin": ["naïve", "smörgåsbord", "covid19"],
+    "georgian": ["საქართველო"],
+    "ethiopic": ["አማርኛ"],
+}
+
+
+def tokens(text: str, grams: Grams | None = None) -> list[str]:
+    return Tokens.of_spans(find([text], grams or Grams())).lists(1)[0]
+
+
+@pytest.mark.parametrize("words", WORDS_BY_SCRIPT.values(), ids=WORDS_BY_SCRIPT.keys())
+def test_marks_belong_to_the_word(words: list[str]) -> None:
+    assert tokens(", ".join(words) + "!") == [normalise(word) for word in words]
+
+
+def test_scripts_without_spaces_become_n_grams() -> None:
+    assert tokens("東京2020年") == ["2020", "東", "京", "年", "東京"]
+    assert tokens("ไทย ก", Grams(unspaced=(2,))) == ["ก", "ไท", "ทย"]
+    assert tokens("한국어를 씀") == ["씀", "한국", "국어", "어를"]
+    assert tokens("ຂອງ") == ["ຂອງ"]
+    assert tokens("ភាសា")[:1] == ["ភាស"]
+
+
+def test_width_case_and_composition_do_not_matter() -> None:
+    assert tokens("ＡＢＣ") == tokens("abc")
+    assert tokens("ｶﾞｷﾞ") == tokens("ガギ")
+    assert tokens("cafe\u0301") == tokens("CAFÉ") == ["café"]
+    assert tokens("STRASSE") == tokens("straße")
+    assert tokens("co\u00adoperate") == ["cooperate"]
+
+
+def test_the_non_joiner_parts_persian_words_and_vanishes_elsewhere() -> None:
+    assert tokens("می\u200cروم") == ["می", "روم"]
+    assert tokens("क्\u200cष") == [normalise("क्ष")]
+
+
+def test_odd_texts_are_kept_apart() -> None:
+    texts = ["", "a\0b", "\ud800x", "é", "...", "z"]
+    assert Tokens.of_spans(find(texts, Grams())).lists(6) == [[], ["a", "b"], ["x"], ["é"], [], ["z"]]
+    assert Tokens.of_spans(find([], Grams())).lists(0) == []
+
+
+def test_the_list_of_combining_characters_is_complete() -> None:
+    second = {
+        int(parts[1], 16)
+        for point in range(0x110000)
+        if (parts := unicodedata.decomposition(chr(point)).split())
+        and len(parts) == 2
+        and not parts[0].startswith("<")
+        and unicodedata.normalize("NFC", chr(point)) == chr(point)
+    }
+    listed = {point for first, last in COMBINING for point in range(first, last + 1)}
+    assert second <= listed
+
+
+@given(st.text())
+def test_fold_is_normalise(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    points = np.array([ord(character) for character in text], dtype=np.uint32)
+    folded, unsure = fold(points)
+    if not len(unsure):
+        assert "".join(map(chr, folded)) == normalise(text)
+
+
+@given(st.lists(st.text(alphabet="aAbB1é_ .-東京ก\u0301", max_size=30), min_size=1, max_size=5))
+def test_the_way_through_ascii_agrees_with_the_general_way(texts: list[str]) -> None:
+    together = Tokens.of_spans(find(texts, Grams())).lists(len(texts))
+    assert together == [tokens(text) for text in texts]
+    for text, found in zip(texts, together, strict=True):
+        if text.isascii():
+            assert found == re.findall("[a-z0-9]+", text.lower())
+
+
+@given(st.lists(st.text(alphabet="abcdefgh", min_size=1, max_size=40), min_size=1))
+def test_keys_are_equal_for_equal_words_only(words: list[str]) -> None:
+    found = keys(find([" ".join(words)], Grams())).tolist()
+    assert len(set(found)) == len(set(words))
+    assert [found[words.index(word)] for word in words] == found
+
+
+def test_stemming_every_snowball_language_has_an_algorithm() -> None:
+    from steelyard.text.languages import STEMMERS
+
+    for language in STEMMERS:
+        assert Analyser(language).tokens(["abc"]).distinct
+
+
+def test_identifiers_are_split_and_kept() -> None:
+    assert split_identifier("parseJSON5File") == ["parse", "json", "5", "file", "parsejson5file"]
+    assert Analyser("code").tokens(["x = max_value"]).lists(1) == [["x", "max", "value", "max_value"]]
+
+
+def test_a_query_keeps_its_function_words_if_it_has_no_others() -> None:
+    assert Analyser("en").query_tokens(["who is who", "who is Ann"]).lists(2) == [["who", "is", "who"], ["ann"]]
+    assert Analyser("zh").query_tokens(["什么"]).distinct
+    assert "什么" not in Analyser("zh").query_tokens(["什么是茶"]).distinct
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "code"])
+def test_reading_in_portions_gives_the_terms_of_reading_at_once(language: str) -> None:
+    texts = ["Running cats", "the cat ran", "東京の猫", "getCat", "cats running"]
+    vocabulary = Vocabulary()
+    reader = Reader(Analyser(language), vocabulary)
+    in_portions = []
+    for part in (texts[:2], texts[2:3], texts[3:]):
+        numbers, owners = reader.read(part)
+        names = np.array(list(vocabulary.number_of))
+        in_portions += [names[numbers[owners == place]].tolist() for place in range(len(part))]
+    assert in_portions == Analyser(language).tokens(texts).lists(len(texts))
