@@ -7,9 +7,10 @@ one task can leak into the next and two tasks can be searched side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from steelyard.types import Corpus, Float32, Queries, Role, Run, Task, TaskInfo
+from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, Task, TaskInfo
 
 Settings = Mapping[str, Any]
 """JSON-ready values that together fix what a part computes; they go into the result's key."""
@@ -57,6 +58,90 @@ class Retriever(Protocol):
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
         """Make the corpus searchable. `info` tells language and category."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Unjudged:
+    """A task as a model may see it: everything but the judgements."""
+
+    info: TaskInfo
+    corpus: Corpus
+    queries: Queries
+    candidates: Mapping[str, Ragged] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task: Task) -> Unjudged:
+        """The task without its judgements."""
+        return cls(task.info, task.corpus, task.queries, task.candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """What a composite made of the lists of its parts."""
+
+    run: Run
+    notes: Settings = field(default_factory=dict)
+    reused: float = 0.0
+    """Seconds of work that this run would have cost, had not another model of the same task done it before."""
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A retriever whose lists are made from the lists of others: a fusion, a reranked list.
+
+    Whoever evaluates it gets the lists of the parts first, and may have them already from another model.
+    """
+
+    @property
+    def name(self) -> str:
+        """The canonical model name."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """Everything that could change a figure, that of the parts included."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[Retriever]:
+        """The models whose lists it reads; none where the task itself brings them."""
+        ...
+
+    @property
+    def reads(self) -> int | None:
+        """How many documents of each list it reads; None: all that there are."""
+        ...
+
+    def steps(self, task: Unjudged) -> int:
+        """How many items `combine` will tick, at most."""
+        ...
+
+    def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
+        """The best `top_k` documents of each query, from one run of each part."""
+        ...
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
+        """Make the corpus searchable by all parts, for those who search without a task."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Reads a query and a document together, and says how well they fit."""
+
+    @property
+    def name(self) -> str:
+        """The canonical model name (`rerank:ID`)."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """Everything that could change a score; keys the stored scores and the result."""
+        ...
+
+    def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
+        """The scores of each query's documents, in their order; the higher, the better. `tick` counts documents."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Model names: `family:id@revision?option=value`, and fusion in brackets: `[bm25, dense]?k=60`."""
+"""Model names: `family:id@revision?option=value`; fusion in brackets, `[bm25, dense]?k=60`; stages joined by `>`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class ModelSpec:
     'dense:intfloat/e5@v1?precision=int8&truncate_dim=256'
     >>> str(parse("[bm25 ,dense]"))
     '[bm25, dense]'
+    >>> [str(stage) for stage in parse("[bm25, dense]?k=10>rerank:X?depth=50").parts]
+    ['[bm25, dense]?k=10', 'rerank:X?depth=50']
     """
 
     family: str
@@ -29,11 +31,13 @@ class ModelSpec:
     revision: str | None = None
     options: dict[str, str] = field(default_factory=dict)
     parts: tuple[ModelSpec, ...] = ()
-    """The models that are fused; only for the family `fusion`."""
+    """The models that are fused, for the family `fusion`; the stages, first to last, for the family `pipeline`."""
 
     def __str__(self) -> str:
         options = "&".join(f"{name}={quote(value, safe='/:')}" for name, value in sorted(self.options.items()))
         tail = f"?{options}" if options else ""
+        if self.family == "pipeline":
+            return " > ".join(map(str, self.parts))
         if self.parts:
             return f"[{', '.join(map(str, self.parts))}]{tail}"
         head = f"{self.family}:{self.id}" if self.id else self.family
@@ -43,9 +47,14 @@ class ModelSpec:
 def parse(text: str) -> ModelSpec:
     """Read a model name; a bad one is a UsageError that says what was expected."""
     text = text.strip()
+    stages = _split(text, ">")
+    if len(stages) > 1:
+        if not all(map(str.strip, stages)):
+            raise _bad(text, "a pipeline is written bm25 > rerank:ID, with a model on each side of every >")
+        return ModelSpec("pipeline", parts=tuple(map(parse, stages)))
     if text.startswith("["):
         inner, bracket, tail = text[1:].rpartition("]")
-        parts = tuple(parse(part) for part in _split(inner)) if bracket else ()
+        parts = tuple(parse(part) for part in _split(inner, ",")) if bracket else ()
         if len(parts) < 2 or (tail and not tail.startswith("?")):
             raise _bad(text, "a fusion is written [bm25, dense] with two models or more")
         return ModelSpec("fusion", options=_options(text, tail[1:]), parts=parts)
@@ -57,15 +66,15 @@ def parse(text: str) -> ModelSpec:
     return ModelSpec(family, identity, revision or None, _options(text, options))
 
 
-def _split(inner: str) -> list[str]:
-    """The comma-separated models of a fusion; a comma inside an inner fusion stays (in an option, write %2C)."""
+def _split(text: str, mark: str) -> list[str]:
+    """The text between the marks that stand outside brackets (in an option, write %2C for a comma, %3E for >)."""
     parts, depth, start = [], 0, 0
-    for position, character in enumerate(inner):
+    for position, character in enumerate(text):
         depth += (character == "[") - (character == "]")
-        if character == "," and depth == 0:
-            parts.append(inner[start:position])
+        if character == mark and depth == 0:
+            parts.append(text[start:position])
             start = position + 1
-    return [*parts, inner[start:]]
+    return [*parts, text[start:]]
 
 
 def _options(text: str, options: str) -> dict[str, str]:
