@@ -106,6 +106,14 @@ def test_nobody_there() -> None:
         model.encode(["a"], "query")
 
 
+def test_encryption_that_cannot_be_agreed_on_is_not_tried_again() -> None:
+    with api_server.serve() as api:
+        model = encoder(api, url=api.url.replace("http:", "https:"))
+        with pytest.raises(MissingPart, match=r"/v1/embeddings: .*WRONG_VERSION_NUMBER.*\(http or https\?"):
+            model.encode(["a"], "query")
+        assert model.account()["requests"] == 1
+
+
 @pytest.mark.parametrize("code", [400, 413, 422])
 def test_a_batch_that_is_too_large_is_halved_once_and_for_all(code: int) -> None:
     with api_server.serve(max_batch=3, too_large=code) as api:

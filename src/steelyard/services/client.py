@@ -21,6 +21,12 @@ from steelyard.services.endpoint import is_loopback
 class Unanswered(Exception):
     """No whole answer came; the text says why."""
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the two sides cannot agree on encryption: a wrong certificate, or none at all."""
+        cause = self.__cause__
+        return isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+
 
 @dataclass(frozen=True)
 class Reply:

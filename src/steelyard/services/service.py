@@ -100,7 +100,7 @@ class Service:
             reply = self._client.post(self.endpoint.at(path), payload, headers)
         except Unanswered as error:
             late = isinstance(error.__cause__, TimeoutError)
-            return Fault("timeout" if late else "no answer", str(error))
+            return Fault("timeout" if late else "no answer", str(error), may_heal=not error.hopeless)
         finally:
             self.usage.request(time.monotonic() - started)
         if not 200 <= reply.status < 300:
@@ -124,7 +124,10 @@ class Service:
         tried = f", after {retries} {'repetition' if retries == 1 else 'repetitions'}" if retries else ""
         reply = fault.reply
         if reply is None:
-            return MissingPart(f"{where}: {fault.message}{tried}", hint="is the service up, and the address right?")
+            hint = "is the service up, and the address right?"
+            if not fault.may_heal:
+                hint = "http or https? the certificates that are trusted come from the system, or from SSL_CERT_FILE"
+            return MissingPart(f"{where}: {fault.message}{tried}", hint=hint)
         said = f"{where} answered {reply.status} {reply.reason}{tried}: {fault.message}"
         if reply.status in (401, 403):
             name = self.endpoint.key_env
