@@ -166,7 +166,11 @@ def _notes(asked: Asked, manners: Manners, twice: int) -> dict[str, Any]:
     notes: dict[str, Any] = {"queries": len(asked.hits), "concurrency": manners.concurrency}
     if seconds:
         p50, p95, longest = np.percentile(np.array(seconds) * 1000, [50, 95, 100])
-        notes["latency_ms"] = {"p50": round(p50, 3), "p95": round(p95, 3), "max": round(longest, 3)}
+        notes["latency_ms"] = {
+            "p50": round(float(p50), 3),
+            "p95": round(float(p95), 3),
+            "max": round(float(longest), 3),
+        }
     unknown = [id_ for hits in asked.hits for id_ in hits.unknown]
     counts = {
         "retries": sum(hits.retries for hits in asked.hits),

@@ -69,14 +69,14 @@ class PostgresIndex:
         vectors = self.retriever.vectors
         wanted = self.plan.places
         if vectors is None:
-            return lambda query: {name: queries.texts[query].replace("\0", " ") for name in wanted & {"query"}}
+            return lambda query: {name: schema.held(queries.texts[query]) for name in wanted & {"query"}}
         matrix, self.notes["query_vectors"] = vectors.queries(queries)
         usable = comparable(matrix) | (not vectors.cosine)
 
         def value(query: int) -> dict[str, Any] | None:
             if not usable[query]:
                 return None
-            both = {"query": queries.texts[query].replace("\0", " "), "vector": schema.as_text(matrix[query])}
+            both = {"query": schema.held(queries.texts[query]), "vector": schema.as_text(matrix[query])}
             return {name: held for name, held in both.items() if name in wanted}
 
         return value

@@ -56,8 +56,8 @@ class Address:
             yield
         except pg8000.DatabaseError as error:
             raise ModelError(self.secrets.hide(f"postgres at {self} refused: {_said(error)}")) from error
-        except pg8000.InterfaceError as error:  # the driver wraps what the socket says
-            late = isinstance(error.__cause__, TimeoutError)
+        except (pg8000.InterfaceError, ConnectionError, TimeoutError) as error:
+            late = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
             reason = f"no answer within {self.timeout:g} s" if late else str(error)
             message = self.secrets.hide(f"postgres at {self} broke off: {reason}")
             raise MissingPart(message, hint="timeout=SECONDS allows more time" if late else None) from error

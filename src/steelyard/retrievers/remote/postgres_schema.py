@@ -24,7 +24,7 @@ UNCUT = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages written without spaces, which the server's parser takes whole clauses of for words."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
-ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\ufffd"})
+ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,18 @@ class Table:
 def ensure(connection: Any, table: Table, corpus: Corpus, matrix: Any, sound: Any, tick: Tick) -> int:
     """Make sure that the schema holds the corpus; returns how many documents had to be stored for that.
 
-    A lock keeps two processes from doing it twice; the second one finds it done.
+    A lock keeps two processes from doing it twice; the second one finds it done. After an error or an interruption
+    the connection is of no further use: closing it undoes the transaction, also in the middle of a COPY.
     """
     connection.run("BEGIN")
-    try:
-        connection.run("SELECT pg_advisory_xact_lock(hashtext(:name))", name=table.schema)
-        if exists(connection, table.schema):
-            connection.run("COMMIT")
-            tick(len(corpus))
-            return 0
+    connection.run("SELECT pg_advisory_xact_lock(hashtext(:name))", name=table.schema)
+    missing = not exists(connection, table.schema)
+    if missing:
         _create(connection, table, corpus, matrix, sound, tick)
-        connection.run("COMMIT")
-    except BaseException:
-        connection.run("ROLLBACK")
-        raise
-    return len(corpus)
+    else:
+        tick(len(corpus))
+    connection.run("COMMIT")
+    return len(corpus) if missing else 0
 
 
 def exists(connection: Any, schema: str) -> bool:
@@ -104,9 +101,9 @@ def _create(connection: Any, table: Table, corpus: Corpus, matrix: Any, sound: A
         columns.append(f"vector vector({table.dimension})")
     connection.run(f"CREATE SCHEMA {table.schema}")
     connection.run(f"CREATE TABLE {documents} ({', '.join(columns)})")
-    held = "body" if table.config is not None else "vector"
+    column = "body" if table.config is not None else "vector"
     lines = _texts(corpus, tick) if table.config is not None else _vectors(corpus, matrix, sound)
-    connection.run(f"COPY {documents} (row, id, {held}) FROM STDIN", stream=lines)
+    connection.run(f"COPY {documents} (row, id, {column}) FROM STDIN", stream=lines)
     if table.config is not None:
         connection.run(f"CREATE INDEX ON {documents} USING gin (words)")
     elif table.hnsw is not None:
@@ -118,23 +115,32 @@ def _create(connection: Any, table: Table, corpus: Corpus, matrix: Any, sound: A
 
 def _texts(corpus: Corpus, tick: Tick) -> Iterator[bytes]:
     for row, (id_, text) in enumerate(zip(corpus.ids, corpus.texts, strict=True)):
-        yield f"{row}\t{_storable(id_)}\t{_storable(text)}\n".encode("utf-8", "replace")
+        yield f"{row}\t{_storable(id_)}\t{_storable(text)}\n".encode()
         tick(1)
 
 
 def _vectors(corpus: Corpus, matrix: Any, sound: Any) -> Iterator[bytes]:
     for row, id_ in enumerate(corpus.ids):
         vector = as_text(matrix[row]) if sound[row] else "\\N"
-        yield f"{row}\t{_storable(id_)}\t{vector}\n".encode("utf-8", "replace")
+        yield f"{row}\t{_storable(id_)}\t{vector}\n".encode()
 
 
 def _storable(text: str) -> str:
-    r"""The text as COPY reads it; the character NUL, which PostgreSQL cannot hold, becomes U+FFFD.
+    r"""The text as COPY reads it.
 
     >>> _storable("a\tb\\")
     'a\\tb\\\\'
     """
-    return text.translate(ESCAPES)
+    return held(text).translate(ESCAPES)
+
+
+def held(text: str) -> str:
+    r"""The text as PostgreSQL can hold it: NUL and half of a surrogate pair become question marks.
+
+    >>> held("a\0b\ud800")
+    'a?b?'
+    """
+    return text.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def as_text(vector: Any) -> str:
