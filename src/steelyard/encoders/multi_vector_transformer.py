@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from steelyard.encoders.model_folder import ModelFolder
@@ -183,8 +183,13 @@ def _expansion(options: Options) -> dict[str, Any] | None:
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerTokens:
-    """The encoder of a folder or of a repository of the hub."""
-    options = Options(f"late:{id}", given, (*OPTIONS, *OWN_OPTIONS))
+    """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
+    return _loaded(id, revision, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=2)
+def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
+    options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS))
     loading = Loading.of(options)
     library("MultiVectorEncoder")
     return TransformerTokens(ModelFolder.find(id, revision), loading, options)

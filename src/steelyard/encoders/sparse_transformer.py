@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,14 @@ class TransformerSparse:
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerSparse:
-    """The encoder of a folder or of a repository of the hub."""
-    options = Options(f"sparse:{id}", given, (*OPTIONS, "similarity_fn_name"))
+    """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
+    return _loaded(id, revision, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=2)
+def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
+    options = Options(f"sparse:{id}", dict(given), (*OPTIONS, "similarity_fn_name"))
     loading = Loading.of(options)
     library("SparseEncoder")
-    similarity = options.choice("similarity_fn_name", SIMILARITIES) if "similarity_fn_name" in given else None
+    similarity = options.choice("similarity_fn_name", SIMILARITIES) if "similarity_fn_name" in options.given else None
     return TransformerSparse(ModelFolder.find(id, revision), loading, similarity)
