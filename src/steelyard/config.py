@@ -1,8 +1,9 @@
 """Where things are kept, and the few settings that come from the environment.
 
-STEELYARD_HOME      cache of vectors and built-in sets   (default: the user's cache folder + /steelyard)
-STEELYARD_RESULTS   where results go                     (default: ./results)
-STEELYARD_OFFLINE   1: never reach for the network       (HF_HUB_OFFLINE does the same)
+STEELYARD_HOME          cache of vectors and built-in sets   (default: the user's cache folder + /steelyard)
+STEELYARD_RESULTS       where results go                     (default: ./results)
+STEELYARD_CACHE_BYTES   the most that stored vectors may take (default: 10GB; 0: store none)
+STEELYARD_OFFLINE       1: never reach for the network       (HF_HUB_OFFLINE does the same)
 
 The variables of the hub clients (HF_TOKEN, HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE) are left to those clients.
 """
