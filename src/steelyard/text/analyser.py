@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
@@ -67,7 +67,7 @@ class Analyser:
     >>> english.query_tokens(["Who is running?", "to be or not to be"]).lists(2)
     [['run'], ['to', 'be', 'or', 'not', 'to', 'be']]
     >>> str(english), str(Analyser("th")), str(Analyser("code"))
-    ('words, english stemmer', 'words, n-grams', 'identifiers')
+    ('words, english stemmer', 'words, n-grams', 'identifiers, english stemmer')
     """
 
     language: str
@@ -89,15 +89,14 @@ class Analyser:
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of documents."""
         if self.language == "code":
-            found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
-            return found.expand(list(map(split_identifier, found.distinct)))
+            return self._names(texts)
         found = Tokens.of_spans(find(texts, self.grams))
         return found.map(self.terms(found.distinct))
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of queries, without those that every question has."""
         if self.language == "code":
-            return self.tokens(texts)
+            return self._names(texts, FUNCTION_WORDS["en"])
         asking = _asking(self.language)
         if asking is not None:
             # A query of nothing but a question word keeps it.
@@ -110,9 +109,17 @@ class Analyser:
             found = found.expand([[term] * _WORD_WEIGHT if _is_word(term) else [term] for term in found.distinct])
         return found.map(self.terms(found.distinct))
 
+    def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
+        """Identifiers, their parts, and the words of comments; programmers write English."""
+        found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
+        found = found.expand(list(map(split_identifier, found.distinct)))
+        if stop_words:
+            found = found.without(stop_words)
+        return found.map(stem("english", found.distinct))
+
     def __str__(self) -> str:
         if self.language == "code":
-            return "identifiers"
+            return "identifiers, english stemmer"
         if self.stemmer:
             return f"words, {self.stemmer} stemmer"
         return "words, n-grams" if self.language in _SPACELESS or self.language == "ko" else "words"

@@ -27,11 +27,13 @@ SEGMENTERS = {"zh": "rjieba", "ja": "fugashi", "th": "pythainlp.tokenize"}
 
 _HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
 _HAKARI_STOP_WORDS = frozenset(
-    {"a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of"}
-    | {"on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will"}
-    | {"with"}
+    {"a", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for"}
+    | {"from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its"}
+    | {"may", "me", "my", "no", "not", "of", "on", "or", "our", "she", "should", "so", "such", "than", "that", "the"}
+    | {"their", "them", "then", "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what"}
+    | {"when", "where", "which", "who", "whom", "why", "will", "with", "would", "you", "your"}
 )
-"""Lucene's English stop words; HAKARI-Bench has a list of 74 of its own."""
+"""Lucene's English stop words, pronouns, auxiliary and question words; HAKARI-Bench's own list was not seen."""
 _WORD = re.compile(r"\b\w+\b")
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _ALNUM = re.compile(r"\w")
