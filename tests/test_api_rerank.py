@@ -116,9 +116,12 @@ def with_score(answer: dict[str, Any], index: int, score: Any) -> dict[str, Any]
     [
         (lambda a: {"results": a["results"][:-1]}, "gave 2 scores for 3 documents of the query 'why'"),
         (lambda a: {"results": [*a["results"][:2], a["results"][0]]}, "gave 3 scores for 3 documents"),
-        (lambda a: with_score(a, 1, None), "no score but None for the query 'why' .* the document 'b'"),
-        (lambda a: with_score(a, 2, float("nan")), "no score but nan for the query 'why' .* the document 'c'"),
-        (lambda a: with_score(a, 0, "high"), "no score but 'high'"),
+        (lambda a: with_score(a, 1, None), "gave null as the score of the query 'why' .* the document 'b'"),
+        (
+            lambda a: with_score(a, 2, float("nan")),
+            "gave NaN or infinity as the score of the query 'why' .* the document 'c'",
+        ),
+        (lambda a: with_score(a, 0, "high"), "gave no number as the score"),
         (lambda a: {"ranking": []}, "without a list of scores.*is the shape right"),
         (lambda a: ["a"], "without a list of scores"),
     ],

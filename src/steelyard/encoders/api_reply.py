@@ -13,8 +13,6 @@ from steelyard.errors import ModelError
 from steelyard.services.reading import shown
 from steelyard.types import Float32
 
-SHOWN = 60
-
 
 def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where: str) -> Float32:
     """One finite vector for each text, all of one length: `dimension`, if that is known.
@@ -46,7 +44,7 @@ def _places(items: Sequence[dict[str, Any]], where: str) -> list[int]:
         return list(range(len(items)))
     places = [index for index in given if isinstance(index, int)]
     if sorted(places) != list(range(len(items))):
-        raise ModelError(f"{where} numbered {len(items)} vectors {_brief(given)}", hint="expected each index once")
+        raise ModelError(f"{where} did not number {len(items)} vectors from 0 to {len(items) - 1}, each once")
     return places
 
 
@@ -56,10 +54,10 @@ def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32
             vector = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         else:
             vector = np.asarray(value, dtype=np.float64)
-    except (binascii.Error, ValueError, TypeError, OverflowError) as error:
-        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {shown(text)}") from error
+    except (binascii.Error, ValueError, TypeError, OverflowError):  # which would quote what came
+        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}") from None
     if vector.ndim != 1 or not len(vector):
-        raise ModelError(f"{where} gave no vector but {_brief(value)} for the text {shown(text)}")
+        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}")
     if dimension is not None and len(vector) != dimension:
         raise ModelError(
             f"{where} gave a vector of {len(vector)} numbers for the text {shown(text)}, expected {dimension}",
@@ -72,6 +70,8 @@ def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32
     return floats
 
 
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+def _kind(value: Any) -> str:
+    """What came, without quoting it: a service may say anything, even a key."""
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return {type(None): "null", str: "text", dict: "an object"}.get(type(value), "something else")

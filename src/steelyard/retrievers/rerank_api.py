@@ -195,8 +195,9 @@ def read_scores(answer: Any, query: str, documents: Sequence[str], where: str) -
     for index, item in zip(numbers, items, strict=True):
         value = item.get("relevance_score", item.get("score"))
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            found = "NaN or infinity" if isinstance(value, float) else "null" if value is None else "no number"
             raise ModelError(
-                f"{where} gave no score but {value!r} for the query {shown(query)} "
+                f"{where} gave {found} as the score of the query {shown(query)} "
                 f"with the document {shown(documents[index])}"
             )
         scores[index] = value

@@ -87,7 +87,7 @@ class Endpoint:
     def scrub(self, text: str) -> str:
         """The text without the key: services repeat it in what they say about it."""
         key = os.environ.get(self.key_env or "", "").strip()
-        return text.replace(key, "***") if key else text
+        return text.replace(key, "***").replace(key.replace("/", "\\/"), "***") if key else text
 
     def check_reachable(self) -> None:
         """A MissingPart if the network is off limits; loopback is no network."""

@@ -20,6 +20,8 @@ from steelyard.services.usage import Usage, billed
 REFUSALS = (400, 413, 422)
 """What services say to a request that is too large, among other things."""
 SHOWN = 300
+MOST = 100_000
+"""Bytes of an answer that are looked at for what it says; a key cut in two there is beyond what is shown."""
 
 
 class Abandoned(Exception):
@@ -104,13 +106,18 @@ class Service:
         finally:
             self.usage.request(time.monotonic() - started)
         if not 200 <= reply.status < 300:
-            message = self.endpoint.scrub(_message(reply))
+            message = self._quoted(_message(reply))
             heals = may_heal(reply.status) and "insufficient_quota" not in message
             return Fault(str(reply.status), message, heals, retry_after(reply.headers), reply)
         try:
             return json.loads(reply.body)
         except ValueError:
-            return Fault("not JSON", f"an answer that is not JSON: {self.endpoint.scrub(_shown(reply.body))!r}")
+            return Fault("not JSON", f"an answer that is not JSON: {self._quoted(_text(reply.body))!r}")
+
+    def _quoted(self, text: str) -> str:
+        """What the service said, for an error: without the key, in one line, and short. In that order."""
+        clean = " ".join(self.endpoint.scrub(text).split())
+        return clean if len(clean) <= SHOWN else clean[:SHOWN] + "…"
 
     def _account(self, answer: Any, expected: int) -> None:
         tokens, searches = billed(answer)
@@ -128,7 +135,7 @@ class Service:
             if not fault.may_heal:
                 hint = "http or https? the certificates that are trusted come from the system, or from SSL_CERT_FILE"
             return MissingPart(f"{where}: {fault.message}{tried}", hint=hint)
-        said = f"{where} answered {reply.status} {reply.reason}{tried}: {fault.message}"
+        said = f"{where} answered {reply.status} {self._quoted(reply.reason)}{tried}: {fault.message}"
         if reply.status in (401, 403):
             name = self.endpoint.key_env
             hint = f"the key comes from {name}" if name else "name the variable that holds its key: key_env=NAME"
@@ -152,7 +159,7 @@ def _message(reply: Reply) -> str:
     try:
         value = json.loads(reply.body)
     except ValueError:
-        return _shown(reply.body)
+        return _text(reply.body)
     code = ""
     if isinstance(value, dict):
         code = _code(value)
@@ -165,7 +172,7 @@ def _message(reply: Reply) -> str:
         code = code or _code(value)
         value = value.get("message") or value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return _shown((f"{code}: {text}" if code and code not in text else text).encode())
+    return f"{code}: {text}" if code and code not in text else text
 
 
 def _code(value: Mapping[str, Any]) -> str:
@@ -173,6 +180,5 @@ def _code(value: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _shown(body: bytes) -> str:
-    text = " ".join(body[: 4 * SHOWN].decode("utf-8", "replace").split())
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+def _text(body: bytes) -> str:
+    return body[:MOST].decode("utf-8", "replace")
