@@ -261,7 +261,7 @@ class OpenSearchShaped(Server):
         strange = set(document) - set(mappings["properties"])
         if strange and mappings.get("dynamic") == "strict":
             return {"status": 400, "error": {"type": "strict_dynamic_mapping_exception", "reason": f"{strange}"}}
-        if "vector" in document and not any(document["vector"]):
+        if "vector" in document and not any(document["vector"]) and "cosine" in str(mappings["properties"]["vector"]):
             return {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "zero magnitude"}}
         if self.full:
             self.full -= 1
@@ -331,12 +331,17 @@ class OpenSearchShaped(Server):
         return best
 
     def _near(self, store: Store, names: list[str], name: str, vector: Any, k: int) -> Any:
-        """(1 + cosine) / 2 for the nearest k, nothing for the others."""
+        """The scores of the nearest k, on the scale that both servers use; nothing for the others."""
         held = [place for place, id_ in enumerate(names) if name in store.seen[id_]]
         matrix = np.array([store.seen[names[place]][name] for place in held])
-        cosine = matrix @ vector / np.linalg.norm(matrix, axis=1) / np.linalg.norm(vector)
+        field = store.definition["mappings"]["properties"][name]
+        if "cosine" in (field.get("similarity") or field["method"]["space_type"]):
+            near = (1 + matrix @ vector / np.linalg.norm(matrix, axis=1) / np.linalg.norm(vector)) / 2
+        else:
+            product = matrix @ vector
+            near = np.where(product < 0, 1 / (1 - np.minimum(product, 0)), product + 1)
         scores = np.zeros(len(names))
-        scores[held] = (1 + cosine) / 2
+        scores[held] = near
         scores[np.argsort(-scores, kind="stable")[k:]] = 0
         return scores
 

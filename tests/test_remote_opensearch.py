@@ -21,6 +21,13 @@ KINDS = ("opensearch", "elasticsearch")
 DENSE = "dense=use-multilingual-v3"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="module")
 def task() -> Task:
     return few_queries(steelyard.load_task("NanoAlmanac/en"))

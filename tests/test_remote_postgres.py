@@ -21,6 +21,13 @@ from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
 ENGLISH = TaskInfo("x/y", language="en")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with postgres() as address:
