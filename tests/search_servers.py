@@ -27,6 +27,8 @@ from steelyard.retrievers.bm25 import Bm25
 from steelyard.retrievers.remote.opensearch_shapes import ANALYZERS
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 
+NOBODY = 65534
+
 
 def few_queries(task: Task, count: int = 12) -> Task:
     """The task with its first queries only: enough to see what goes wrong, soon."""
@@ -203,6 +205,8 @@ class OpenSearchShaped(Server):
         self.stores: dict[str, Store] = {}
         self.full = 0
         """How many documents the server has no room for at first."""
+        self.private = ""
+        """What we may not ask of an index."""
 
     def answer(self, request: Request) -> Reply:
         if self.basic is not None and request.headers.get("Authorization") != f"Basic {self.basic}":
@@ -218,6 +222,8 @@ class OpenSearchShaped(Server):
         if request.method == "DELETE" and not verb:
             del self.stores[name]
             return Reply(200, {"acknowledged": True})
+        if verb and verb == self.private:
+            raise Fail(403, "security_exception", "no permissions for [indices:monitor/stats]")
         store = self.stores[name]
         handler = {
             ("GET", "_mapping"): lambda: {name: {"mappings": store.definition["mappings"]}},
@@ -364,8 +370,8 @@ def postgres() -> Iterator[str]:
     binaries = Path(package.origin).parent / "pginstall" / "bin"
     who: dict[str, Any] = {}
     if os.geteuid() == 0:
-        who = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-        shutil.chown(home, "nobody", "nogroup")
+        who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        shutil.chown(home, NOBODY, NOBODY)
         if any(not parent.stat().st_mode & 0o001 for parent in binaries.parents):  # nobody could not get there
             shutil.copytree(binaries.parent, home / "pg", symlinks=True)
             binaries = home / "pg" / "bin"
@@ -375,7 +381,8 @@ def postgres() -> Iterator[str]:
     data, environment = home / "data", {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
     def call(*command: str) -> None:
-        subprocess.run(command, check=True, capture_output=True, env=environment, cwd=home, **who)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=home, **who)
+        assert done.returncode == 0, f"{command[0]}: {done.stdout}{done.stderr}"
 
     try:
         call(f"{binaries}/initdb", "-D", f"{data}", "-U", "keeper", "-A", "trust", "-E", "UTF8", "--no-sync")

@@ -291,4 +291,4 @@ def test_a_host_in_a_variable_stays_there(
     retriever = load_retriever(f"http:{template(tmp_path, service, url='${SEARCH_URL}/search')}")
     assert retriever.index(task.corpus, task.info).search(task.queries, 5).depth == 5
     assert service.address not in json.dumps(dict(retriever.settings))
-    assert Template.read(tmp_path / "search.json", {}).address(Secrets())[0] == service.address
+    assert Template.read(tmp_path / "search.json", {}).host(Secrets()) == service.address

@@ -146,6 +146,17 @@ def test_an_index_that_is_there(task: Task, server: OpenSearchShaped) -> None:
         search(model_of(server, "index=missing"), task)
 
 
+def test_rights_to_search_are_enough(task: Task, server: OpenSearchShaped) -> None:
+    search(model_of(server), task)
+    (name,) = server.stores
+    forbidden = Reply(403, {"error": {"type": "security_exception"}})
+    server.faults = [forbidden]
+    server.private = "_stats/store"
+    index = load_retriever(model_of(server, f"index={name}&id_field=id")).index(task.corpus, task.info)
+    assert "does not show its version" in index.notes["server"] and index.size_bytes == 0
+    assert ranked(index.search(task.queries, 100)) == ranked(search("bm25", task)[0])
+
+
 def test_credentials_come_from_a_variable(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     server = OpenSearchShaped(basic=b64encode(b"admin:s3same/0pen").decode())
     monkeypatch.setenv("OPENSEARCH_AUTH", "admin:s3same/0pen")

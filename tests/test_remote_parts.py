@@ -132,6 +132,11 @@ def test_scores_that_rise_are_refused() -> None:
         run_of(Hits([1], [1.0]), Hits([1, 2], [0.1, 0.4]))
 
 
+def test_rounding_is_no_rise() -> None:
+    run, _ = run_of(Hits([8, 4, 6], [0.9, 0.5, 0.500001]), Hits([]))
+    assert run.rows[0].tolist() == [8, 6, 4]
+
+
 def test_a_document_listed_twice_counts_where_it_came_first() -> None:
     run, notes = run_of(Hits([4, 1, 4], [3.0, 2.0, 1.0]), Hits([]))
     assert run.rows[0].tolist() == [4, 1] and notes["documents_listed_twice"] == 1

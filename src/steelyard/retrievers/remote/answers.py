@@ -1,6 +1,7 @@
 """From the answers of a service to a run: ids become rows, and whatever is odd is counted or refused.
 
 - Scores, where a service gives them, must not rise along a list: then they are not what the list is sorted by.
+  Rounding is allowed for: a graph of vectors may order by a distance whose last digits differ from the score's.
   Without scores a document at rank r counts 1/r.
 - A document that is in a list twice (a service that searches passages) counts once, where it came first.
 - A document that the corpus does not have is an error, or is left out and counted.
@@ -23,6 +24,8 @@ from steelyard.services.retry import backoff
 from steelyard.types import Queries, Run
 
 FIRST_WAIT = 0.2
+ROUNDING = 1e-5
+"""How much a score may rise along a list, as a share of the largest, before it is called rising."""
 NAMED = 3
 """How many examples an error or a note gives."""
 
@@ -132,7 +135,8 @@ def _distinct(hits: Hits, query: str) -> tuple[list[tuple[int, float]], int]:
     """Rows with their scores, each row once, and how many were left out for being there before."""
     scores = hits.scores if hits.scores is not None else [1 / rank for rank in range(1, len(hits.rows) + 1)]
     rounded = np.asarray(scores, dtype=np.float32)
-    rising = np.flatnonzero(rounded[1:] > rounded[:-1])
+    slack = ROUNDING * float(np.abs(rounded).max(initial=0))
+    rising = np.flatnonzero(rounded[1:] > rounded[:-1] + slack)
     if len(rising):
         at = int(rising[0])
         raise ModelError(

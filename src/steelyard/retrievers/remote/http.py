@@ -33,9 +33,8 @@ class HttpIndex:
     def search(self, queries: Queries, top_k: int) -> Run:
         """Ask for each query; lists are as long as the service makes them, at most `top_k`."""
         template, k = self.template, min(top_k, self.template.max_k)
-        host, _ = template.address(self.secrets)
         client = Client(
-            host,
+            template.host(self.secrets),
             headers={name: self.secrets.fill(value) for name, value in template.headers.items()},
             timeout=template.manners.timeout,
             retries=template.manners.retries,

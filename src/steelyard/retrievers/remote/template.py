@@ -94,10 +94,9 @@ class Template:
         """The media type of the body."""
         return "application/x-www-form-urlencoded" if _is_form(self.body) else "application/json"
 
-    def address(self, secrets: Secrets) -> tuple[str, str]:
-        """Scheme with host, variables filled in, and the rest of the address as it was written."""
-        host, slash, rest = _split(self.url)
-        return secrets.fill(host), slash + rest
+    def host(self, secrets: Secrets) -> str:
+        """Scheme with host, variables filled in."""
+        return secrets.fill(_split(self.url)[0])
 
     def request(self, query: str, k: int, secrets: Secrets) -> tuple[str, bytes | None]:
         """What follows the host, and the body, for one query."""
