@@ -69,6 +69,7 @@ class Api:
     """How often each text was embedded, or each document scored."""
     sizes: list[int] = field(default_factory=list)
     """Texts in each request that was answered."""
+    lives: int = 0
     connections: int = 0
     under_way: int = 0
     most_under_way: int = 0
@@ -121,7 +122,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.error(401, f"Incorrect API key provided: {self.headers.get('Authorization')}")
         texts = body.get("input") or body.get("documents") or body.get("texts")
         with api.lock:
-            dead = len(api.sizes) >= api.dies_after
+            api.lives += 1
+            dead = api.lives > api.dies_after
         if dead:
             return self.error(500, "out of order")
         if len(texts) > api.max_batch or any(len(text) > api.max_chars for text in texts) or "" in texts:

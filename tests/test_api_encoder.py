@@ -66,7 +66,7 @@ HEALING = {
 def test_what_may_heal_is_waited_for(case: str) -> None:
     moods, kind, retries = HEALING[case]
     with api_server.serve(moods=list(moods)) as api:
-        model = encoder(api, timeout=0.5 if kind == "timeout" else 30, concurrency=1)
+        model = encoder(api, timeout=1 if kind == "timeout" else 30, concurrency=1)
         np.testing.assert_array_equal(model.encode(TEXTS, "document"), vectors_of(TEXTS))
         notes = model.account()
         assert api.early == 0
