@@ -1,11 +1,12 @@
-"""Fusion: several rankings of the same corpus become one.
+"""Fusion: several rankings of the same corpus become one. The methods are in `fusion_methods`.
 
-Reciprocal rank fusion gives a document the sum of `weight / (k + rank)` over the lists that hold it, ranks from 1.
-It needs no scores, so lists whose scores mean different things can be joined.
+Weights may depend on the language: where words of query and document are never the same, as across languages, a
+list of words weakens a list of meanings.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +14,38 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.protocols import Index, Retriever, Settings, Tick, no_tick
+from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.fusion_methods import METHODS, join
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Int64, Queries, Run, TaskInfo
+from steelyard.text.languages import canonical
+from steelyard.types import Corpus, Float64, Run, TaskInfo
 
-METHODS = ("rrf",)
-OPTIONS = ("depth", "k", "method", "weights")
-PADDING = np.iinfo(np.int64).max
+OPTIONS = ("depth", "k", "method", "preset", "weights")
+BY_LANGUAGE = "weights@"
+PRESETS: Mapping[str, Mapping[str, str]] = {"hakari": {"k": "100"}}
+"""Options under one name; an option that is given beside it wins."""
+MIXED = ("multilingual", "unknown")
+"""Languages of a task that say nothing of the single query."""
+
+Weights = tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Fusion:
     """How rankings are joined: the method, its constant `k`, a weight for each list, and how deep lists are read.
 
-    >>> Fusion.of({"k": "10", "weights": "2,1"}, lists=2)
-    Fusion(method='rrf', k=10.0, weights=(2.0, 1.0), depth=500)
+    >>> Fusion.of({"k": "10", "weights": "2,1", "weights@zh": "0,1"}, lists=2)
+    Fusion(method='rrf', k=10.0, weights=(2.0, 1.0), depth=500, by_language=(('zh', (0.0, 1.0)),))
     """
 
     method: str = "rrf"
     k: float = 60.0
-    weights: tuple[float, ...] | None = None
+    weights: Weights | None = None
     depth: int = 500
+    by_language: tuple[tuple[str, Weights], ...] = ()
+    """Weights for queries in some languages, in place of `weights`."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -45,22 +56,34 @@ class Fusion:
             raise UsageError(
                 f"the fusion depth is {self.depth}", hint="how many documents of each list count: 1 or more"
             )
-        if self.weights is not None and not all(0 < weight < np.inf for weight in self.weights):
-            raise UsageError(f"the fusion weights are {self.weights}", hint="every weight is a number above 0")
+        for weights in self._all_weights:
+            if not all(0 <= weight < np.inf for weight in weights) or not any(weights):
+                raise UsageError(
+                    f"the fusion weights are {weights}", hint="every weight is a number from 0 up, one of them above 0"
+                )
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, lists: int) -> Fusion:
-        """The settings in a model's name: `[bm25, dense]?k=10&weights=2,1`."""
+        """The settings in a model's name: `[bm25, dense]?k=10&weights=2,1&weights@zh=0.2,1`."""
         for name in options:
-            if name not in OPTIONS:
-                raise UnknownName("fusion option", name, OPTIONS, hint=f"known: {', '.join(OPTIONS)}")
-        weights = options.get("weights")
+            if name not in OPTIONS and not name.startswith(BY_LANGUAGE):
+                known = f"{', '.join(OPTIONS)}, {BY_LANGUAGE}LANGUAGE"
+                raise UnknownName("fusion option", name, OPTIONS, hint=f"known: {known}")
+        preset = options.get("preset")
+        if preset is not None and preset not in PRESETS:
+            raise UnknownName("fusion preset", preset, PRESETS, hint=f"known: {', '.join(PRESETS)}")
+        given = {**PRESETS.get(preset or "", {}), **options}
         try:
             fusion = cls(
-                method=options.get("method", cls.method),
-                k=float(options.get("k", cls.k)),
-                weights=tuple(map(float, weights.split(","))) if weights else None,
-                depth=int(options.get("depth", cls.depth)),
+                method=given.get("method", cls.method),
+                k=float(given.get("k", cls.k)),
+                weights=_weights(given["weights"]) if given.get("weights") else None,
+                depth=int(given.get("depth", cls.depth)),
+                by_language=tuple(
+                    (canonical(name.removeprefix(BY_LANGUAGE)), _weights(value))
+                    for name, value in sorted(given.items())
+                    if name.startswith(BY_LANGUAGE)
+                ),
             )
         except ValueError as error:
             raise UsageError(
@@ -72,29 +95,63 @@ class Fusion:
     @property
     def settings(self) -> Settings:
         """Everything here that could change a figure."""
+        by_language = {language: list(weights) for language, weights in self.by_language}
         return {
             "method": self.method,
-            "k": self.k,
+            "k": self.k if self.method == "rrf" else None,
             "weights": list(self.weights) if self.weights else None,
             "depth": self.depth,
+            **({"weights_by_language": by_language} if by_language else {}),
         }
 
-    def fuse(self, runs: Sequence[Run], top_k: int | None = None) -> Run:
-        """Join rankings of the same queries over the same corpus; see `fuse`."""
+    def fuse(self, runs: Sequence[Run], top_k: int | None = None, weights: Float64 | None = None) -> Run:
+        """Join rankings of the same queries over the same corpus; see `fuse`. `weights` has a line for each query."""
         if not runs:
             raise UsageError("nothing to fuse", hint="give one run or more")
         self._check_lists(len(runs))
         if len({len(run) for run in runs}) > 1:
             found = ", ".join(str(len(run)) for run in runs)
             raise UsageError(f"runs of {found} queries cannot be fused", hint="every run needs the same queries")
-        cut = [run.cut(self.depth) for run in runs]
-        weights = self.weights or (1.0,) * len(runs)
-        gains = [weight / (self.k + np.arange(1, run.depth + 1)) for weight, run in zip(weights, cut, strict=True)]
-        return _merge(np.concatenate([run.rows for run in cut], axis=1), np.concatenate(gains), top_k)
+        if weights is None:
+            weights = np.tile(self.weights or (1.0,) * len(runs), (len(runs[0]), 1))
+        return join([run.cut(self.depth) for run in runs], weights, self.method, self.k, top_k)
+
+    def weights_for(self, task: Unjudged, lists: int) -> tuple[Float64, Settings]:
+        """The weights of every query of a task, a line each, and what was decided.
+
+        A task in one language has one set of weights. Where the languages of the queries differ or nobody says, each
+        query is looked at.
+        """
+        usual, by_language = self.weights or (1.0,) * lists, dict(self.by_language)
+        language = canonical(task.info.language)
+        usual = by_language.get(language, usual)
+        if not by_language or language not in MIXED:
+            return np.tile(usual, (len(task.queries), 1)), {}
+        languages = _languages(task)
+        chosen = [by_language.get(language, usual) for language in languages]
+        counts = Counter(language if language in by_language else "others" for language in languages)
+        return np.array(chosen, dtype=np.float64).reshape(-1, lists), {"queries_by_weights": dict(counts)}
+
+    @property
+    def _all_weights(self) -> list[Weights]:
+        return [*([self.weights] if self.weights is not None else []), *(weights for _, weights in self.by_language)]
 
     def _check_lists(self, lists: int) -> None:
-        if self.weights is not None and len(self.weights) != lists:
-            raise UsageError(f"{len(self.weights)} fusion weights for {lists} models", hint="one weight for each")
+        for weights in self._all_weights:
+            if len(weights) != lists:
+                raise UsageError(f"{len(weights)} fusion weights for {lists} models", hint="one weight for each")
+
+
+def _weights(text: str) -> Weights:
+    return tuple(map(float, text.split(",")))
+
+
+def _languages(task: Unjudged) -> list[str]:
+    """The language of each query, among those of the task where it names them."""
+    from steelyard.text.detect import detect
+
+    among = [code for code in map(canonical, task.info.languages) if code not in MIXED]
+    return detect(task.queries.texts, among)
 
 
 def fuse(
@@ -120,63 +177,6 @@ def fuse(
     return settings.fuse(runs, top_k)
 
 
-def _merge(rows: Any, gains: Any, top_k: int | None) -> Run:
-    """Sum the gains of equal rows within each line of `rows`; column `c` of every line gains `gains[c]`."""
-    queries, columns = rows.shape
-    # One key holds row and column: sorting it brings equal rows together, in the order of the lists.
-    keys = np.where(rows < 0, PADDING, rows.astype(np.int64) * columns + np.arange(columns))
-    keys.sort(axis=1)
-    real = keys != PADDING
-    flat = keys[real]
-    row, column = np.divmod(flat, columns)
-    query = np.repeat(np.arange(queries), real.sum(axis=1))
-    first = np.ones(len(flat), dtype=bool)
-    first[1:] = (row[1:] != row[:-1]) | (query[1:] != query[:-1])
-    starts = np.flatnonzero(first)
-    if not len(starts):
-        return Run(np.empty((queries, 0), dtype=np.int32), np.empty((queries, 0), dtype=np.float32))
-    sums = np.add.reduceat(gains[column], starts).astype(np.float32)
-    return _best(query[starts], row[starts], sums, queries, top_k)
-
-
-def _best(query: Int64, row: Int64, score: Any, queries: int, top_k: int | None) -> Run:
-    """The best `top_k` of (query, row, score) triples that stand together by query; scores are not negative."""
-    counts = np.bincount(query, minlength=queries)
-    place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # The bits of a float32 that is not negative sort as it does; turned round, best first, then the lower row.
-    bits = np.iinfo(np.int32).max - score.view(np.int32).astype(np.int64)
-    keys = np.full((queries, int(counts.max())), PADDING)
-    keys[query, place] = bits << 32 | row
-    keys.sort(axis=1)
-    keys = keys[:, :top_k]
-    real = keys != PADDING
-    scores = (np.iinfo(np.int32).max - (keys >> 32)).astype(np.int32).view(np.float32)
-    return Run(np.where(real, keys & 0xFFFFFFFF, -1).astype(np.int32), np.where(real, scores, np.float32(-np.inf)))
-
-
-@dataclass(frozen=True)
-class FusedIndex:
-    """A corpus indexed by every model of a fusion."""
-
-    parts: tuple[Index, ...]
-    fusion: Fusion
-    names: tuple[str, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """The memory of all parts."""
-        return sum(part.size_bytes for part in self.parts)
-
-    @property
-    def notes(self) -> Settings:
-        """The notes of each part, by its name."""
-        return {name: dict(part.notes) for name, part in zip(self.names, self.parts, strict=True)}
-
-    def search(self, queries: Queries, top_k: int) -> Run:
-        """Search every part as deep as the fusion reads, then join."""
-        return self.fusion.fuse([part.search(queries, self.fusion.depth) for part in self.parts], top_k)
-
-
 @dataclass(frozen=True)
 class FusedRetriever:
     """Several retrievers whose rankings are joined."""
@@ -190,10 +190,24 @@ class FusedRetriever:
         """The settings of the fusion and of every part."""
         return {"fusion": dict(self.fusion.settings), "parts": [dict(part.settings) for part in self.parts]}
 
-    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> FusedIndex:
+    @property
+    def reads(self) -> int:
+        """The depth of the fusion."""
+        return self.fusion.depth
+
+    def steps(self, task: Unjudged) -> int:
+        """Joining is quick and ticks nothing."""
+        return 0
+
+    def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
+        """The lists joined, with the weights that the task's language or each query's asks for."""
+        weights, decided = self.fusion.weights_for(task, len(self.parts))
+        notes: dict[str, Any] = {"fusion": dict(decided)} if decided else {}
+        return Combined(self.fusion.fuse(runs, top_k, weights), notes)
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
         """Index the corpus with every part."""
-        names = tuple(part.name for part in self.parts)
-        return FusedIndex(tuple(part.index(corpus, info, tick) for part in self.parts), self.fusion, names)
+        return CompositeIndex.of(self, corpus, info, tick)
 
 
 def from_spec(spec: ModelSpec) -> FusedRetriever:
