@@ -15,6 +15,7 @@ from steelyard.encoders.ragged_once import encode_bundle, open_blobs
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.late import LateRetriever
+from steelyard.retrievers.variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors import maxsim
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
@@ -316,3 +317,13 @@ def test_numbers_that_are_none_name_the_text():
 def test_a_missing_folder_says_so(tmp_path):
     with pytest.raises(MissingPart, match=r"no model folder|not installed"):
         load_multi_vector_encoder(str(tmp_path / "nothing"))
+
+
+def test_a_grid_is_several_models():
+    names = [str(spec) for spec in variants("[bm25, late:test_late:spell?pool_factor=1%2C2]")]
+    assert names == ["[bm25, late:test_late:spell]", "[bm25, late:test_late:spell?pool_factor=2]"]
+    (whole, half) = (load_retriever(spec) for spec in variants("late:test_late:spell?pool_factor=1,2"))
+    assert whole.index(CORPUS, INFO).notes["variant_of"] is None
+    assert half.index(CORPUS, INFO).notes["variant_of"] == whole.name
+    with pytest.raises(UsageError, match="names a variant twice"):
+        variants("late:x?pool_factor=1,all")

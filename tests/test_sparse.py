@@ -15,6 +15,7 @@ from steelyard.errors import DataError, ModelError, UsageError
 from steelyard.retrievers import bm25_search, load_retriever
 from steelyard.retrievers.sparse import SparseRetriever
 from steelyard.retrievers.sparse_search import SparseSearch
+from steelyard.retrievers.variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors.sparse import SparseVectors
 
@@ -217,3 +218,17 @@ def test_files_that_do_not_fit_say_where(tmp_path):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=expected):
             load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO)
+
+
+def test_a_grid_of_caps_is_several_models():
+    base = "sparse:test_sparse:letters"
+    grid = variants(f"{base}?query_max_active_dims=all,1&document_max_active_dims=2,1")
+    assert [str(spec).partition("?")[2] for spec in grid] == [
+        "document_max_active_dims=2",
+        "document_max_active_dims=1",
+        "document_max_active_dims=2&query_max_active_dims=1",
+        "document_max_active_dims=1&query_max_active_dims=1",
+    ]
+    indexes = [load_retriever(spec).index(CORPUS, INFO) for spec in grid]
+    assert [index.notes["active_dims"] for index in indexes] == [6 / 4, 3 / 4, 6 / 4, 3 / 4]
+    assert {index.notes["variant_of"] for index in indexes} == {base}

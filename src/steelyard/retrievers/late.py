@@ -10,6 +10,7 @@ from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
 from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
@@ -46,6 +47,8 @@ class LateRetriever:
     encoder: BundleEncoder[TokenVectors]
     pool_factor: float = 1.0
     store: BlobStore | None = None
+    variant_of: str | None = None
+    """The name of the model without caps or pooling, where this one has some."""
 
     @property
     def settings(self) -> Settings:
@@ -66,6 +69,7 @@ class LateRetriever:
         count = max(1, len(corpus))
         notes: dict[str, Any] = {
             "documents": {**tally.notes, "tokens": whole},
+            "variant_of": self.variant_of,
             "dimension": tokens.dimension,
             "vectors_per_document": len(tokens.matrix) / count,
             "bytes_per_document": tokens.matrix.nbytes / count,
@@ -80,7 +84,7 @@ def from_spec(spec: ModelSpec) -> LateRetriever:
     options = dict(spec.options)
     factor = _factor(options)
     encoder = load_multi_vector_encoder(spec.id, spec.revision, options)
-    return LateRetriever(str(spec), encoder, factor, open_blobs(encoder))
+    return LateRetriever(str(spec), encoder, factor, open_blobs(encoder), str(whole) if (whole := base(spec)) else None)
 
 
 def _factor(options: dict[str, str]) -> float:

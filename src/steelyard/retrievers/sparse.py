@@ -11,6 +11,7 @@ from steelyard.encoders.sparse_encoders import load_sparse_encoder
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.sparse_search import SparseSearch
+from steelyard.retrievers.variants import base
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
@@ -56,6 +57,8 @@ class SparseRetriever:
     query_max_active_dims: int | None = None
     document_max_active_dims: int | None = None
     store: BlobStore | None = None
+    variant_of: str | None = None
+    """The name of the model without caps or pooling, where this one has some."""
 
     @property
     def settings(self) -> Settings:
@@ -78,6 +81,7 @@ class SparseRetriever:
         count = max(1, len(corpus))
         notes: dict[str, Any] = {
             "documents": dict(tally.notes),
+            "variant_of": self.variant_of,
             "dimension": vectors.dimension,
             "active_dims": len(vectors.columns) / count,
             "bytes_per_document": (vectors.columns.nbytes + vectors.weights.nbytes) / count,
@@ -93,4 +97,6 @@ def from_spec(spec: ModelSpec) -> SparseRetriever:
     caps = Options(f"sparse:{spec.id}", {name: options.pop(name) for name in CAPS if name in options}, CAPS)
     query, document = (caps.whole(name, None) for name in CAPS)
     encoder = load_sparse_encoder(spec.id, spec.revision, options)
-    return SparseRetriever(str(spec), encoder, query, document, open_blobs(encoder))
+    return SparseRetriever(
+        str(spec), encoder, query, document, open_blobs(encoder), str(whole) if (whole := base(spec)) else None
+    )
