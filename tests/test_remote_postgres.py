@@ -16,6 +16,8 @@ import steelyard
 from search_servers import few_queries, postgres
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.remote.postgres_schema import check_vectors
+from steelyard.retrievers.remote.postgres_sql import Plan
 from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
 
 ENGLISH = TaskInfo("x/y", language="en")
@@ -163,8 +165,6 @@ def test_vectors_rank_as_exact_search_here(task: Task, server: str, sql: Any) ->
 
 
 def test_the_graph_is_used_when_asked_for(task: Task, server: str, sql: Any) -> None:
-    from steelyard.retrievers.remote.postgres_sql import Plan
-
     plan = Plan(vectors=True, search="hnsw")
     _, notes = search(f"postgres:{server}?dense=use-multilingual-v3&search=hnsw", task)
     for setting in plan.session(10):
@@ -208,15 +208,17 @@ def test_sql_that_could_not_work(tmp_path: Path, text: str) -> None:
         load_retriever(f"postgres?sql={tmp_path / 'a.sql'}")
 
 
-def test_a_server_without_pgvector_says_how_to_get_it() -> None:
-    from steelyard.retrievers.remote.postgres_schema import check_vectors
-
-    class Bare:
-        def run(self, statement: str) -> list[Any]:
-            return []
-
-    with pytest.raises(MissingPart, match="pgvector"):
-        check_vectors(Bare())
+def test_a_server_without_pgvector_says_how_to_get_it(sql: Any) -> None:
+    sql.run("CREATE SCHEMA decoy")  # a catalogue in front of the server's own, without the extension
+    try:
+        sql.run("CREATE VIEW decoy.pg_available_extensions AS SELECT 'plpgsql' AS name")
+        sql.run("SET search_path = decoy, pg_catalog, public")
+        with pytest.raises(MissingPart, match="pgvector"):
+            check_vectors(sql)
+        sql.run("RESET search_path")
+        assert check_vectors(sql).startswith("0.")
+    finally:
+        sql.run("DROP SCHEMA decoy CASCADE")
 
 
 def test_a_slow_query_is_left(task: Task, server: str, sql: Any, tmp_path: Path) -> None:
