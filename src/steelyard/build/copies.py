@@ -1,0 +1,120 @@
+"""Texts that are copies of others: to the letter, or nearly.
+
+Nearly means that the sets of five-letter pieces of two folded texts overlap: their Jaccard index, intersection over
+union. MinHash with locality-sensitive hashing finds the pairs worth comparing, and each is then compared exactly, so
+nothing is dropped on an estimate. At an index of 0.9 one pair in twenty million goes unnoticed, at 0.8 one in 5,000.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import UsageError
+
+PIECE = 5
+BANDS, ROWS = 16, 4
+UInt64 = npt.NDArray[np.uint64]
+
+
+def plain(text: str) -> str:
+    r"""What copies to the letter share: the text without differences of white space.
+
+    >>> plain(" two\n lines ")
+    'two lines'
+    """
+    return " ".join(text.split())
+
+
+def pieces(text: str) -> UInt64:
+    """The distinct pieces of a text, as sorted hashes; case, width and white space make no difference.
+
+    >>> len(pieces("ABCDEF")), pieces("ＡbcdeF").tolist() == pieces(" abcdef").tolist()
+    (2, True)
+    """
+    folded = plain(unicodedata.normalize("NFKC", text).casefold())
+    points = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    width = min(PIECE, max(len(points), 1))
+    if not len(points):
+        return np.zeros(1, dtype=np.uint64)
+    hashes = np.zeros(len(points) - width + 1, dtype=np.uint64)
+    for offset in range(width):
+        hashes = hashes * np.uint64(0x100000001B3) + points[offset : len(points) - width + 1 + offset]
+    return np.unique(_mix(hashes))
+
+
+def jaccard(one: UInt64, other: UInt64) -> float:
+    """Intersection over union of two sets of pieces.
+
+    >>> jaccard(pieces("abcdef"), pieces("abcdeg"))
+    0.3333333333333333
+    """
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / (len(one) + len(other) - shared)
+
+
+@dataclass
+class NearCopies:
+    """Texts that were kept, and whether a further one is nearly one of them.
+
+    >>> kept = NearCopies(0.8)
+    >>> kept.keep("the quick brown fox jumps over the lazy dog")
+    >>> kept.like("The quick brown fox jumps over the lazy dog!"), kept.like("a slow red fox")
+    (0, None)
+    """
+
+    threshold: float
+    """From 0 (nothing is a copy) to 1 (the same pieces)."""
+    _kept: list[UInt64] = field(default_factory=list)
+    _buckets: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise UsageError(f"a similarity of {self.threshold:g}", hint="between 0 (off) and 1; 0.9 is usual")
+
+    def like(self, text: str) -> int | None:
+        """The number, in order of keeping, of the first kept text that this one nearly copies."""
+        if not self.threshold:
+            return None
+        mine = pieces(text)
+        seen = {number for band in enumerate(_bands(mine)) for number in self._buckets.get(band, ())}
+        return next((number for number in sorted(seen) if jaccard(mine, self._kept[number]) >= self.threshold), None)
+
+    def keep(self, text: str) -> None:
+        """Remember a text."""
+        if not self.threshold:
+            return
+        mine = pieces(text)
+        for band in enumerate(_bands(mine)):
+            self._buckets[band].append(len(self._kept))
+        self._kept.append(mine)
+
+
+def _bands(hashes: UInt64) -> list[int]:
+    """Sixteen numbers; two sets share one with probability J to the fourth."""
+    smallest = np.empty(BANDS * ROWS, dtype=np.uint64)
+    for start in range(0, BANDS * ROWS, 16):  # a few permutations at a time stay in the processor's cache
+        salts = _salts()[start : start + 16, None]
+        smallest[start : start + 16] = ((hashes ^ salts) * np.uint64(0x9E3779B97F4A7C15)).min(axis=1)
+    key = np.zeros(BANDS, dtype=np.uint64)
+    for part in smallest.reshape(BANDS, ROWS).T:
+        key = _mix(key ^ part)
+    numbers: list[int] = key.tolist()
+    return numbers
+
+
+@cache
+def _salts() -> UInt64:
+    return _mix(np.arange(1, BANDS * ROWS + 1, dtype=np.uint64) * np.uint64(0xD1342543DE82EF95))
+
+
+def _mix(values: UInt64) -> UInt64:
+    """Every bit of the outcome depends on every bit of the value (the finaliser of SplitMix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,44 @@
+"""What a long cut has done so far, so that an interrupted one goes on where it stopped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Journal:
+    """Arrays by step, kept in a hidden folder under a key that names source and recipe; another key starts anew."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder = folder
+        if folder.exists() and self.key_of(folder) != key:
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "key").write_text(key, encoding="utf-8")
+
+    @staticmethod
+    def key_of(folder: Path) -> str | None:
+        """The key of the journal in a folder; None where there is none."""
+        path = folder / "key"
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def recall(self, step: str) -> dict[str, Any] | None:
+        """The arrays of a step that was done before."""
+        path = self.folder / f"{step}.npz"
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+    def note(self, step: str, **arrays: Any) -> None:
+        """Remember a step as done; whole or not at all."""
+        unfinished = self.folder / f"{step}.tmp.npz"
+        np.savez(unfinished, **arrays)
+        unfinished.replace(self.folder / f"{step}.npz")
+
+    def close(self) -> None:
+        """The work is done: forget the steps."""
+        shutil.rmtree(self.folder)

@@ -1,0 +1,124 @@
+"""The first reading of a corpus: only ids. Eight bytes a document are kept, whatever the size of the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.build.copies import UInt64
+from steelyard.build.recipe import draw
+from steelyard.build.source import Source
+from steelyard.errors import DataError
+from steelyard.protocols import Tick, no_tick
+from steelyard.types import Int64, join_title
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What the ids alone tell: how many documents there are, which come first in a draw, where the judged ones are."""
+
+    draws: UInt64
+    """A number for each document in the order of the source; the smallest are drawn first."""
+    places: Int64
+    """For each of `Source.judged_ids` its place in the source; -1: not there."""
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def first(self, count: int, without: Any, *, source_order: bool = False) -> Int64:
+        """The first `count` places of the draw (or of the source), leaving out those `without`."""
+        free = np.ones(len(self), dtype=bool)
+        free[np.asarray(without, dtype=np.int64)] = False
+        places = np.flatnonzero(free)
+        if source_order:
+            return places[:count]
+        if count < len(places):
+            places = places[np.argpartition(self.draws[places], count)[:count]]
+        return places[np.argsort(self.draws[places], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the source."""
+
+    id: str
+    body: str
+    title: str = ""
+
+    @property
+    def text(self) -> str:
+        """What a model reads."""
+        return join_title(self.title, self.body)
+
+
+def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
+    """Read the ids of the corpus once; an id that comes twice is a DataError with both rows."""
+    wanted = np.array(draw(seed, "documents", source.judged_ids), dtype=np.uint64)
+    order = np.argsort(wanted)
+    ordered = wanted[order]
+    places = np.full(len(wanted), -1, dtype=np.int64)
+    parts: list[UInt64] = []
+    row = 0
+    for batch in source.documents(False):
+        draws = np.array(draw(seed, "documents", batch["id"].to_pylist()), dtype=np.uint64)
+        if len(ordered):
+            # Sixty-four bits tell ids apart: among ten million the odds of two alike are one in 400,000.
+            at = np.minimum(np.searchsorted(ordered, draws), len(ordered) - 1)
+            hit = np.flatnonzero(ordered[at] == draws)
+            places[order[at[hit]]] = row + hit
+        parts.append(draws)
+        row += len(draws)
+        tick(len(draws))
+    if not row:
+        raise DataError("no documents", where=source.info.source, hint="check that the right files were given")
+    draws = np.concatenate(parts)
+    _refuse_repeats(draws, source)
+    return Scan(draws, places)
+
+
+def _refuse_repeats(draws: UInt64, source: Source) -> None:
+    ordered = np.sort(draws)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        rows = np.flatnonzero(draws == repeated[0])[:2] + 1
+        raise DataError(
+            f"documents {rows[0]:,} and {rows[1]:,} have the same id ({len(repeated):,} such cases)",
+            where=source.info.source,
+            hint="make ids unique, or remove the repeated documents",
+        )
+
+
+def fetch(source: Source, places: Any, tick: Tick = no_tick) -> dict[int, Document]:
+    """The documents at these places of the source, by place."""
+    wanted = np.unique(np.asarray(places, dtype=np.int64))
+    found: dict[int, Document] = {}
+    if not len(wanted):
+        return found
+    for start, columns in numbered(source):
+        low, high = np.searchsorted(wanted, (start, start + len(columns["id"])))
+        if high > low:
+            found.update(zip(wanted[low:high].tolist(), documents_of(columns, wanted[low:high] - start), strict=True))
+        tick(len(columns["id"]))
+        if high == len(wanted):
+            break
+    return found
+
+
+def numbered(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every batch of documents with the place of its first."""
+    start = 0
+    for columns in source.documents(True):
+        yield start, columns
+        start += len(columns["id"])
+
+
+def documents_of(columns: dict[str, Any], rows: Int64) -> Sequence[Document]:
+    """Some documents of a batch."""
+    import pyarrow as pa
+
+    taken = {field: column.take(pa.array(rows)).to_pylist() for field, column in columns.items()}
+    titles = taken.get("title") or [""] * len(rows)
+    return [Document(i, b or "", t or "") for i, b, t in zip(taken["id"], taken["text"], titles, strict=True)]
