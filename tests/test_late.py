@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -327,3 +328,10 @@ def test_a_grid_is_several_models():
     assert half.index(CORPUS, INFO).notes["variant_of"] == whole.name
     with pytest.raises(UsageError, match="names a variant twice"):
         variants("late:x?pool_factor=1,all")
+
+
+def test_the_snippet_of_the_page_runs(capsys):
+    page = Path(__file__).parent.parent / "docs" / "late-interaction.md"
+    (snippet,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    exec(snippet, {})
+    assert capsys.readouterr().out == "[[2. 1.]]\n"

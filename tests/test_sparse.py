@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,3 +234,10 @@ def test_a_grid_of_caps_is_several_models():
     indexes = [load_retriever(spec).index(CORPUS, INFO) for spec in grid]
     assert [index.notes["active_dims"] for index in indexes] == [6 / 4, 3 / 4, 6 / 4, 3 / 4]
     assert {index.notes["variant_of"] for index in indexes} == {base}
+
+
+def test_the_snippet_of_the_page_runs(capsys):
+    page = Path(__file__).parent.parent / "docs" / "sparse.md"
+    (snippet,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    exec(snippet, {})
+    assert capsys.readouterr().out == "[[2. 1.]]\n"

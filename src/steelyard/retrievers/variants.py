@@ -41,9 +41,15 @@ def variants(model: str | ModelSpec) -> list[ModelSpec]:
 
 
 def base(spec: ModelSpec) -> ModelSpec | None:
-    """The model that this one is a variant of; None if it is as its encoder gives it."""
-    whole = replace(spec, options=_options(spec, dict.fromkeys(GRIDS.get(spec.family, ()), "all")))
-    return None if whole == spec else whole
+    """The model that this one is a variant of; None if it is as its encoder gives it.
+
+    >>> str(base(parse("late:X?pool_factor=3"))), base(parse("late:X?pool_factor=1"))
+    ('late:X', None)
+    """
+    grid = GRIDS.get(spec.family, ())
+    asked = _options(spec, {name: value for name, value in spec.options.items() if name in grid})
+    whole = _options(spec, dict.fromkeys(grid, WHOLE[0]))
+    return None if asked == whole else replace(spec, options=whole)
 
 
 def _options(spec: ModelSpec, settings: dict[str, str]) -> dict[str, str]:
