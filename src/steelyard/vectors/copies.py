@@ -7,10 +7,15 @@ a row that equals an earlier one bit by bit, takes over the score of that origin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.types import Float32, Int64
+
+WORDS = (np.uint64, np.uint32, np.uint16, np.uint8)
+"""Rows are summed in the widest of these that divides them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,26 +30,33 @@ class Copies:
     """For each copy, the place of its original in `first`."""
 
     @classmethod
-    def among(cls, matrix: Float32) -> Copies:
-        """Find the copies; costs one pass over the matrix.
+    def among(cls, matrix: npt.NDArray[Any]) -> Copies:
+        """Find the copies in vectors or codes of any type; costs one pass over the matrix.
 
         >>> copies = Copies.among(np.array([[1, 2], [2, 1], [1, 2], [0, 0]], dtype=np.float32))
         >>> copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()
         ([0], [2], [0])
         """
-        words = np.ascontiguousarray(matrix).view(np.uint32)
+        width = matrix.shape[1] * matrix.itemsize
+        word = next(word for word in WORDS if width % np.dtype(word).itemsize == 0)
+        words = np.ascontiguousarray(matrix).view(word)
         # Sums of whole numbers do not depend on their order, so equal rows have equal sums; most others do not.
-        sums = (words.view(np.uint64) if words.shape[1] % 2 == 0 else words).sum(axis=1, dtype=np.uint64)
+        sums = words.sum(axis=1, dtype=np.uint64)
         _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
         suspects = np.flatnonzero(sizes[groups] > 1)
         if not len(suspects):
-            nothing = np.empty(0, dtype=np.int64)
-            return cls(nothing, nothing, nothing)
+            return cls.none()
         seen: dict[bytes, int] = {}
         original = np.array([seen.setdefault(matrix[row].tobytes(), int(row)) for row in suspects], dtype=np.int64)
         copy = original != suspects
         first, of = np.unique(original[copy], return_inverse=True)
         return cls(first, suspects[copy], of)
+
+    @classmethod
+    def none(cls) -> Copies:
+        """For scores that are whole numbers: sums of them are exact, so copies are equal of themselves."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing)
 
     @property
     def originals(self) -> int:

@@ -6,6 +6,10 @@ documents with equal scores at the cut-off those with the lowest rows are kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from steelyard.errors import UsageError
@@ -15,11 +19,45 @@ from steelyard.vectors.copies import Copies
 SIMILARITIES = ("cosine", "dot")
 
 BLOCK_DOCUMENTS = 16_384
-BLOCK_SCORES = 1 << 23
-"""Scores held at a time: 32 MB."""
+BLOCK_SCORES = 1 << 24
+"""Scores held at a time: 64 MB. A block of documents is read once for every so many scores."""
 
 NOTHING = np.iinfo(np.int64).max
 """The key of an empty place: behind every document."""
+
+
+class Documents(Protocol):
+    """Vectors that are searched block by block, however they are stored."""
+
+    @property
+    def copies(self) -> Copies:
+        """Which of them are equal, and so must score alike."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """The vectors in order as float32, `size` at a time; a block is good until the next one is asked for."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Documents that lie in memory as float32."""
+
+    vectors: Float32
+
+    @property
+    def copies(self) -> Copies:
+        """Looked for whenever asked."""
+        return Copies.among(self.vectors)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """Views; nothing is copied."""
+        return (self.vectors[start : start + size] for start in range(0, len(self), size))
 
 
 def normalised(vectors: Float32) -> Float32:
@@ -48,41 +86,52 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
         raise UsageError(f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared")
     if similarity == "cosine":
         queries, documents = normalised(queries), normalised(documents)
+    return search(queries, Matrix(documents), k)
+
+
+def search(queries: Float32, documents: Documents, k: int) -> Run:
+    """The best `k` documents of each query by inner product, as in `top_k`."""
     k = min(k, len(documents))
-    copies = Copies.among(documents)
+    copies = documents.copies
     step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
     parts = [_search(queries[start : start + step], documents, k, copies) for start in range(0, len(queries), step)]
     keys = np.concatenate(parts) if parts else np.empty((0, k), dtype=np.int64)
     return Run(_rows(keys), _scores(keys))
 
 
-def _search(queries: Float32, documents: Float32, k: int, copies: Copies) -> Int64:
+def _search(queries: Float32, documents: Documents, k: int, copies: Copies) -> Int64:
     """The keys of the best `k`, in order."""
     best = np.empty((len(queries), 0), dtype=np.int64)
     originals = np.empty((len(queries), copies.originals), dtype=np.float32)
-    for start in range(0, len(documents), BLOCK_DOCUMENTS):
-        scores = queries @ documents[start : start + BLOCK_DOCUMENTS].T
+    room = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
+    start = 0
+    for block in documents.blocks(BLOCK_DOCUMENTS):
+        # Memory that is written again and again costs less than memory that is new each time.
+        scores = room[: len(queries) * len(block)].reshape(len(queries), len(block))
+        np.matmul(queries, block.T, out=scores)
         copies.settle(scores, start, originals)
         best = _merged(best, scores, start, k)
+        start += len(block)
     return best
 
 
 def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
     """The best `k` of what was kept and of a block of scores whose first document is `start`."""
+    queries, width = scores.shape
     if best.shape[1] == k:
         # Documents of a later block have higher rows, so a tie with the last one kept is lost.
         wanted = scores > _scores(best[:, -1:])
-    elif scores.shape[1] > k:
-        place = scores.shape[1] - k
-        wanted = scores >= np.partition(scores, place, axis=1)[:, place : place + 1]
+    elif width > k:
+        wanted = scores >= np.partition(scores, width - k, axis=1)[:, width - k, None]
     else:
         wanted = np.ones(scores.shape, dtype=bool)
-    query, row = np.nonzero(wanted)
-    counts = np.bincount(query, minlength=len(scores))
+    hits = np.flatnonzero(wanted)  # many times faster than np.nonzero of two dimensions
+    query, row = np.divmod(hits, max(1, width))
+    counts = np.bincount(query, minlength=queries)
     column = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    keys = np.full((len(scores), best.shape[1] + int(counts.max(initial=0))), NOTHING)
+    keys = np.full((queries, best.shape[1] + int(counts.max(initial=0))), NOTHING)
     keys[:, : best.shape[1]] = best
-    keys[query, best.shape[1] + column] = _keys(scores[wanted], (row + start).astype(np.int64))
+    keys[query, best.shape[1] + column] = _keys(scores.ravel()[hits], row + start)
     keys.sort(axis=1)
     return keys[:, :k]
 
