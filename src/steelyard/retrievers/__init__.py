@@ -26,6 +26,8 @@ RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
         "dense": "steelyard.retrievers.dense:from_spec",
         "late": "steelyard.retrievers.late:from_spec",
         "sparse": "steelyard.retrievers.sparse:from_spec",
+        "candidates": "steelyard.retrievers.candidates:from_spec",
+        "rerank": "steelyard.retrievers.rerank:alone",
         "http": "steelyard.retrievers.remote.http:from_spec",
         "opensearch": "steelyard.retrievers.remote.opensearch:from_spec",
         "elasticsearch": "steelyard.retrievers.remote.opensearch:from_spec",
@@ -57,6 +59,10 @@ def canonical(spec: str | ModelSpec) -> ModelSpec:
 def load_retriever(spec: str | ModelSpec) -> Retriever:
     """The retriever of that name, ready to index; an unknown family, model or option is a UsageError."""
     model = canonical(spec)
+    if model.family == "pipeline":
+        from steelyard.retrievers import pipeline
+
+        return pipeline.from_spec(model)
     if model.parts:
         from steelyard.retrievers.fusion import from_spec
 

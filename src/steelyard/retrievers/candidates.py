@@ -1,0 +1,89 @@
+"""The candidate lists that a task brings, as a first stage: `candidates:reranking_hybrid > rerank:ID`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.services.options import Options
+from steelyard.spec import ModelSpec
+from steelyard.types import Corpus, Ragged, Run, TaskInfo
+
+
+@dataclass(frozen=True)
+class CandidateRetriever:
+    """The stored lists of one name, in their stored order; without a name, those of a task that has only one.
+
+    A list that is longer than `depth` is cut: a depth of 100 leaves out what was added to a top-100 after the fact.
+    """
+
+    name: str
+    lists: str = ""
+    depth: int | None = None
+
+    parts: tuple[Retriever, ...] = ()
+    reads: int | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """Which lists; what is in them belongs to the task."""
+        return {"candidates": self.lists or None, "depth": self.depth}
+
+    def steps(self, task: Unjudged) -> int:
+        """Reading a list ticks nothing."""
+        return 0
+
+    def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
+        """The lists, with scores that say the rank and no more: 1, 1/2, 1/3 ..."""
+        name = self._find(task)
+        run = run_of(task.candidates[name]).cut(top_k if self.depth is None else min(top_k, self.depth))
+        counts = run.lengths
+        told = {"lists": name, "shortest": int(counts.min(initial=0)), "longest": int(counts.max(initial=0))}
+        return Combined(run, {"candidates": told})
+
+    def _find(self, task: Unjudged) -> str:
+        known = tuple(task.candidates)
+        if self.lists in known:
+            return self.lists
+        if not known:
+            raise UsageError(
+                f"{task.info.name} has no candidate lists", hint="put a model in their place, such as bm25"
+            )
+        if not self.lists and len(known) == 1:
+            return known[0]
+        hint = f"{task.info.name} has {', '.join(known)}"
+        raise (
+            UnknownName("candidate list", self.lists, known, hint=hint)
+            if self.lists
+            else UsageError("which candidate lists?", hint=f"{hint}: candidates:{known[0]}")
+        )
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
+        """Not without a task: the lists belong to its queries."""
+        raise UsageError("candidate lists belong to a task", hint="evaluate a task, or put a model in their place")
+
+
+def run_of(lists: Ragged) -> Run:
+    """Ranked lists as a run, in their order.
+
+    >>> run_of(Ragged(np.array([0, 2, 3]), np.array([4, 1, 7], dtype=np.int32))).rows.tolist()
+    [[4, 1], [7, -1]]
+    """
+    counts = lists.counts
+    depth = int(counts.max(initial=0))
+    real = np.arange(depth) < counts[:, None]
+    rows = np.full(real.shape, -1, dtype=np.int32)
+    rows[real] = lists.rows
+    return Run(rows, np.where(real, 1 / np.arange(1, depth + 1), -np.inf).astype(np.float32))
+
+
+def from_spec(spec: ModelSpec) -> CandidateRetriever:
+    """The first stage of `candidates:NAME?depth=100`."""
+    options = Options(str(spec), spec.options, ("depth",))
+    if spec.revision:
+        raise UsageError(f"{spec} names a revision", hint="candidate lists have none; the task has")
+    return CandidateRetriever(str(spec), spec.id, options.whole("depth", None))

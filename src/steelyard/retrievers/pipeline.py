@@ -1,0 +1,184 @@
+"""Pipelines: a first stage finds candidates, each further stage reranks the best of them.
+
+`[bm25, dense] > rerank:X?depth=50 > rerank:Y?depth=10` is a list inside a list: the last stage reads what the stages
+before it make, and they are models of their own, whose lists are there for whoever wants them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from steelyard.errors import UsageError
+from steelyard.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.candidates import CandidateRetriever
+from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.pair_scores import PairScorer
+from steelyard.retrievers.rerank import load_reranker
+from steelyard.services.options import Options
+from steelyard.spec import ModelSpec
+from steelyard.types import Corpus, Float32, Run, TaskInfo
+
+DEPTH = 100
+Tail = Literal["keep", "cut"]
+STAGE_OPTIONS = ("depth", "tail")
+
+_LOADED: WeakValueDictionary[str, PairScorer] = WeakValueDictionary()
+"""Rerankers in use, by name: pipelines that name the same one share it, and its scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class RerankedRetriever:
+    """The best `depth` documents of a first stage in the order of a reranker; those below keep theirs, or are cut.
+
+    Ties go by row, never by the order of the first stage.
+    """
+
+    name: str
+    first: Retriever
+    scorer: PairScorer
+    depth: int | None = DEPTH
+    """None: all candidates."""
+    tail: Tail = "keep"
+
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """The first stage."""
+        return (self.first,)
+
+    @property
+    def reads(self) -> int | None:
+        """The depth, where the rest is cut; else all, as it comes after."""
+        return self.depth
+
+    @property
+    def settings(self) -> Settings:
+        """Both stages, and how they are joined."""
+        return {
+            "first": dict(self.first.settings),
+            "reranker": dict(self.scorer.reranker.settings),
+            "depth": self.depth,
+            "tail": self.tail,
+        }
+
+    def steps(self, task: Unjudged) -> int:
+        """The pairs to score."""
+        return len(task.queries) * (len(task.corpus) if self.depth is None else min(self.depth, len(task.corpus)))
+
+    def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
+        """The first stage's list, its head reranked."""
+        (before,) = runs
+        head = before if self.depth is None else before.cut(self.depth)
+        scored = self.scorer.score(task, head.rows, tick)
+        best = Run.of(head.rows, scored.scores)
+        run = best if self.tail == "cut" else with_tail(best, before.rows[:, head.depth :])
+        return Combined(run.cut(top_k), {"rerank": dict(scored.notes)}, scored.reused)
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
+        """Index the corpus with the first stage."""
+        return CompositeIndex.of(self, corpus, info, tick)
+
+    def at_depth(self, depth: int) -> RerankedRetriever:
+        """The same with another depth; both share the scores of pairs."""
+        *before, last = canonical(self.name).parts
+        stage = replace(last, options={**last.options, "depth": str(depth)})
+        return replace(self, name=str(ModelSpec("pipeline", parts=(*before, stage))), depth=depth)
+
+
+def with_tail(head: Run, rows: np.ndarray) -> Run:
+    """The head, then these rows in their order, under scores that fall from the head's lowest in small even steps."""
+    if not rows.shape[1]:
+        return head
+    lowest = np.where(head.rows >= 0, head.scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    lowest = np.where(np.isfinite(lowest), lowest, 0)
+    step = np.maximum(np.abs(lowest), 1) / 1024  # wide enough for float32, whatever the scale of the scores
+    falling: Float32 = (lowest - step * np.arange(1, rows.shape[1] + 1)).astype(np.float32)
+    scores = np.where(rows >= 0, falling, np.float32(-np.inf))
+    return Run(np.concatenate([head.rows, rows], axis=1), np.concatenate([head.scores, scores], axis=1))
+
+
+def pipeline(
+    first: str | Retriever, *rerankers: str | Reranker, depth: int | None = None, tail: Tail = "keep"
+) -> RerankedRetriever:
+    """A pipeline of models by name or as objects. `depth` and `tail` hold for the rerankers that are objects.
+
+    >>> from steelyard.retrievers.rerank import from_function
+    >>> longer = from_function(lambda query, texts: [len(text) for text in texts], "longer")
+    >>> pipeline("bm25", longer, depth=10).name
+    'bm25 > rerank:longer?depth=10'
+    """
+    if not rerankers:
+        raise UsageError("a pipeline needs a reranker", hint="such as rerank:BAAI/bge-reranker-v2-m3")
+    stage = load_retriever(first) if isinstance(first, str) else first
+    for reranker in rerankers:
+        if isinstance(reranker, str):
+            stage = _stage(stage, canonical(reranker))
+        else:
+            options = {**({"depth": str(depth)} if depth else {}), **({"tail": tail} if tail != "keep" else {})}
+            named = ModelSpec("rerank", reranker.name.removeprefix("rerank:"), options=options)
+            most = depth or _usual_depth(stage)
+            stage = RerankedRetriever(f"{stage.name} > {named}", stage, PairScorer(reranker), most, tail)
+    assert isinstance(stage, RerankedRetriever)
+    return stage
+
+
+def from_spec(spec: ModelSpec) -> RerankedRetriever:
+    """The model of `bm25 > rerank:X?depth=50&tail=cut`."""
+    first, *rerankers = spec.parts
+    stage = load_retriever(first)
+    for reranker in rerankers:
+        stage = _stage(stage, reranker)
+    assert isinstance(stage, RerankedRetriever)
+    return stage
+
+
+def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
+    own = {name: value for name, value in spec.options.items() if name in STAGE_OPTIONS}
+    model = replace(spec, options={name: value for name, value in spec.options.items() if name not in STAGE_OPTIONS})
+    options = Options(str(spec), own, STAGE_OPTIONS)
+    depth, tail = options.whole("depth", _usual_depth(first)), options.choice("tail", get_args(Tail))
+    return RerankedRetriever(f"{first.name} > {spec}", first, _scorer(model), depth, "cut" if tail == "cut" else "keep")
+
+
+def _usual_depth(first: Retriever) -> int | None:
+    """Of lists that were made to be reranked, all; of any other, 100."""
+    return None if isinstance(first, CandidateRetriever) else DEPTH
+
+
+def _scorer(spec: ModelSpec) -> PairScorer:
+    name = str(spec)
+    scorer = _LOADED.get(name)
+    if scorer is None:
+        scorer = _LOADED[name] = PairScorer(load_reranker(spec))
+    return scorer
+
+
+def sweep(spec: ModelSpec, depths: Sequence[int]) -> list[ModelSpec]:
+    """The pipeline once for each depth of its last stage; any other model as it is.
+
+    >>> from steelyard.spec import parse
+    >>> [str(model) for model in sweep(parse("bm25 > rerank:X"), [10, 20])]
+    ['bm25 > rerank:X?depth=10', 'bm25 > rerank:X?depth=20']
+    """
+    if spec.family != "pipeline" or not depths:
+        return [spec]
+    *before, last = spec.parts
+    stages = [replace(last, options=dict(sorted({**last.options, "depth": str(depth)}.items()))) for depth in depths]
+    return [replace(spec, parts=(*before, stage)) for stage in stages]
+
+
+def over_candidates(spec: ModelSpec, lists: str) -> ModelSpec:
+    """A reranker that stands alone, behind a task's candidate lists of that name; any other model as it is.
+
+    >>> from steelyard.spec import parse
+    >>> str(over_candidates(parse("rerank:X"), "reranking_hybrid"))
+    'candidates:reranking_hybrid > rerank:X'
+    """
+    if spec.family != "rerank":
+        return spec
+    return ModelSpec("pipeline", parts=(ModelSpec("candidates", lists), spec))
