@@ -26,6 +26,9 @@ ENCODERS: Registry[EncoderFactory] = Registry(
 def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str] | None = None) -> Encoder:
     """The encoder of that id; an unknown one, or an option that it doesn't have, is a UsageError.
 
+    An id is a name in `ENCODERS`, `api/NAME`, a folder, `owner/name` of a model of a hub, a file of vectors, or
+    `module:function`.
+
     >>> load_encoder("use-multilingual-v3").dimension
     512
     """
@@ -33,4 +36,8 @@ def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str
         from steelyard.encoders.api import from_options
 
         return from_options(id.removeprefix("api/"), revision, options or {})
+    from steelyard.encoders import dense_encoders
+
+    if id not in ENCODERS and ("backend" in (options or {}) or dense_encoders.known_by_itself(id)):
+        return dense_encoders.load(id, revision, options or {})
     return ENCODERS.get(id)(revision, options or {})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import budget
-from steelyard.encoders.parts import EncodesInParts, KeepsAccount, receive
+from steelyard.encoders.parts import EncodesInParts, KeepsAccount, LooksUpVectors, receive
 from steelyard.encoders.store import VectorStore
 from steelyard.errors import ModelError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
@@ -42,14 +42,30 @@ class Tally:
 
 
 def open_store(encoder: Encoder) -> VectorStore | None:
-    """The store of that encoder's vectors; None where STEELYARD_CACHE_BYTES is 0."""
-    return VectorStore(encoder) if budget.limit() > 0 else None
+    """The store of that encoder's vectors; None where STEELYARD_CACHE_BYTES is 0, or where it says `storable = False`.
+
+    Vectors of a function without a version are not stored: nothing would tell that it has changed.
+    """
+    return VectorStore(encoder) if budget.limit() > 0 and getattr(encoder, "storable", True) else None
 
 
 def encode_once(
-    encoder: Encoder, texts: Sequence[str], role: Role, *, store: VectorStore | None = None, tick: Tick = no_tick
+    encoder: Encoder,
+    texts: Sequence[str],
+    role: Role,
+    *,
+    ids: Sequence[str] | None = None,
+    store: VectorStore | None = None,
+    tick: Tick = no_tick,
 ) -> tuple[Float32, Tally]:
-    """Vectors in the order of the texts, and how they were come by. `tick` counts all texts, known ones at once."""
+    """Vectors in the order of the texts, and how they were come by. `tick` counts all texts, known ones at once.
+
+    `ids` are for encoders that have the vectors already and may go by them.
+    """
+    if isinstance(encoder, LooksUpVectors):
+        found = encoder.look_up(ids, texts, role)
+        tick(len(texts))
+        return found, Tally(len(texts), encoded=0, stored=len(set(texts)))
     row_of: dict[str, int] = {}
     rows = np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), dtype=np.int64, count=len(texts))
     distinct = list(row_of)

@@ -1,33 +1,46 @@
-"""A model as a folder of files: one on this machine, or a repository of the hub at a commit."""
+"""A model as a folder of files: one on this machine, or a repository of a hub at a commit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from steelyard import config
+from steelyard.encoders.file_hash import file_hash
 from steelyard.errors import DataError, HubError, MissingPart
 
-NOT_NEEDED = ["onnx/*", "openvino/*", "*.onnx", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.png", "*.md"]
+NOT_NEEDED = ("onnx/*", "openvino/*", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.png", "*.md")
 """Copies of the weights for other libraries, and what is for people to read."""
 READ = {".safetensors", ".bin", ".json", ".txt", ".model", ".py", ".metadata"}
+HUBS = ("huggingface", "modelscope")
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """The files of a model; `id` is how it was named, `revision` the commit if it came from the hub."""
+    """The files of a model; `id` is how it was named, `revision` the commit if it came from a hub."""
 
     id: str
     path: Path
     revision: str | None = None
 
     @classmethod
-    def find(cls, id: str, revision: str | None = None) -> ModelFolder:
-        """A folder by path, else a repository of the hub, fetched unless it is here already."""
+    def find(
+        cls,
+        id: str,
+        revision: str | None = None,
+        *,
+        hub: str = HUBS[0],
+        ignore: Sequence[str] = NOT_NEEDED,
+    ) -> ModelFolder:
+        """A folder by path, else a repository of the hub, fetched unless it is here already.
+
+        Files that match a pattern of `ignore` are not fetched.
+        """
         path = Path(id).expanduser()
         if path.is_dir():
             return cls(id, path)
@@ -35,28 +48,26 @@ class ModelFolder:
             raise MissingPart(
                 f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
             )
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+        fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
+        return fetch(id, revision, list(ignore))
 
-        try:
-            found = snapshot_download(
-                id, revision=revision, ignore_patterns=NOT_NEEDED, local_files_only=config.offline()
-            )
-        except LocalEntryNotFoundError as error:
-            raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
-        except (HfHubHTTPError, HFValidationError, OSError) as error:
-            raise HubError(f"the hub did not give the model {id}: {error}") from error
-        return cls(id, Path(found), Path(found).name)
+    @property
+    def name(self) -> str:
+        """The id in a hub; of a folder its own name, so that one that is moved is the same model."""
+        return self.id if self.revision is not None else self.path.resolve().name
 
     @cached_property
     def weights(self) -> str:
         """A hash of the names and contents of all files that a model is loaded from."""
+        return self.hash_of(path for path in self.path.rglob("*") if path.suffix in READ)
+
+    def hash_of(self, files: Iterable[Path]) -> str:
+        """A hash of the names and contents of these files; hidden ones do not count."""
         digest = hashlib.blake2b(digest_size=16)
-        for file in sorted(self.path.rglob("*")):
+        for file in sorted(files):
             name = file.relative_to(self.path).as_posix()
-            if file.suffix in READ and file.is_file() and not name.startswith("."):
-                with file.open("rb") as opened:
-                    digest.update(f"\0{name}\0".encode() + hashlib.file_digest(opened, "blake2b").digest())
+            if file.is_file() and not name.startswith("."):
+                digest.update(f"\0{name}\0".encode() + file_hash(file))
         return digest.hexdigest()
 
     def json(self, name: str) -> Any:
@@ -68,3 +79,32 @@ class ModelFolder:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise DataError(f"not JSON: {error}", where=str(path)) from error
+
+
+def _from_hugging_face(id: str, revision: str | None, ignore: list[str]) -> ModelFolder:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        found = snapshot_download(id, revision=revision, ignore_patterns=ignore, local_files_only=config.offline())
+    except LocalEntryNotFoundError as error:
+        raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        raise HubError(f"the hub did not give the model {id}: {error}") from error
+    return ModelFolder(id, Path(found), Path(found).name)
+
+
+def _from_modelscope(id: str, revision: str | None, ignore: list[str]) -> ModelFolder:
+    """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
+    try:
+        from modelscope.hub import errors
+        from modelscope.hub.snapshot_download import snapshot_download
+    except ImportError as error:
+        raise MissingPart.extra("modelscope", "modelscope") from error
+    own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    troubles: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
+    try:
+        found = snapshot_download(id, revision=revision, ignore_patterns=ignore, local_files_only=config.offline())
+    except troubles as error:
+        raise HubError(f"ModelScope did not give the model {id}: {error}") from error
+    return ModelFolder(id, Path(found), revision or "master")

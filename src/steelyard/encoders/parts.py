@@ -28,6 +28,15 @@ class EncodesInParts(Protocol):
 
 
 @runtime_checkable
+class LooksUpVectors(Protocol):
+    """An encoder that has the vectors already, by the ids or the texts of what is encoded."""
+
+    def look_up(self, ids: Sequence[str] | None, texts: Sequence[str], role: Role) -> Float32:
+        """The vector of each; one that is not there is a DataError."""
+        ...
+
+
+@runtime_checkable
 class KeepsAccount(Protocol):
     """An encoder that can say what encoding has cost."""
 

@@ -31,7 +31,7 @@ class DenseIndex:
 
     def search(self, queries: Queries, top_k: int) -> Run:
         """The best `top_k` documents of each query, or all of them if there are fewer."""
-        vectors, tally = encode_once(self.encoder, queries.texts, "query", store=self.store)
+        vectors, tally = encode_once(self.encoder, queries.texts, "query", ids=queries.ids, store=self.store)
         self.notes["queries"] = dict(tally.notes)
         if self.encoder.similarity == "cosine":
             vectors = topk.normalised(vectors)
@@ -58,7 +58,9 @@ class DenseRetriever:
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> DenseIndex:
         """Encode the documents; `tick` counts them."""
-        vectors, tally = encode_once(self.encoder, corpus.texts, "document", store=self.store, tick=tick)
+        vectors, tally = encode_once(
+            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
+        )
         if self.encoder.similarity == "cosine":
             vectors = topk.normalised(vectors)
         return DenseIndex(vectors, self.encoder, self.store, {"documents": dict(tally.notes)})

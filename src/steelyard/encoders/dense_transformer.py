@@ -1,0 +1,235 @@
+"""Vectors from sentence-transformers: any model that it loads, as the model declares itself, but for what is asked."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from steelyard.encoders import prompts
+from steelyard.encoders.batching import BatchSize, check_finite, encode_in_batches, shown, whole, windows
+from steelyard.encoders.devices import choose, ran_out_of_memory
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.pooling import POOLING_MODES
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_pool import Crew
+from steelyard.errors import ModelError, UsageError
+from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.services.options import Options
+from steelyard.types import Float32, Int64, Role
+
+SIMILARITIES = ("cosine", "dot")
+OWN_OPTIONS = (
+    "batch_tokens",
+    "encode_kwargs",
+    "pooling_mode",
+    "processor_kwargs",
+    "similarity_fn_name",
+    "truncate_dim",
+)
+ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS}))
+NOT_TO_GIVE = {"batch_size", "convert_to_numpy", "convert_to_tensor", "device", "output_value", "pool", "precision"}
+NOT_TO_GIVE |= {"chunk_size", "inputs", "prompt", "prompt_name", "sentences", "show_progress_bar", "truncate_dim"}
+"""Arguments of `encode` that are options of their own, or would make something other than vectors of it."""
+BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
+"""The most texts and tokens of a batch; an accelerator gets so many times as much."""
+
+
+class DenseTransformer:
+    """A model of sentence-transformers.
+
+    Texts are sorted by length and go to the model in batches sized by tokens; vectors are handed on batch by batch
+    (`encode_parts`), so that an interruption costs little.
+    """
+
+    def __init__(self, folder: ModelFolder, options: Options) -> None:
+        self.name = folder.name
+        self._folder = folder
+        self._loading = Loading.of(options)
+        self._devices = choose(options.text("device"))
+        self._more = self._encode_arguments(options)
+        self._processor = options.json_object("processor_kwargs")
+        self._model = self._load(options)
+        set_pooling_mode(self._model, options.choice("pooling_mode", ("", *POOLING_MODES)), self.name)
+        if self._loading.max_seq_length is not None:
+            self._model.max_seq_length = self._loading.max_seq_length
+        self.similarity = str(self._model.similarity_fn_name)
+        if self.similarity not in SIMILARITIES:
+            raise UsageError(
+                f"{self.name} compares by {self.similarity}, which is not searched here",
+                hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
+            )
+        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        self._limit = _finite(self._model.max_seq_length)
+        self._crew = Crew(self._model, self._devices)
+        scale = self._crew.capacity * (1 if self._devices[0].startswith("cpu") else ACCELERATED)
+        texts = BATCH_TEXTS if "batch_size" not in options.given else self._loading.batch_size
+        self._size = BatchSize(texts * scale, options.whole("batch_tokens", BATCH_TOKENS) * scale)
+        self._seen = self._cut = 0
+
+    def _load(self, options: Options) -> Any:
+        """The model, on its device; what the library says while loading it is not for the terminal."""
+        encoder = library("SentenceTransformer")
+        arguments = self._loading.arguments | {"device": self._devices[0] if len(self._devices) == 1 else "cpu"}
+        arguments["truncate_dim"] = options.whole("truncate_dim", None)
+        arguments["similarity_fn_name"] = options.text("similarity_fn_name")
+        arguments["processor_kwargs"] = self._processor
+        try:
+            with quiet():
+                return encoder(str(self._folder.path), **arguments)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+            raise failed_to_load(self.name, error) from error
+
+    def _encode_arguments(self, options: Options) -> dict[str, Any]:
+        given = options.json_object("encode_kwargs")
+        if taken := sorted(NOT_TO_GIVE & set(given)):
+            raise UsageError(
+                f"{', '.join(taken)} cannot be given in encode_kwargs", hint="see the options of the model"
+            )
+        return given
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector."""
+        pooling = [module.pooling_mode for module in self._model if hasattr(module, "pooling_mode")]
+        return {
+            "encoder": self.name,
+            "weights": self._folder.weights,
+            "revision": self._folder.revision,
+            "prompts": self._prompts,
+            "max_seq_length": self._limit,
+            "pooling_mode": pooling[0] if pooling and isinstance(pooling[0], str) else pooling,
+            "truncate_dim": self._model.truncate_dim,
+            "encode_kwargs": self._more,
+            "processor_kwargs": self._processor,
+            "symmetric": self._prompts["query"] == self._prompts["document"] and not self._routes,
+            **self._loading.settings,
+        }
+
+    @property
+    def _routes(self) -> bool:
+        """Whether queries and documents take different ways through the model."""
+        return any(type(module).__name__ == "Router" for module in self._model)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        known = self._model.get_embedding_dimension()
+        return int(known) if known else int(self._vectors(["steelyard"], "document").shape[1])
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Vectors in the order of the texts."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for rows, part in self.encode_parts(texts, role):
+            vectors[rows] = part
+            tick(len(rows))
+        return vectors
+
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
+        """The vectors as they are ready, longest texts first: which texts, and theirs."""
+        for window in windows(len(texts)):
+            sound = [whole(texts[row]) for row in window]
+            lengths = self._lengths(sound, role)
+
+            def encode(rows: Int64, sound: list[str] = sound) -> Float32:
+                return self._vectors([sound[row] for row in rows], role)
+
+            def too_long(row: int, sound: list[str] = sound) -> ModelError:
+                return ModelError(
+                    f"{self.name} runs out of memory over one {role} of {len(sound[row])} characters: "
+                    f"{shown(sound[row])}",
+                    hint="a smaller max_seq_length, a smaller dtype, or another device",
+                )
+
+            for rows, vectors in encode_in_batches(lengths, encode, self._size, self._exhausted, too_long):
+                check_finite(vectors, [sound[row] for row in rows], role, self.name)
+                yield rows + window.start, vectors
+
+    def _vectors(self, texts: list[str], role: Role) -> Float32:
+        encode = self._model.encode_query if role == "query" else self._model.encode_document
+        found = encode(
+            texts,
+            prompt=self._prompts[role],
+            show_progress_bar=False,
+            convert_to_numpy=False,
+            convert_to_tensor=True,
+            **self._crew.arguments(len(texts)),
+            **self._more,
+        )
+        return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+
+    def _lengths(self, texts: list[str], role: Role) -> Int64:
+        """Tokens that the model reads of each text, marks included; counts those that have more."""
+        lengths = token_counts(self._model, [self._prompts[role] + text for text in texts])
+        self._seen += len(texts)
+        if self._limit is None:
+            return lengths
+        self._cut += int((lengths > self._limit).sum())
+        return np.minimum(lengths, self._limit)
+
+    def _exhausted(self, error: BaseException) -> bool:
+        if not ran_out_of_memory(error):
+            return False
+        torch: Any = importlib.import_module("torch")
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return True
+
+    def account(self) -> Settings:
+        """Of the texts encoded since the last call: how many were longer than the model reads, and batches halved."""
+        seen, cut, halved = self._seen, self._cut, self._size.halved
+        self._seen = self._cut = self._size.halved = 0
+        if not seen:
+            return {}
+        return {"texts_cut": cut, "batches_halved": halved} if halved else {"texts_cut": cut}
+
+
+def set_pooling_mode(model: Any, mode: str, name: str) -> None:
+    """Pool in that way; the mode that the model has already, or none, changes nothing. Other modules stay."""
+    places = [key for key, module in model.named_children() if hasattr(module, "pooling_mode")]
+    if not mode:
+        return
+    if not places:
+        raise UsageError(f"the model {name} has no pooling to change", hint="leave out pooling_mode")
+    key = places[0]
+    old = model.get_submodule(key)
+    if old.pooling_mode == mode:
+        return
+    new = type(old)(old.embedding_dimension, pooling_mode=mode, include_prompt=old.include_prompt)
+    after = list(model.children())[list(dict(model.named_children())).index(key) + 1 :]
+    if new.get_embedding_dimension() != old.get_embedding_dimension() and any(list(m.parameters()) for m in after):
+        raise UsageError(
+            f"{name} pools by {', '.join(old.pooling_mode)} together, and what follows needs all of it",
+            hint="leave out pooling_mode",
+        )
+    setattr(model, key, new)
+
+
+def token_counts(model: Any, texts: list[str]) -> Int64:
+    """Tokens of each text, marks included; a quarter of its characters where the model has no tokenizer for text."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if hasattr(tokenizer, "encode_batch"):
+        found = [len(encoding.ids) for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    elif callable(tokenizer) and texts:
+        ids = tokenizer(texts, truncation=False, padding=False, return_attention_mask=False, verbose=False)["input_ids"]
+        found = [len(text) for text in ids]
+    else:
+        found = [1 + len(text) // 4 for text in texts]
+    return np.array(found, dtype=np.int64)
+
+
+def _finite(limit: float | None) -> int | None:
+    return None if limit is None or limit == float("inf") else int(limit)
+
+
+def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
+    """The encoder of a folder; variants of one search share one that is loaded."""
+    return _loaded(folder, folder.weights, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> DenseTransformer:
+    return DenseTransformer(folder, Options(f"dense:{folder.id}", dict(given), ALL_OPTIONS))

@@ -1,0 +1,105 @@
+"""A model of ONNX Runtime: token ids in, states of tokens or vectors out."""
+
+from __future__ import annotations
+
+import importlib
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.encoders.devices import ran_out_of_memory
+from steelyard.errors import MissingPart, ModelError, UsageError
+
+Ids = npt.NDArray[np.int64]
+VECTOR = "sentence_embedding"
+"""What an export with pooling calls its output."""
+KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+BY_BATCH = b"DynamicQuantizeLinear"
+"""The operation that scales activations by the largest of the whole batch."""
+
+
+def runtime() -> Any:
+    """The package; where it is not installed, a MissingPart that says what to install."""
+    try:
+        return importlib.import_module("onnxruntime")
+    except ImportError as error:
+        raise MissingPart.extra("onnxruntime", "onnx") from error
+
+
+class OnnxSession:
+    """A loaded file. `batch` and `length` are the sizes that it is fixed to, None where any will do."""
+
+    def __init__(self, path: Path, device: str | None, *, pooled: bool) -> None:
+        self.path = path
+        library = runtime()
+        options = library.SessionOptions()
+        options.log_severity_level = 3
+        # Of the errors that the runtime raises each is a class of its own.
+        state = vars(library.capi.onnxruntime_pybind11_state).values()
+        self._errors: tuple[type[Exception], ...] = tuple(
+            kind for kind in state if isinstance(kind, type) and issubclass(kind, Exception)
+        )
+        not_loaded: tuple[type[Exception], ...] = (*self._errors, ValueError)
+        try:
+            self._session = library.InferenceSession(path, options, providers=_providers(library, device))
+        except not_loaded as error:
+            raise UsageError(f"onnxruntime cannot load {path}: {error}") from error
+        inputs = {node.name: node for node in self._session.get_inputs()}
+        if "input_ids" not in inputs or not inputs.keys() <= set(KNOWN_INPUTS):
+            raise UsageError(f"{path} wants the inputs {', '.join(inputs)}", hint=f"known: {', '.join(KNOWN_INPUTS)}")
+        self._inputs = {name: node.type for name, node in inputs.items()}
+        self.batch, self.length = (
+            size if isinstance(size, int) and size > 0 else None for size in inputs["input_ids"].shape
+        )
+        self.output, self.gives_states = self._choose(pooled)
+        self.provider = str(self._session.get_providers()[0])
+
+    def _choose(self, pooled: bool) -> tuple[str, bool]:
+        """The output to read, and whether it has a state for each token: vectors if they are there and wished for."""
+        outputs = {node.name: len(node.shape) for node in self._session.get_outputs()}
+        if pooled and outputs.get(VECTOR) == 2:
+            return VECTOR, False
+        states = [name for name, axes in outputs.items() if axes == 3]
+        vectors = [name for name, axes in outputs.items() if axes == 2]
+        if states or vectors:
+            return (states or vectors)[0], bool(states)
+        raise UsageError(f"{self.path} gives {', '.join(outputs)}", hint="expected states of tokens, or vectors")
+
+    def run(self, ids: Ids, mask: Ids) -> npt.NDArray[np.float32]:
+        """The chosen output for a batch of padded ids."""
+        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        if "position_ids" in self._inputs:
+            known["position_ids"] = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
+        feed = {
+            name: known[name].astype(np.int32 if "int32" in type_ else np.int64) for name, type_ in self._inputs.items()
+        }
+        try:
+            (found,) = self._session.run([self.output], feed)
+        except self._errors as error:
+            if ran_out_of_memory(error):
+                raise MemoryError(str(error)) from error
+            raise ModelError(f"{self.path} failed over a batch of shape {ids.shape}: {error}") from error
+        return np.asarray(found, dtype=np.float32)
+
+
+def depends_on_batch(path: Path) -> bool:
+    """Whether a vector depends on the texts that share its batch, as it does where activations are quantised."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(BY_BATCH) >= 0
+
+
+def _providers(library: Any, device: str | None) -> list[Any]:
+    """Where to compute: `auto` is the first GPU if the runtime has been built for it, else the CPU."""
+    available = library.get_available_providers()
+    cpu = "CPUExecutionProvider"
+    if device in (None, "auto"):
+        return [name for name in ("CUDAExecutionProvider", cpu) if name in available]
+    kind, _, number = str(device).partition(":")
+    if kind == "cpu":
+        return [cpu]
+    if kind == "cuda" and "CUDAExecutionProvider" in available and (not number or number.isdecimal()):
+        return [("CUDAExecutionProvider", {"device_id": int(number or 0)}), cpu]
+    raise UsageError(f"onnxruntime has no device {device!r} here", hint="auto, cpu, cuda or cuda:NUMBER")

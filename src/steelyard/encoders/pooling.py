@@ -1,0 +1,45 @@
+"""One vector from the vectors of tokens, by the names and definitions of sentence-transformers' Pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.types import Float32
+
+POOLING_MODES = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")
+
+
+def pool(states: Float32, mask: npt.NDArray[np.int64], mode: str) -> Float32:
+    """Vectors of shape (texts, dimension) from states (texts, tokens, dimension); `mask` is 0 where a token is padding.
+
+    `cls` is the first token, `lasttoken` the last; `max` and `mean` go over all of them; `mean_sqrt_len_tokens`
+    divides their sum by the root of their number; `weightedmean` gives token i the weight i, counted from 1. A text
+    without tokens has the vector 0.
+
+    >>> states, mask = np.array([[[2.0], [4.0], [9.0]]], dtype=np.float32), np.array([[1, 1, 0]])
+    >>> {mode: round(float(pool(states, mask, mode)[0, 0]), 3) for mode in POOLING_MODES}
+    {'cls': 2.0, 'lasttoken': 4.0, 'max': 4.0, 'mean': 3.0, 'mean_sqrt_len_tokens': 4.243, 'weightedmean': 3.333}
+    """
+    present = mask.astype(bool)
+    texts = np.arange(len(states))
+    if mode == "cls":
+        pooled = states[texts, present.argmax(axis=1)]
+    elif mode == "lasttoken":
+        pooled = states[texts, present.shape[1] - 1 - present[:, ::-1].argmax(axis=1)]
+    elif mode == "max":
+        pooled = np.where(present[:, :, None], states, -np.inf).max(axis=1)
+    else:
+        pooled = _mean(states, present, mode)
+    pooled = np.array(pooled, dtype=np.float32)
+    pooled[~present.any(axis=1)] = 0
+    return pooled
+
+
+def _mean(states: Float32, present: npt.NDArray[np.bool_], mode: str) -> Float32:
+    weights = present.astype(np.float32)
+    if mode == "weightedmean":
+        weights *= np.cumsum(present, axis=1)
+    total = np.einsum("bt,btd->bd", weights, states, optimize=True)
+    divisor = np.maximum(weights.sum(axis=1, keepdims=True), np.float32(1e-9))
+    return np.asarray(total / (np.sqrt(divisor) if mode == "mean_sqrt_len_tokens" else divisor), dtype=np.float32)

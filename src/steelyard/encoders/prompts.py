@@ -1,0 +1,39 @@
+"""What is put in front of a text: the prompt asked for, else the model's own for that role, else nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.errors import UnknownName
+from steelyard.services.options import Options
+from steelyard.types import Role
+
+OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
+NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""What models call the prompt of a role."""
+
+
+def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, str]:
+    """The prompt for each role, from the model's own by name and the options.
+
+    A prompt in words (`query_prompt`, even if empty) counts before one of the model's by name (`query_prompt_name`),
+    that before one for both roles (`prompt_name`), and that before what the model declares for the role.
+
+    >>> own = {"query": "query: ", "passage": "passage: ", "sts": "compare: "}
+    >>> role_prompts(own, Options("x", {}, OPTIONS))
+    {'query': 'query: ', 'document': 'passage: '}
+    >>> role_prompts(own, Options("x", {"prompt_name": "sts", "document_prompt": ""}, OPTIONS))
+    {'query': 'compare: ', 'document': ''}
+    """
+    return {role: _prompt(role, own, options) for role in NAMES}
+
+
+def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
+    if f"{role}_prompt" in options.given:
+        return options.given[f"{role}_prompt"]
+    if name := options.text(f"{role}_prompt_name") or options.text("prompt_name"):
+        if name not in own:
+            known = ", ".join(sorted(own)) or "none"
+            raise UnknownName(f"prompt of {options.model}", name, own, hint=f"the model has: {known}")
+        return own[name] or ""
+    return next((text for name in NAMES[role] if (text := own.get(name))), "")
