@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import pairwise
 
 import numpy as np
 
@@ -90,14 +91,15 @@ class Bm25:
         builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
         readers: dict[Analysis, Reader] = {}
         read = Counter[str]()
-        for rows in portions(texts):
+        for first, last in portions(texts):
+            portion = texts[first:last]
             found: list[tuple[Int32, Int32]] = []
-            for analyser, group in policy.groups([texts[row] for row in rows]):
+            for analyser, group in policy.groups(portion):
                 reader = readers.setdefault(analyser, Reader(analyser, vocabulary))
                 read[str(analyser)] += len(group)
-                found += reader.read_rows(texts, rows[group])
+                found += [(terms, first + rows) for terms, rows in reader.read_rows(portion, group)]
             builder.add(*map(np.concatenate, zip(*found, strict=True)))
-            tick(len(rows))
+            tick(len(portion))
         postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta)
         notes = {
             "analysers": dict(read),
@@ -110,12 +112,12 @@ class Bm25:
         return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
 
 
-def portions(texts: Sequence[str]) -> Iterator[Int32]:
-    """Rows from the first to the last, in portions of a bounded number of characters."""
+def portions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that together cover all, each with a bounded number of characters."""
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     portion = min(max(int(sizes.sum()) // 16, _PORTION[0]), _PORTION[1])
     cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // portion)) + 1
-    yield from np.split(np.arange(len(texts), dtype=np.int32), cuts) if len(texts) else ()
+    return pairwise([0, *cuts.tolist(), len(texts)]) if len(texts) else iter(())
 
 
 class Bm25Index:

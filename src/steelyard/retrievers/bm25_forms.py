@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.types import Float64
+from steelyard.types import Float32, Float64
 
 Idf = Callable[[Float64, int], Float64]
-Gain = Callable[[Float64, Float64, float, float], Float64]
+Gain = Callable[[Float32, Float32, float, float], Float32]
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class Form:
     """What the authors of the form chose; 0 where the form has no delta."""
 
 
-def _saturate(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+def _saturate(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
     return tf / (k1 * norm + tf)
 
 
-def _atire(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
+def _atire(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
     return (k1 + 1) * tf / (k1 * norm + tf)
 
 
-def _bm25l(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
-    shifted = tf / norm + delta
+def _bm25l(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
+    shifted = tf / norm + np.float32(delta)
     return (k1 + 1) * shifted / (k1 + shifted)
 
 
-def _bm25_plus(tf: Float64, norm: Float64, k1: float, delta: float) -> Float64:
-    return (k1 + 1) * tf / (k1 * norm + tf) + delta
+def _bm25_plus(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
+    return _atire(tf, norm, k1, delta) + np.float32(delta)
 
 
 FORMS: Mapping[str, Form] = {

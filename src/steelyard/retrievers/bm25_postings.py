@@ -70,15 +70,19 @@ class PostingsBuilder:
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(frequencies)))
         rows, weights = self._merge(offsets)
         idf = form.idf(np.maximum(frequencies, 1).astype(np.float64), self.documents)
-        norms = 1 - b + b * self.lengths / max(self.lengths.sum() / max(self.documents, 1), 1e-9)
-        floor = idf * form.gain(np.zeros(1), np.ones(1), k1, delta) if delta else np.zeros(terms)
+        mean_length = max(self.lengths.sum() / max(self.documents, 1), 1e-9)
+        norms = (1 - b + b * self.lengths / mean_length).astype(np.float32)
+        floor = (
+            idf * form.gain(np.zeros(1, np.float32), np.ones(1, np.float32), k1, delta) if delta else np.zeros(terms)
+        )
         peaks = np.zeros(terms)
         for begin, end in _blocks(offsets):
             place = slice(int(offsets[begin]), int(offsets[end]))
-            gains = form.gain(weights[place].astype(np.float64), norms[rows[place]], k1, delta)
+            gains = form.gain(weights[place], norms[rows[place]], k1, delta)
             sizes = frequencies[begin:end]
-            gains *= np.repeat(idf[begin:end], sizes)
-            gains -= np.repeat(floor[begin:end], sizes)
+            gains *= np.repeat(idf[begin:end].astype(np.float32), sizes)
+            if delta:
+                gains -= np.repeat(floor[begin:end].astype(np.float32), sizes)
             weights[place] = gains
             if len(gains):
                 peaks[begin:end] = np.maximum.reduceat(weights[place], offsets[begin:end] - offsets[begin])

@@ -85,7 +85,9 @@ def _block(
     keys = _keys(np.arange(documents, dtype=np.int32), board.astype(np.float32))
     if documents > top_k:
         keys = np.partition(keys, documents - top_k, axis=1)[:, documents - top_k :]
-    return _unpack(np.sort(keys, axis=1)[:, ::-1])
+    rows, scores = _unpack(np.sort(keys, axis=1)[:, ::-1])
+    found = scores > 0
+    return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))
 
 
 class PrunedSearch:
@@ -180,7 +182,4 @@ def _keys(rows: Int32, scores: Float32) -> Int64:
 
 
 def _unpack(keys: Int64) -> tuple[Int32, Float32]:
-    scores = (keys >> 32).astype(np.int32).view(np.float32)
-    rows = (_LAST_ROW - (keys & 0xFFFFFFFF)).astype(np.int32)
-    found = scores > 0
-    return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))
+    return (_LAST_ROW - (keys & 0xFFFFFFFF)).astype(np.int32), (keys >> 32).astype(np.int32).view(np.float32)

@@ -54,9 +54,9 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     >>> spans.owners.tolist()
     [0, 0, 0, 0, 1, 1, 1, 1, 1]
     """
+    if all(map(str.isascii, texts)):
+        return _ascii(texts, fold_case, underscore)
     joined = _join(texts)
-    if joined.isascii():
-        return _ascii(joined, fold_case, underscore)
     points = _code_points(joined)
     folded, unsure = fold(points, fold_case=fold_case)
     if len(unsure):
@@ -101,13 +101,17 @@ def _ascii_table(fold_case: bool, underscore: bool) -> bytes:
 _ASCII_TABLES = {(fold, line): _ascii_table(fold, line) for fold in (False, True) for line in (False, True)}
 
 
-def _ascii(joined: str, fold_case: bool, underscore: bool) -> Spans:
+def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
+    # One end before the first text and one after the last; eight more to be read over.
+    joined = _END.join(["", *texts, *[""] * 9])
     data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
-    buffer = np.frombuffer(data + bytes(8), dtype=np.uint8)
-    in_word = buffer[: len(data)] > ord(" ")
+    buffer = np.frombuffer(data, dtype=np.uint8)
+    in_word = buffer > ord(" ")
     edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
     starts, ends = edges[0::2], edges[1::2]
-    return Spans(buffer, starts, ends - starts, _owners(starts, np.flatnonzero(buffer[: len(data)] == 0)))
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
+    return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts))
 
 
 def _general(points: UInt32, grams: Grams, underscore: bool) -> Spans:
@@ -161,14 +165,14 @@ def keys(spans: Spans) -> UInt64:
     distinct long tokens share a key with a probability of about three in a million.
     """
     words = np.ndarray((len(spans.buffer) - 7,), dtype="<u8", buffer=spans.buffer, strides=(1,))
-    result = words[spans.starts] & _MASKS[np.minimum(spans.lengths, 8)]
+    result = words[spans.starts] & _MASKS.take(spans.lengths, mode="clip")
     long = np.flatnonzero(spans.lengths > 8)
     at, left = spans.starts[long], spans.lengths[long]
     while len(long):
         at, left = at + 8, left - 8
         mixed = result[long] * _MULTIPLIER
         mixed ^= mixed >> np.uint64(29)
-        mixed += words[at] & _MASKS[np.minimum(left, 8)]
+        mixed += words[at] & _MASKS.take(left, mode="clip")
         mixed *= _MULTIPLIER_2
         mixed ^= mixed >> np.uint64(32)
         result[long] = mixed

@@ -56,11 +56,15 @@ class Reader:
 
         ASCII takes a much faster way through tokenising, and one accent would close it for all.
         """
-        plain = np.fromiter((texts[row].isascii() for row in rows), dtype=np.bool_, count=len(rows))
-        for chosen in (rows[plain], rows[~plain]):
-            if len(chosen):
-                terms, owners = self.read([texts[row] for row in chosen])
-                yield terms, chosen[owners]
+        mine = texts if len(rows) == len(texts) else [texts[row] for row in rows]
+        plain = np.fromiter(map(str.isascii, mine), dtype=np.bool_, count=len(mine))
+        if plain.all() or not plain.any():
+            terms, owners = self.read(mine)
+            yield terms, rows[owners]
+            return
+        for chosen in (np.flatnonzero(plain), np.flatnonzero(~plain)):
+            terms, owners = self.read([mine[place] for place in chosen.tolist()])
+            yield terms, rows[chosen[owners]]
 
     def read(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term, its number and the place of its text."""
