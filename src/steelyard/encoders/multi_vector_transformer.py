@@ -13,19 +13,21 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
+from steelyard.encoders import prompts
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.encoders.torch_model import OPTIONS, Loading, count_cut, failed_to_load, library, prompts_of, quiet
+from steelyard.encoders.ragged_batches import Batches
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Role
 from steelyard.vectors.maxsim import TokenVectors
 
-OWN_OPTIONS = ("document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
+OWN_OPTIONS = ("batch_tokens", "document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
 MODULES = "sentence_transformers.base.modules"
 OWN_MODULES = "sentence_transformers.multi_vector_encoder.modules"
-TICK = 4
-"""Batches between two ticks."""
+BATCH_TOKENS = 8_192
+"""Tokens of a batch, padding included, unless the option `batch_tokens` says otherwise."""
 
 
 class TransformerTokens:
@@ -34,14 +36,15 @@ class TransformerTokens:
     storable = True
 
     def __init__(self, folder: ModelFolder, loading: Loading, options: Options) -> None:
-        self.name = folder.id
+        self.name = folder.name
         self._folder = folder
         self._loading = loading
         self.head = "declared" if declares_late_interaction(folder) else "token states"
         self._model = self._load()
         self._adjust(options)
-        self._prompts = prompts_of(self._model, loading)
-        self._cut = {"query": 0, "document": 0}
+        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        tokens = options.whole("batch_tokens", BATCH_TOKENS)
+        self._batches = Batches(self._model, self.name, loading.batch_size, tokens)
 
     def _load(self) -> Any:
         encoder = library("MultiVectorEncoder")
@@ -135,26 +138,21 @@ class TransformerTokens:
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> TokenVectors:
         """The token vectors of each text; an empty one has those of the marks that the model puts around texts."""
         prompt = self._prompts[role]
-        self._cut[role] += count_cut(self._model.tokenizer, [prompt + text for text in texts], self._limit(role))
         encode = self._model.encode_query if role == "query" else self._model.encode_document
-        arrays: list[Any] = []
-        step = TICK * self._loading.batch_size
-        for start in range(0, len(texts), step):
-            part = list(texts[start : start + step])
-            arrays += encode(
-                part,
-                prompt=prompt,
-                batch_size=self._loading.batch_size,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-            )
-            tick(len(part))
+
+        def vectors(part: list[str]) -> Any:
+            return encode(part, prompt=prompt, batch_size=len(part), show_progress_bar=False, convert_to_numpy=True)
+
+        arrays: list[Any] = [None] * len(texts)
+        for rows, part in self._batches.encoded(texts, prompt, self._limit(role), vectors):
+            for row, array in zip(rows.tolist(), part, strict=True):
+                arrays[row] = array
+            tick(len(rows))
         return TokenVectors.of(arrays, int(self._model.get_embedding_dimension() or 0))
 
     def account(self) -> Settings:
         """How many texts were longer than the model reads."""
-        cut, self._cut = self._cut, {"query": 0, "document": 0}
-        return {"texts_cut": sum(cut.values())}
+        return self._batches.account()
 
 
 def declares_late_interaction(folder: ModelFolder) -> bool:
@@ -189,7 +187,7 @@ def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> Tra
 
 @lru_cache(maxsize=2)
 def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
-    options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS))
+    options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
     loading = Loading.of(options)
     library("MultiVectorEncoder")
     return TransformerTokens(ModelFolder.find(id, revision), loading, options)

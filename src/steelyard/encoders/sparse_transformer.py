@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.encoders import prompts
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.encoders.torch_model import OPTIONS, Loading, count_cut, failed_to_load, library, prompts_of, quiet
+from steelyard.encoders.ragged_batches import Batches
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
@@ -18,8 +20,8 @@ from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
 
 SIMILARITIES = ("dot", "cosine")
-TICK = 4
-"""Batches between two ticks."""
+BATCH_TOKENS = 4_096
+"""Tokens of a batch, padding included; each has a weight for every word of the vocabulary while it is computed."""
 
 
 class TransformerSparse:
@@ -27,8 +29,8 @@ class TransformerSparse:
 
     storable = True
 
-    def __init__(self, folder: ModelFolder, loading: Loading, similarity: str | None = None) -> None:
-        self.name = folder.id
+    def __init__(self, folder: ModelFolder, loading: Loading, options: Options) -> None:
+        self.name = folder.name
         self._folder = folder
         self._loading = loading
         encoder = library("SparseEncoder")
@@ -39,14 +41,15 @@ class TransformerSparse:
             raise failed_to_load(folder.id, error) from error
         if loading.max_seq_length is not None:
             self._model.max_seq_length = loading.max_seq_length
-        self.similarity = similarity or str(self._model.similarity_fn_name)
+        self.similarity = options.text("similarity_fn_name") or str(self._model.similarity_fn_name)
         if self.similarity not in SIMILARITIES:
             raise UsageError(
                 f"{self.name} compares by {self.similarity}, which an inverted index cannot do",
                 hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
             )
-        self._prompts = prompts_of(self._model, loading)
-        self._cut = 0
+        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        tokens = options.whole("batch_tokens", BATCH_TOKENS)
+        self._batches = Batches(self._model, self.name, loading.batch_size, tokens)
 
     @cached_property
     def settings(self) -> Settings:
@@ -70,31 +73,32 @@ class TransformerSparse:
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> SparseVectors:
         """The sparse vector of each text."""
         prompt = self._prompts[role]
-        self._cut += count_cut(self._model.tokenizer, [prompt + text for text in texts], self._limit)
         encode = self._model.encode_query if role == "query" else self._model.encode_document
-        parts = []
-        step = TICK * self._loading.batch_size
-        for start in range(0, len(texts), step):
-            part = list(texts[start : start + step])
-            matrix = encode(
-                part,
-                prompt=prompt,
-                batch_size=self._loading.batch_size,
-                show_progress_bar=False,
-                save_to_cpu=True,
-            ).coalesce()
-            text, column = matrix.indices().numpy()
-            counts = np.bincount(text, minlength=len(part))
-            weights = matrix.values().float().numpy()
-            parts.append(SparseVectors.of(offsets_of(counts), column, weights, dimension=matrix.shape[1]))
-            tick(len(part))
-        nothing = SparseVectors.from_dense(np.empty((0, int(self._model.get_embedding_dimension() or 0))))
-        return SparseVectors.joined([nothing, *parts])
+
+        def vectors(part: list[str]) -> SparseVectors:
+            found = encode(part, prompt=prompt, batch_size=len(part), show_progress_bar=False, save_to_cpu=True)
+            return _read(found.coalesce())
+
+        parts = [SparseVectors.from_dense(np.empty((0, int(self._model.get_embedding_dimension() or 0))))]
+        place = np.empty(len(texts), dtype=np.int64)
+        done = 0
+        for rows, part in self._batches.encoded(texts, prompt, self._limit, vectors):
+            parts.append(part)
+            place[rows] = np.arange(done, done + len(rows))
+            done += len(rows)
+            tick(len(rows))
+        return SparseVectors.joined(parts).take(place)
 
     def account(self) -> Settings:
         """How many texts were longer than the model reads."""
-        cut, self._cut = self._cut, 0
-        return {"texts_cut": cut}
+        return self._batches.account()
+
+
+def _read(matrix: Any) -> SparseVectors:
+    """A sparse tensor of torch."""
+    text, column = matrix.indices().numpy()
+    offsets = offsets_of(np.bincount(text, minlength=matrix.shape[0]))
+    return SparseVectors.of(offsets, column, matrix.values().float().numpy(), dimension=matrix.shape[1])
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerSparse:
@@ -104,8 +108,7 @@ def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> Tra
 
 @lru_cache(maxsize=2)
 def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
-    options = Options(f"sparse:{id}", dict(given), (*OPTIONS, "similarity_fn_name"))
+    options = Options(f"sparse:{id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name"))
     loading = Loading.of(options)
     library("SparseEncoder")
-    similarity = options.choice("similarity_fn_name", SIMILARITIES) if "similarity_fn_name" in options.given else None
-    return TransformerSparse(ModelFolder.find(id, revision), loading, similarity)
+    return TransformerSparse(ModelFolder.find(id, revision), loading, options)

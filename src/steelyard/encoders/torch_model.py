@@ -30,8 +30,6 @@ class Loading:
     max_seq_length: int | None = None
     """None: the model's own."""
     trust_remote_code: bool = False
-    prompts: tuple[tuple[str, str], ...] = ()
-    """Prompts by role that take the place of the model's own."""
     model_kwargs: tuple[tuple[str, Any], ...] = ()
     config_kwargs: tuple[tuple[str, Any], ...] = ()
 
@@ -39,16 +37,12 @@ class Loading:
     def of(cls, options: Options) -> Loading:
         """As the options ask."""
         device = options.text("device")
-        given = options.given
         return cls(
             batch_size=options.whole("batch_size", cls.batch_size),
             device=None if device == "auto" else device,
             dtype=options.choice("dtype", DTYPES),
             max_seq_length=options.whole("max_seq_length", None),
             trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
-            prompts=tuple(
-                (role, given[f"{role}_prompt"]) for role in ("query", "document") if f"{role}_prompt" in given
-            ),
             model_kwargs=tuple(options.json_object("model_kwargs").items()),
             config_kwargs=tuple(options.json_object("config_kwargs").items()),
         )
@@ -102,28 +96,6 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def prompts_of(model: Any, loading: Loading) -> dict[str, str]:
-    """The prompt for each role: the one asked for, else the model's own, else none.
-
-    A model that calls the prompt of its documents `passage` or `corpus` means the same.
-    """
-    own = dict(model.prompts or {})
-    own = {**{name: own[other] for name, other in _other_names(own)}, **own}
-    return {role: dict(loading.prompts).get(role, own.get(role) or "") for role in ("query", "document")}
-
-
-def _other_names(own: dict[str, str]) -> list[tuple[str, str]]:
-    return [("document", other) for other in ("corpus", "passage") if own.get(other) and not own.get("document")]
-
-
-def count_cut(tokenizer: Any, texts: list[str], limit: int | None) -> int:
-    """How many texts have more tokens than the limit, marks included."""
-    if not limit or not texts:
-        return 0
-    ids = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-    return sum(len(text) > limit for text in ids)
 
 
 def failed_to_load(id: str, error: Exception) -> UsageError:
