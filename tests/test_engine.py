@@ -128,7 +128,9 @@ def test_a_fusion_reuses_the_lists_of_its_parts() -> None:
     assert results[2].score == score(fuse(runs, k=10), task.qrels)["ndcg_at_10"]
     own = results[0].timings["index"] + results[1].timings["index"]
     assert results[2].timings["index"] == own and results[2].timings["reused"] > own
-    assert results[2].notes == {"light": {"analyser": "words"}, "heavy": {"analyser": "words"}}
+    stages = results[2].notes["stages"]
+    assert results[2].notes == {"light": {"analyser": "words"}, "heavy": {"analyser": "words"}, "stages": stages}
+    assert [stage["ndcg_at_10"] for stage in stages] == [result.score for result in results]
 
 
 def test_a_fusion_alone_gives_the_same_figures_and_pays_for_its_parts() -> None:

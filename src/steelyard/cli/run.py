@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help="such as bm25, dense, dense:ID@REVISION?option=value, '[bm25, dense]'",
+        help="such as bm25, dense:ID@REVISION?option=value, '[bm25, dense] > rerank:ID?depth=50'",
     )
     add("-m", "--model", action="append", default=[], help="the same, as a flag; may be given again")
     add("-t", "--tasks", nargs="+", default=[], help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin")
@@ -37,6 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
     add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; the table shows the first")
     add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
+    add("--candidates", metavar="NAME", help="what a reranker without a first stage ranks: these lists of each task")
+    add("--depths", type=_numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
         "--overwrite-strategy",
@@ -91,7 +93,13 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     names = [*arguments.models, *arguments.model] or DEFAULT_MODELS
     tasks = expand(arguments.tasks or ["builtin"], languages=arguments.languages)
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
-    return Batch(load_models(names), tasks, _conditions(arguments), shelf, progress).run()
+    models = load_models(names, candidates=arguments.candidates, depths=arguments.depths)
+    return Batch(models, tasks, _conditions(arguments), shelf, progress).run()
+
+
+def _numbers(text: str) -> list[int]:
+    """Whole numbers with commas between them; argparse tells of others."""
+    return [int(number) for number in text.split(",")]
 
 
 def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:

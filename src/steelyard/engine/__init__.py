@@ -32,6 +32,8 @@ def evaluate(
     top_k: int = TOP_K,
     limit: int | None = None,
     seed: int = 0,
+    candidates: str | None = None,
+    depths: Sequence[int] = (),
     results: str | Path | None = None,
     overwrite_strategy: OverwriteStrategy = "only-missing",
     save_runs: SaveRuns | None = None,
@@ -39,9 +41,11 @@ def evaluate(
 ) -> Results:
     """Weigh models on tasks, and give every result; what fails is among them, as a failure.
 
-    A model is a name (`bm25`, `[bm25, dense]`), a ModelSpec or any object that meets `protocols.Retriever`; a task is
-    a name, a group, a path or a `Task`. The default metrics are always computed; `metrics` adds to them. With
-    `results`, a folder, every result is stored when it is ready and what is stored already is not done again.
+    A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec or any object that meets
+    `protocols.Retriever`; a task is a name, a group, a path or a `Task`. The default metrics are always computed;
+    `metrics` adds to them. With `results`, a folder, every result is stored when it is ready and what is stored
+    already is not done again. `candidates` names the lists of the tasks that a reranker without a first stage ranks;
+    `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs.
 
     >>> from steelyard.types import Corpus, Qrels, Queries, TaskInfo
     >>> corpus = Corpus.of(["nile", "alps"], ["The Nile is a river in Africa.", "The Alps are mountains in Europe."])
@@ -57,7 +61,8 @@ def evaluate(
         raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
     conditions = Conditions.of(top_k=top_k, metrics=metrics, limit=limit, seed=seed)
     shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
-    batch = Batch(load_models(as_list(models)), expand(as_list(tasks)), conditions, shelf, progress)
+    loaded = load_models(as_list(models), candidates=candidates, depths=depths)
+    batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)
     return Results(batch.run())
 
 

@@ -79,7 +79,8 @@ class Batch:
 
     def _weigh(self, evaluation: Evaluation, bench: Bench, interrupts: Interrupts) -> Result:
         model = evaluation.model
-        self.listen(Started(model.name, evaluation.task, len(bench.task.corpus)))
+        steps = bench.steps(model.retriever) if model.retriever is not None else 0
+        self.listen(Started(model.name, evaluation.task, steps))
         if model.failure is not None:
             return self._failed(evaluation, Failed(model.failure, ""))
         with interrupts.allowed():
@@ -142,22 +143,29 @@ def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] =
         return Failed(Failure(type(error).__name__, str(error) or "no message"), where)
 
 
-def load_models(models: Sequence[str | ModelSpec | Retriever]) -> list[Model]:
-    """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded."""
+def load_models(
+    models: Sequence[str | ModelSpec | Retriever], *, candidates: str | None = None, depths: Sequence[int] = ()
+) -> list[Model]:
+    """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded.
+
+    With `candidates`, a reranker that stands alone ranks the task's lists of that name; with `depths`, a pipeline is
+    a model for each depth of its last stage.
+    """
+    from steelyard.retrievers.pipeline import variants
+
     loaded: dict[str, Model] = {}
-    for model in map(_load_model, models):
+    for model in map(_load_model, variants(models, candidates, depths)):
         if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
             raise UsageError(f"two models with different settings are called {model.name!r}", hint="rename one of them")
     return list(loaded.values())
 
 
-def _load_model(model: str | ModelSpec | Retriever) -> Model:
-    from steelyard.retrievers import canonical, load_retriever
+def _load_model(model: ModelSpec | Retriever) -> Model:
+    from steelyard.retrievers import load_retriever
 
-    if not isinstance(model, str | ModelSpec):
+    if not isinstance(model, ModelSpec):
         return Model(model.name, model)
-    spec = canonical(model)
-    retriever = attempt(lambda: load_retriever(spec), raises=UsageError)
+    retriever = attempt(lambda: load_retriever(model), raises=UsageError)
     if isinstance(retriever, Failed):
-        return Model(str(spec), failure=retriever.failure)
-    return Model(str(spec), retriever)
+        return Model(str(model), failure=retriever.failure)
+    return Model(str(model), retriever)

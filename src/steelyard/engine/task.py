@@ -1,4 +1,4 @@
-"""One task: its data is read once, each model indexes and searches once, and fusions join the lists that are there."""
+"""One task: its data is read once, each model indexes and searches once, composites use the lists that are there."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from steelyard.engine.check import check_run
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
 from steelyard.engine.plan import Evaluation
 from steelyard.engine.scoring import RESAMPLING, figures
+from steelyard.engine.stages import stage_notes
 from steelyard.metrics.scoring import leave_out
-from steelyard.protocols import Retriever, Settings, Tick, no_tick
+from steelyard.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.results import Result
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
-from steelyard.retrievers.fusion import FusedRetriever
 from steelyard.types import Run, Task
 
 
@@ -36,15 +36,16 @@ class Retrieval:
 
 
 class Bench:
-    """A task on which models are weighed, one after the other; keeps the lists that a fusion may want.
+    """A task on which models are weighed, one after the other; keeps the lists that a composite may want.
 
-    `depth` is how deep every model is searched: as deep as the result or any fusion of the batch reads.
+    `depth` is how deep every model is searched: as deep as the result or any composite of the batch reads.
     """
 
     def __init__(self, task: Task, depth: int, load_seconds: float) -> None:
         self.task = task
         self.depth = depth
         self.load_seconds = load_seconds
+        self._unjudged = Unjudged.of(task)
         self._kept: dict[str, Retrieval] = {}
 
     def weigh(self, evaluation: Evaluation, top_k: int, extra: Sequence[str] = (), tick: Tick = no_tick) -> Result:
@@ -54,13 +55,22 @@ class Bench:
         found = self.retrieve(retriever, tick)
         timings = {"load": self.load_seconds, "index": found.index, "search": found.search}
         started = scored_result(evaluation, found.run.cut(top_k), self.task, timings, extra)
+        stages = stage_notes(retriever, lambda part: self.retrieve(part).run.cut(top_k), self.task)
         return replace(
             started,
             timings={**started.timings, "reused": found.reused},
             index_bytes=found.index_bytes,
             peak_memory_bytes=found.peak_memory_bytes,
-            notes=found.notes,
+            notes={**found.notes, "stages": stages} if stages else found.notes,
         )
+
+    def steps(self, retriever: Retriever) -> int:
+        """How many items the model will tick: documents to index, pairs to rerank; none for what is there already."""
+        if digest([retriever.name, retriever.settings]) in self._kept:
+            return 0
+        if not isinstance(retriever, Composite):
+            return len(self.task.corpus)
+        return sum(map(self.steps, retriever.parts)) + retriever.steps(self._unjudged)
 
     def retrieve(self, retriever: Retriever, tick: Tick = no_tick) -> Retrieval:
         """The retriever's lists for every query, from memory if it has been here before."""
@@ -68,7 +78,7 @@ class Bench:
         if key in self._kept:
             kept = self._kept[key]
             return replace(kept, reused=kept.index + kept.search)
-        fresh = self._fuse(retriever, tick) if isinstance(retriever, FusedRetriever) else self._search(retriever, tick)
+        fresh = self._combine(retriever, tick) if isinstance(retriever, Composite) else self._search(retriever, tick)
         self._kept[key] = fresh
         return fresh
 
@@ -77,34 +87,43 @@ class Bench:
         reset_peak_memory()
         with clock.phase("index"):
             index = retriever.index(task.corpus, task.info, tick)
-        own = task.info.ignore_identical_ids
+        one_more = task.info.ignore_identical_ids  # so that the list is full without the query's own document
         with clock.phase("search"):
-            run = index.search(task.queries, self.depth + own)
-        run = check_run(run, task, retriever.name)
-        if own:  # one deeper, so that the list is full without the document that is the query itself
-            themselves = np.array([task.corpus.row_of.get(query, -1) for query in task.queries.ids], dtype=np.int32)
-            run = leave_out(run, themselves).cut(self.depth)
+            run = index.search(task.queries, self.depth + one_more)
+        run = self._without_own(check_run(run, task, retriever.name)).cut(self.depth)
         seconds = clock.seconds
         return Retrieval(
             run, seconds["index"], seconds["search"], 0.0, index.size_bytes, peak_memory_bytes(), dict(index.notes)
         )
 
-    def _fuse(self, retriever: FusedRetriever, tick: Tick) -> Retrieval:
-        """What the fusion would cost alone is the cost of its parts and of the joining."""
+    def _combine(self, retriever: Composite, tick: Tick) -> Retrieval:
+        """What the composite would cost alone is the cost of its parts and of its own work."""
         parts = [self.retrieve(part, tick) for part in retriever.parts]
+        depth = self.depth if parts else len(self.task.corpus)  # lists that the task brings are taken whole
+        reset_peak_memory()
         start = time.perf_counter()
-        run = retriever.fusion.fuse([part.run for part in parts], self.depth)
-        joined = time.perf_counter() - start
-        peaks = [part.peak_memory_bytes for part in parts if part.peak_memory_bytes is not None]
+        combined = retriever.combine(self._unjudged, [part.run for part in parts], depth, tick)
+        seconds = time.perf_counter() - start
+        run = check_run(combined.run, self.task, retriever.name)
+        peaks = [peak_memory_bytes(), *(part.peak_memory_bytes for part in parts)]
+        notes = {part.name: dict(found.notes) for part, found in zip(retriever.parts, parts, strict=True)}
         return Retrieval(
-            run,
+            run if parts else self._without_own(run),
             index=sum(part.index for part in parts),
-            search=sum(part.search for part in parts) + joined,
-            reused=sum(part.reused for part in parts),
+            search=sum(part.search for part in parts) + seconds + combined.reused,
+            reused=sum(part.reused for part in parts) + combined.reused,
             index_bytes=sum(part.index_bytes for part in parts),
-            peak_memory_bytes=max(peaks, default=None),
-            notes={part.name: dict(found.notes) for part, found in zip(retriever.parts, parts, strict=True)},
+            peak_memory_bytes=max((peak for peak in peaks if peak is not None), default=None),
+            notes={**notes, **combined.notes},
         )
+
+    def _without_own(self, run: Run) -> Run:
+        """The run without documents that are the query itself, where the task asks for that."""
+        task = self.task
+        if not task.info.ignore_identical_ids:
+            return run
+        themselves = np.array([task.corpus.row_of.get(query, -1) for query in task.queries.ids], dtype=np.int32)
+        return leave_out(run, themselves)
 
     def run_of(self, evaluation: Evaluation, top_k: int) -> Run:
         """The lists behind a result that was weighed here."""
@@ -113,14 +132,14 @@ class Bench:
 
 
 def depth_for(retrievers: Sequence[Retriever], top_k: int) -> int:
-    """How deep to search, so that every fusion finds as much of each list as it reads."""
-    return max([top_k, *(_fusion_depth(retriever) for retriever in retrievers)])
+    """How deep to search, so that every composite finds as much of each list as it reads."""
+    return max([top_k, *map(_reads, retrievers)])
 
 
-def _fusion_depth(retriever: Retriever) -> int:
-    if not isinstance(retriever, FusedRetriever):
+def _reads(retriever: Retriever) -> int:
+    if not isinstance(retriever, Composite):
         return 0
-    return max(retriever.fusion.depth, *(_fusion_depth(part) for part in retriever.parts))
+    return max([retriever.reads or 0, *map(_reads, retriever.parts)])
 
 
 def scored_result(

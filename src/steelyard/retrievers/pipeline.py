@@ -21,7 +21,7 @@ from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.pair_scores import PairScorer
 from steelyard.retrievers.rerank import load_reranker
 from steelyard.services.options import Options
-from steelyard.spec import ModelSpec
+from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
 
 DEPTH = 100
@@ -85,9 +85,8 @@ class RerankedRetriever:
 
     def at_depth(self, depth: int) -> RerankedRetriever:
         """The same with another depth; both share the scores of pairs."""
-        *before, last = canonical(self.name).parts
-        stage = replace(last, options={**last.options, "depth": str(depth)})
-        return replace(self, name=str(ModelSpec("pipeline", parts=(*before, stage))), depth=depth)
+        stage = _at_depth(parse(self.name.removeprefix(f"{self.first.name} > ")), depth)
+        return replace(self, name=f"{self.first.name} > {stage}", depth=depth)
 
 
 def with_tail(head: Run, rows: np.ndarray) -> Run:
@@ -158,27 +157,42 @@ def _scorer(spec: ModelSpec) -> PairScorer:
     return scorer
 
 
-def sweep(spec: ModelSpec, depths: Sequence[int]) -> list[ModelSpec]:
-    """The pipeline once for each depth of its last stage; any other model as it is.
+def variants(
+    models: Sequence[str | ModelSpec | Retriever], candidates: str | None = None, depths: Sequence[int] = ()
+) -> list[ModelSpec | Retriever]:
+    """The models in full: rerankers alone behind a task's `candidates`, pipelines once for each of the `depths`.
 
-    >>> from steelyard.spec import parse
-    >>> [str(model) for model in sweep(parse("bm25 > rerank:X"), [10, 20])]
-    ['bm25 > rerank:X?depth=10', 'bm25 > rerank:X?depth=20']
+    >>> [str(model) for model in variants(["bm25", "rerank:X"], "reranking_hybrid", [10, 20])][1:]
+    ['candidates:reranking_hybrid > rerank:X?depth=10', 'candidates:reranking_hybrid > rerank:X?depth=20']
     """
-    if spec.family != "pipeline" or not depths:
-        return [spec]
-    *before, last = spec.parts
-    stages = [replace(last, options=dict(sorted({**last.options, "depth": str(depth)}.items()))) for depth in depths]
-    return [replace(spec, parts=(*before, stage)) for stage in stages]
+    known = [canonical(model) if isinstance(model, str | ModelSpec) else model for model in models]
+    placed = [_over(model, candidates) if candidates is not None else model for model in known]
+    if candidates is not None and placed == known:
+        raise UsageError(
+            f"none of the models ranks the candidates {candidates!r}", hint="name a reranker alone, such as rerank:ID"
+        )
+    if any(depth < 1 for depth in depths):
+        raise UsageError(f"the depths are {', '.join(map(str, depths))}", hint="whole numbers from 1 up")
+    swept = [variant for model in placed for variant in _sweep(model, depths)]
+    if depths and len(swept) == len(placed) and swept == placed:
+        raise UsageError("none of the models has a depth to vary", hint="a pipeline has: 'bm25 > rerank:ID'")
+    return swept
 
 
-def over_candidates(spec: ModelSpec, lists: str) -> ModelSpec:
-    """A reranker that stands alone, behind a task's candidate lists of that name; any other model as it is.
+def _over(model: ModelSpec | Retriever, candidates: str) -> ModelSpec | Retriever:
+    if not isinstance(model, ModelSpec) or model.family != "rerank":
+        return model
+    return ModelSpec("pipeline", parts=(ModelSpec("candidates", candidates), model))
 
-    >>> from steelyard.spec import parse
-    >>> str(over_candidates(parse("rerank:X"), "reranking_hybrid"))
-    'candidates:reranking_hybrid > rerank:X'
-    """
-    if spec.family != "rerank":
-        return spec
-    return ModelSpec("pipeline", parts=(ModelSpec("candidates", lists), spec))
+
+def _sweep(model: ModelSpec | Retriever, depths: Sequence[int]) -> Sequence[ModelSpec | Retriever]:
+    if depths and isinstance(model, RerankedRetriever):
+        return [model.at_depth(depth) for depth in depths]
+    if not depths or not isinstance(model, ModelSpec) or model.family != "pipeline":
+        return [model]
+    *before, last = model.parts
+    return [replace(model, parts=(*before, _at_depth(last, depth))) for depth in depths]
+
+
+def _at_depth(stage: ModelSpec, depth: int) -> ModelSpec:
+    return replace(stage, options=dict(sorted({**stage.options, "depth": str(depth)}.items())))
