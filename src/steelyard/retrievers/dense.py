@@ -1,17 +1,18 @@
-"""Dense retrieval: a vector for each text, and exact search among them."""
+"""Dense retrieval: a vector for each text, and exact search among them, as they are or in a smaller variant."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from steelyard.encoders import load_encoder
-from steelyard.encoders.cached import encode_once, open_store
 from steelyard.encoders.store import VectorStore
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Run, TaskInfo
-from steelyard.vectors import topk
+from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,23 +20,25 @@ class DenseIndex:
     """The matrix of a corpus: one row a document, of length 1 where the similarity is cosine."""
 
     matrix: Float32
-    encoder: Encoder
-    store: VectorStore | None = None
+    vectors: SharedVectors
+    variant: VariantIndex
     notes: dict[str, Any] = field(default_factory=dict)
-    """How the vectors were come by: of the documents, and once searched, of the queries."""
+    """How the vectors were come by, of documents and, once searched, of queries; what a document takes; and how long
+    the last search took once its queries were encoded."""
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the matrix."""
-        return self.matrix.nbytes
+        """The bytes of what is searched, and of the float vectors where the best are rescored."""
+        return self.variant.size_bytes
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents of each query, or all of them if there are fewer."""
-        vectors, tally = encode_once(self.encoder, queries.texts, "query", ids=queries.ids, store=self.store)
+        """The best `top_k` documents of each query; fewer where the corpus or the variant has fewer."""
+        vectors, tally = self.vectors.queries(queries)
+        start = time.perf_counter()
+        run = self.variant.search(vectors, top_k)
+        self.notes["search_seconds"] = time.perf_counter() - start
         self.notes["queries"] = dict(tally.notes)
-        if self.encoder.similarity == "cosine":
-            vectors = topk.normalised(vectors)
-        return topk.top_k(vectors, self.matrix, top_k)
+        return run
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,28 +48,42 @@ class DenseRetriever:
     name: str
     encoder: Encoder
     store: VectorStore | None = None
+    variant: Variant = WHOLE
+    variant_of: str | None = None
+    """The name of the model that this one is a variant of."""
+    shared: SharedVectors | None = None
+    """Vectors that other variants of the model use, too."""
+
+    @cached_property
+    def vectors(self) -> SharedVectors:
+        """Where vectors come from."""
+        return self.shared or SharedVectors(self.encoder, self.store)
 
     @property
     def settings(self) -> Settings:
-        """The encoder's settings, and how vectors are compared."""
+        """The encoder's settings, and how vectors are stored and compared."""
         return {
             **self.encoder.settings,
             "similarity": self.encoder.similarity,
             "dimension": self.encoder.dimension,
-            "dtype": "float32",
+            **self.variant.settings,
         }
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> DenseIndex:
         """Encode the documents; `tick` counts them."""
-        vectors, tally = encode_once(
-            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
-        )
-        if self.encoder.similarity == "cosine":
-            vectors = topk.normalised(vectors)
-        return DenseIndex(vectors, self.encoder, self.store, {"documents": dict(tally.notes)})
+        matrix, tally = self.vectors.documents(corpus, tick)
+        built = self.variant.build(matrix)
+        notes = {"documents": dict(tally.notes), **built.notes}
+        if self.variant_of is not None:
+            notes["variant_of"] = self.variant_of
+        return DenseIndex(matrix, self.vectors, built, notes)
 
 
 def from_spec(spec: ModelSpec) -> DenseRetriever:
-    """The retriever of `dense:ID@REVISION?OPTIONS`; the options are the encoder's."""
-    encoder = load_encoder(spec.id, spec.revision, spec.options)
-    return DenseRetriever(str(spec), encoder, open_store(encoder))
+    """The retriever of `dense:ID@REVISION?OPTIONS`; options that do not name a variant are the encoder's."""
+    variant = Variant.of(spec.options)
+    whole = replace(spec, options={name: value for name, value in spec.options.items() if name not in OPTIONS})
+    vectors = open_vectors(whole)
+    variant.check(vectors.encoder.dimension, str(whole))
+    variant_of = None if variant == WHOLE else str(whole)
+    return DenseRetriever(str(spec), vectors.encoder, vectors.store, variant, variant_of, vectors)

@@ -1,0 +1,256 @@
+"""Vectors in fewer bytes, and how such codes are compared with a query.
+
+Every precision is a class of one shape: `of` codes the vectors of a corpus, `asked` prepares queries, and the inner
+product of what `asked` and `blocks` give is the score. Codes become float32 one block at a time, on their way into the
+matrix product: the processor's fastest way to multiply, and exact for whole numbers up to 2**24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.types import Float32
+from steelyard.vectors.copies import Copies
+from steelyard.vectors.topk import Documents, Matrix
+
+SAMPLE = 10_000
+"""Vectors that int8 is calibrated on, at most."""
+SEED = 0
+LEVELS = 255
+LOWEST = -128
+
+
+class Codes(Documents, Protocol):
+    """The vectors of a corpus in some precision."""
+
+    limit: ClassVar[int | None]
+    """The longest list, for definitions that set one."""
+
+    @classmethod
+    def of(cls, vectors: Float32) -> Self:
+        """Code the vectors of a corpus."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the codes, in bytes."""
+        ...
+
+    def asked(self, queries: Float32) -> Float32:
+        """The queries as they are multiplied with the blocks."""
+        ...
+
+
+class Whole(Matrix):
+    """float32: the vectors as they are; 4 bytes a dimension."""
+
+    limit: ClassVar[int | None] = None
+
+    @classmethod
+    def of(cls, vectors: Float32) -> Self:
+        """The same vectors."""
+        return cls(vectors)
+
+    @property
+    def nbytes(self) -> int:
+        """4 bytes a dimension."""
+        return self.vectors.nbytes
+
+    def asked(self, queries: Float32) -> Float32:
+        """As they are."""
+        return queries
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """What all codes share: a matrix of them, turned into float32 one block at a time."""
+
+    codes: npt.NDArray[Any]
+
+    limit: ClassVar[int | None] = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the codes."""
+        return self.codes.nbytes
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Documents with equal codes score alike."""
+        return Copies.among(self.codes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """The codes as numbers; every block is written into the same memory."""
+        room = np.empty((min(size, len(self)), self.codes.shape[1]), dtype=np.float32)
+        for start in range(0, len(self), size):
+            part = self.codes[start : start + size]
+            room[: len(part)] = part
+            yield room[: len(part)]
+
+
+class Half(_Coded):
+    """float16: every number rounded to 11 significant bits; 2 bytes a dimension. Queries stay float32.
+
+    >>> Half.of(np.array([[0.1, 70000]], dtype=np.float32)).codes.tolist()
+    [[0.0999755859375, 65504.0]]
+    """
+
+    @classmethod
+    def of(cls, vectors: Float32) -> Self:
+        """Rounded to the nearest; what is beyond the greatest float16 becomes that."""
+        most = np.finfo(np.float16).max
+        return cls(np.clip(vectors, -most, most).astype(np.float16))
+
+    def asked(self, queries: Float32) -> Float32:
+        """As they are."""
+        return queries
+
+
+@dataclass(frozen=True, eq=False)
+class Int8(_Coded):
+    """int8: 256 levels a dimension, from the least to the greatest value of a sample of the corpus; 1 byte each.
+
+    A code `c` stands for `lowest + (c + 128) * step`. The score is the inner product of the float query with what the
+    document's codes stand for. Values outside the sample's range become its ends; `clipped` tells how many.
+
+    >>> codes = Int8.of(np.array([[0.0, 5], [510, 5], [201, 5]], dtype=np.float32))
+    >>> codes.codes.tolist(), codes.values().tolist()
+    ([[-128, -128], [127, -128], [-28, -128]], [[0.0, 5.0], [510.0, 5.0], [200.0, 5.0]])
+    """
+
+    lowest: Float32
+    step: Float32
+    clipped: float = 0.0
+    """The share of numbers that lay outside the range."""
+
+    @classmethod
+    def of(cls, vectors: Float32, sample: int | None = None) -> Self:
+        """Calibrate on `sample` vectors drawn with a fixed seed (all, if there are no more), then code all of them."""
+        sample = SAMPLE if sample is None else sample
+        drawn = vectors
+        if len(vectors) > sample:
+            drawn = vectors[np.sort(np.random.default_rng(SEED).choice(len(vectors), sample, replace=False))]
+        lowest, step = _range(drawn)
+        codes = np.empty(vectors.shape, dtype=np.int8)
+        clipped = 0
+        for start in range(0, len(vectors), SAMPLE):
+            levels = (vectors[start : start + SAMPLE] - lowest) / step
+            np.rint(levels, out=levels)
+            if drawn is not vectors:
+                clipped += int(((levels < 0) | (levels > LEVELS)).sum())
+            levels += np.float32(LOWEST)
+            codes[start : start + SAMPLE] = np.clip(levels, LOWEST, LOWEST + LEVELS, out=levels)
+        return cls(codes, lowest, step, clipped / max(1, codes.size))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the codes, and two numbers for each dimension."""
+        return self.codes.nbytes + self.lowest.nbytes + self.step.nbytes
+
+    def values(self) -> Float32:
+        """What the codes stand for."""
+        return (self.codes.astype(np.float32) - np.float32(LOWEST)) * self.step + self.lowest
+
+    def asked(self, queries: Float32) -> Float32:
+        """The steps go into the query; what it gets from code 0 in every dimension stands in one more column."""
+        offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
+        return np.concatenate([queries * self.step, offset[:, None]], axis=1)
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """The codes, and a column of ones that takes up the last one of `asked`."""
+        width = self.codes.shape[1]
+        room = np.ones((min(size, len(self)), width + 1), dtype=np.float32)
+        for start in range(0, len(self), size):
+            part = self.codes[start : start + size]
+            room[: len(part), :width] = part
+            yield room[: len(part)]
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(_Coded):
+    """binary: one bit a dimension, whether the number is above 0, packed; queries likewise.
+
+    The score is `dimensions - 2 * Hamming distance`: the inner product of the signs, a whole number.
+
+    >>> codes = Binary.of(np.array([[1, -1, 0.5], [-1, 0, 2]], dtype=np.float32))
+    >>> codes.codes.tolist(), next(codes.blocks(2)).tolist()
+    ([[160], [32]], [[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
+    """
+
+    dimension: int
+
+    @classmethod
+    def of(cls, vectors: Float32) -> Self:
+        """The sign bits; zero counts as below."""
+        return cls(np.packbits(vectors > 0, axis=1), vectors.shape[1])
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Sums of whole numbers are exact: there is nothing to settle."""
+        return Copies.none()
+
+    def asked(self, queries: Float32) -> Float32:
+        """1 and -1."""
+        return np.where(queries > 0, np.float32(1), np.float32(-1))
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """1 and -1, from the bits."""
+        room = np.empty((min(size, len(self)), self.dimension), dtype=np.float32)
+        for start in range(0, len(self), size):
+            bits = np.unpackbits(self.codes[start : start + size], axis=1, count=self.dimension).view(np.int8)
+            room[: len(bits)] = 2 * bits - 1
+            yield room[: len(bits)]
+
+
+@dataclass(frozen=True, eq=False)
+class RawInt8(_Coded):
+    """int8@hakari: affine codes of both sides over the range of the whole corpus, compared as they are.
+
+    HAKARI-Bench's definition, which leaves out that steps differ between dimensions and that code 0 is no zero; to
+    reproduce its tables, not to judge int8. Vectors are normalised first; lists end at 100.
+    """
+
+    lowest: Float32
+    step: Float32
+
+    limit: ClassVar[int | None] = 100
+
+    @classmethod
+    def of(cls, vectors: Float32) -> Self:
+        """Ranges from all vectors; codes are cut off, not rounded."""
+        lowest, step = _range(vectors)
+        return cls(_raw(vectors, lowest, step).astype(np.int8), lowest, step)
+
+    def asked(self, queries: Float32) -> Float32:
+        """The codes of the queries, over the ranges of the corpus."""
+        return _raw(queries, self.lowest, self.step)
+
+
+class BinaryTo100(Binary):
+    """binary@hakari: the same bits, and lists that end at 100."""
+
+    limit: ClassVar[int | None] = 100
+
+
+def _range(vectors: Float32) -> tuple[Float32, Float32]:
+    """Of each dimension the least value, and the step from one of 256 levels to the next; 1 where all are equal."""
+    if not len(vectors):
+        width = vectors.shape[1]
+        return np.zeros(width, dtype=np.float32), np.ones(width, dtype=np.float32)
+    lowest = vectors.min(axis=0)
+    step = (vectors.max(axis=0) - lowest) / np.float32(LEVELS)
+    return lowest, np.where(step > 0, step, np.float32(1))
+
+
+def _raw(vectors: Float32, lowest: Float32, step: Float32) -> Float32:
+    levels: Float32 = (vectors - lowest) / step + np.float32(LOWEST)
+    return np.trunc(np.clip(levels, LOWEST, LOWEST + LEVELS))
