@@ -11,8 +11,10 @@ import pytest
 
 from encoder_parts import Letters
 from steelyard.encoders import budget, cached
+from steelyard.encoders import segments as segments_of
 from steelyard.encoders.cached import encode_once, open_store
-from steelyard.encoders.store import HEADER, MARK, VectorStore, fingerprint, keys_of
+from steelyard.encoders.segments import HEADER, MARK
+from steelyard.encoders.store import VectorStore, fingerprint, keys_of
 from steelyard.errors import ModelError, UsageError
 
 TEXTS = ["abba", "cab", "", "abba", "deaf", "\ud800 broken"]
@@ -78,19 +80,22 @@ def test_other_settings_have_another_folder(home):
     assert fingerprint(described["settings"]) == folders[0].name.rpartition("-")[2]
 
 
-@pytest.mark.parametrize("damage", ["cut", "grown", "empty", "foreign", "keys", "dimension"])
-def test_a_damaged_file_is_passed_over_with_a_note(home, damage):
+@pytest.mark.parametrize("damage", ["cut", "grown", "table", "vector", "empty", "foreign", "older", "dimension"])
+def test_a_damaged_file_is_noted_and_its_texts_are_encoded_again(home, damage):
     encode_once(Letters(), ["a", "b"], "document", store=VectorStore(Letters()))
     encode_once(Letters(), ["c"], "document", store=VectorStore(Letters()))
     victim = max(segments(home), key=lambda path: path.stat().st_size)
     whole = victim.read_bytes()
+    narrow = segments_of.write(home, keys_of(["a", "b"], "document"), np.ones((2, 4), np.float32))
     damaged = {
         "cut": whole[:-3],
         "grown": whole + b"x",
+        "table": flipped(whole, HEADER.size),
+        "vector": flipped(whole, len(whole) - 1),
         "empty": b"",
         "foreign": b"PAR1" + whole[4:],
-        "keys": whole[: HEADER.size] + bytes([whole[HEADER.size] ^ 1]) + whole[HEADER.size + 1 :],
-        "dimension": HEADER.pack(MARK, 4, *HEADER.unpack(whole[: HEADER.size])[2:]) + whole[HEADER.size :][: 2 * 32],
+        "older": b"SYVEC001" + whole[8:],
+        "dimension": narrow.read_bytes(),
     }
     victim.write_bytes(damaged[damage])
     encoder = Letters()
@@ -100,6 +105,16 @@ def test_a_damaged_file_is_passed_over_with_a_note(home, damage):
     assert len(tally.problems) == 1
     assert victim.name in tally.problems[0]
     assert tally.notes["cache_problems"] == list(tally.problems)
+    ours = damage in ("cut", "grown", "table", "vector")
+    assert ("is removed" if ours else "passed over") in tally.problems[0]
+    again = Letters()
+    _, tally = encode_once(again, ["a", "b", "c"], "document", store=VectorStore(again))
+    assert tally.encoded == 0
+    assert len(tally.problems) == 0  # removed, or written anew under its name
+
+
+def flipped(data, place):
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
 def test_a_file_in_the_making_is_not_read(home):

@@ -22,7 +22,8 @@ import numpy as np
 
 from steelyard import config
 from steelyard.encoders import budget
-from steelyard.encoders.store import SUFFIX, fingerprint
+from steelyard.encoders.budget import SUFFIX
+from steelyard.encoders.store import fingerprint
 from steelyard.protocols import Settings
 from steelyard.types import Role
 

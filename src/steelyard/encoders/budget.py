@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,9 @@ from steelyard.errors import UsageError
 VARIABLE = "STEELYARD_CACHE_BYTES"
 DEFAULT = "10GB"
 FOLDER = "vectors"
+SUFFIX = ".vectors"
+ABANDONED = 3600.0
+"""Seconds after which a file in the making has lost its writer: writing one takes a moment."""
 UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
 UNITS |= {"TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
@@ -51,22 +57,39 @@ def enforce(folder: Path) -> None:
 
 
 def trim(folder: Path, most: int) -> Trimmed:
-    """Remove files until at most `most` bytes are left, the longest unused first. Files in the making are left alone.
+    """Remove files until at most `most` bytes are left, the longest unused first; and what killed writers left.
 
     A process that reads a removed file goes on reading it; one that looks for it later encodes the texts again.
     """
-    files = []
-    for path in folder.glob("*/*.vectors"):
-        try:
-            stat = path.stat()
-        except FileNotFoundError:  # another process trims too
-            continue
-        files.append((stat.st_mtime_ns, path.name, stat.st_size, path))
+    files, abandoned = [], []
+    for path, stat in _files(folder):
+        if path.name.endswith(SUFFIX):
+            files.append((stat.st_mtime_ns, path.name, stat.st_size, path))
+        elif path.name.startswith(".") and time.time() - stat.st_mtime > ABANDONED:
+            abandoned.append((stat.st_size, path))
     left = sum(size for _, _, size, _ in files)
     removed = freed = 0
+    for size, path in abandoned:
+        path.unlink(missing_ok=True)
+        removed, freed = removed + 1, freed + size
     for _, _, size, path in sorted(files):
         if left <= most:
             break
         path.unlink(missing_ok=True)
         removed, freed, left = removed + 1, freed + size, left - size
     return Trimmed(removed, freed, left)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files of all encoders; one that goes away meanwhile is passed over."""
+    for encoder in _entries(folder):
+        for entry in _entries(encoder.path) if encoder.is_dir() else []:
+            with suppress(FileNotFoundError):
+                yield Path(entry.path), entry.stat()
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except FileNotFoundError:
+        return []

@@ -2,10 +2,8 @@
 
 Under `<home>/vectors` each encoder has a folder named after a hash of its settings. In it lie segments: files that
 are written whole under another name, flushed and then renamed, and never changed. So any number of processes may
-read and add at a time, a crash leaves nothing half-written behind, and a file that is not whole is passed over.
-
-A segment: the mark `SYVEC001`, then as little-endian numbers the dimension and the count (uint32), a checksum of the
-keys (uint64); then the keys (16 bytes each), then the vectors (float32).
+read and add at a time, a crash leaves nothing half-written behind, and a file that is not whole is passed over. Many
+small segments are merged into one; the longest unused go when the limit is reached (`budget`).
 """
 
 from __future__ import annotations
@@ -14,26 +12,24 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import struct
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard import config
-from steelyard.encoders import budget
+from steelyard.encoders import budget, compaction
+from steelyard.encoders.segments import KEY, Damaged, Keys, NotASegment, Segment, write, write_whole
 from steelyard.protocols import Encoder, Settings
 from steelyard.types import Float32, Int64, Role
 
-MARK = b"SYVEC001"
-HEADER = struct.Struct("<8sIIQ")
-SUFFIX = ".vectors"
-KEY = np.dtype([("high", "<u8"), ("low", "<u8")])
-Keys = npt.NDArray[np.void]
+__all__ = ["DESCRIBED", "KEY", "Keys", "VectorStore", "fingerprint", "keys_of"]
+
+DESCRIBED = "encoder.json"
+ATTEMPTS = 4
+"""How often a look-up starts again because files went away meanwhile; what is not found then is encoded."""
+SLUG = 100
 
 
 def fingerprint(settings: Settings) -> str:
@@ -60,19 +56,16 @@ def keys_of(texts: Sequence[str], role: str) -> Keys:
 
 
 class VectorStore:
-    """The stored vectors of one encoder. `problems` says what could not be read or written."""
+    """The stored vectors of one encoder. `problems` says what could not be read or written, each thing once."""
 
     def __init__(self, encoder: Encoder, home: Path | None = None) -> None:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
         self.folder = (home or config.home()) / budget.FOLDER / f"{name}-{fingerprint(encoder.settings)}"
         self.problems: list[str] = []
         self._encoder = encoder
         self._symmetric = encoder.settings.get("symmetric") is True
-        self._segments: list[Float32] = []
-        self._files: dict[str, int] = {}
-        self._high: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
-        self._low: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
-        self._place: Int64 = np.empty((0, 2), dtype=np.int64)
+        self._segments: dict[str, Segment | None] = {}
+        self._index = _Index([])
 
     def keys(self, texts: Sequence[str], role: Role) -> Keys:
         """The keys of texts: the role counts, unless the encoder's settings say that it is symmetric."""
@@ -80,106 +73,131 @@ class VectorStore:
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Float32]:
         """Which of the keys are stored, and a matrix with their vectors; the other rows hold nothing of use."""
-        self._refresh()
+        found = np.zeros(len(keys), dtype=bool)
         vectors = np.empty((len(keys), self._encoder.dimension), dtype=np.float32)
-        if not len(self._high):
-            return np.zeros(len(keys), dtype=bool), vectors
-        at = np.minimum(np.searchsorted(self._high, keys["high"]), len(self._high) - 1)
-        found = (self._high[at] == keys["high"]) & (self._low[at] == keys["low"])
-        place = self._place[at]
-        for segment in np.unique(place[found, 0]):
-            here = found & (place[:, 0] == segment)
-            vectors[here] = self._segments[segment][place[here, 1]]
-        self._touch(np.unique(place[found, 0]))
+        for _ in range(ATTEMPTS):
+            self._refresh()
+            if self._read(keys, found, vectors):
+                break
         return found, vectors
 
     def put(self, keys: Keys, vectors: Float32) -> None:
         """Store vectors under their keys. Where that fails, the work goes on and `problems` says why."""
         if not len(keys):
             return
-        order = np.argsort(keys["high"], kind="stable")
-        body = np.ascontiguousarray(keys[order]).tobytes()
-        head = HEADER.pack(MARK, vectors.shape[1], len(keys), _checksum(body))
-        name = hashlib.blake2b(body, digest_size=12).hexdigest() + SUFFIX
-        temporary = self.folder / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
             self._make_folder()
-            with temporary.open("wb") as file:
-                file.write(head + body)
-                file.write(np.ascontiguousarray(vectors[order], dtype="<f4").data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.folder / name)
+            write(self.folder, keys, vectors)
+        except OSError as error:
+            self._note(f"vectors not stored in {self.folder}: {error.strerror or error}")
+            return
+        try:
+            compaction.compact(self.folder)
             budget.enforce(self.folder.parent)
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
-            self.problems.append(f"vectors not stored in {self.folder}: {error.strerror or error}")
+            self._note(f"stored vectors not tidied in {self.folder.parent}: {error.strerror or error}")
+
+    def _read(self, keys: Keys, found: npt.NDArray[np.bool_], vectors: Float32) -> bool:
+        """Fill in what is stored of the keys not yet found; False if a file went away or was damaged meanwhile."""
+        steady = True
+        for segment, wanted, rows in self._index.places(keys, np.flatnonzero(~found)):
+            try:
+                vectors[wanted] = segment.vectors(rows)
+                found[wanted] = True
+            except FileNotFoundError:  # trimmed, or merged with others
+                steady = False
+            except Damaged as error:
+                self._remove(segment.path, error)
+                self._segments[segment.path.name] = None
+                self._index = _Index.of(self._segments)
+                steady = False
+            except OSError as error:
+                self._note(f"{segment.path} passed over: {error.strerror or error}")
+        return steady
 
     def _make_folder(self) -> None:
-        described = self.folder / "encoder.json"
+        described = self.folder / DESCRIBED
         if not described.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = described.with_name(f".encoder.{os.getpid()}.{secrets.token_hex(4)}")
             text = json.dumps({"name": self._encoder.name, "settings": dict(self._encoder.settings)}, indent=2)
-            temporary.write_text(text + "\n", encoding="utf-8")
-            temporary.replace(described)
+            write_whole(described, [text.encode() + b"\n"])
 
     def _refresh(self) -> None:
-        """Open the segments that appeared since the last look, ours and those of other processes."""
+        """Learn which segments came and went since the last look, ours and those of other processes."""
         try:
-            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(SUFFIX))
-        except FileNotFoundError:  # nothing was stored yet
-            return
+            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(budget.SUFFIX))
+        except FileNotFoundError:  # nothing was stored yet, or all of it was removed
+            names = []
         except OSError as error:
-            self.problems.append(f"{self.folder} cannot be read: {error.strerror or error}")
-            return
-        new = [name for name in names if name not in self._files]
-        parts = [(name, *opened) for name in new if (opened := self._open(name)) is not None]
-        if not parts:
-            return
-        keys = [part_keys for _, part_keys, _ in parts]
-        places = []
-        for name, part_keys, vectors in parts:
-            self._files[name] = len(self._segments)
-            rows = np.arange(len(part_keys))
-            places.append(np.stack([np.full_like(rows, len(self._segments)), rows], axis=1))
-            self._segments.append(vectors)
-        high = np.concatenate([self._high, *(part["high"] for part in keys)])
+            self._note(f"{self.folder} cannot be read: {error.strerror or error}")
+            names = []
+        if names != list(self._segments):
+            self._segments = {n: self._segments[n] if n in self._segments else self._open(n) for n in names}
+            self._index = _Index.of(self._segments)
+
+    def _open(self, name: str) -> Segment | None:
+        path = self.folder / name
+        try:
+            segment = Segment.open(path)
+        except FileNotFoundError:  # removed by another process between listing and opening
+            return None
+        except Damaged as error:
+            self._remove(path, error)
+            return None
+        except (NotASegment, OSError) as error:
+            self._note(f"{path} passed over: {error}")
+            return None
+        if segment.dimension != self._encoder.dimension:
+            self._note(f"{path} passed over: {segment.dimension} dimensions, expected {self._encoder.dimension}")
+            return None
+        return segment
+
+    def _remove(self, path: Path, damage: Damaged) -> None:
+        """A damaged file is of no use to anyone; its texts are encoded again."""
+        try:
+            path.unlink(missing_ok=True)
+            self._note(f"{path} was damaged and is removed: {damage}")
+        except OSError as error:
+            self._note(f"{path} is damaged ({damage}) and cannot be removed: {error.strerror or error}")
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+class _Index:
+    """The keys of many segments in one order, and where each of them is."""
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        tables = [segment.table for segment in segments]
+        high = np.concatenate([np.empty(0, np.uint64), *(table["high"] for table in tables)])
         order = np.argsort(high, kind="stable")
         self._high = high[order]
-        self._low = np.concatenate([self._low, *(part["low"] for part in keys)])[order]
-        self._place = np.concatenate([self._place, *places])[order]
+        self._low = np.concatenate([np.empty(0, np.uint64), *(table["low"] for table in tables)])[order]
+        self._starts = np.cumsum([0, *map(len, tables)])
+        self._place: Int64 = order
 
-    def _open(self, name: str) -> tuple[Keys, Float32] | None:
-        path = self.folder / name
-        self._files[name] = -1
-        try:
-            with path.open("rb") as file:
-                head = file.read(HEADER.size)
-                mark, dimension, count, checksum = HEADER.unpack(head) if len(head) == HEADER.size else (b"", 0, 0, 0)
-                body = file.read(count * KEY.itemsize) if mark == MARK else b""
-            size = HEADER.size + count * (KEY.itemsize + 4 * dimension)
-            whole = mark == MARK and path.stat().st_size == size and _checksum(body) == checksum
-            if not whole or dimension != self._encoder.dimension:
-                self.problems.append(f"{path} passed over: not a whole file of {self._encoder.dimension} dimensions")
-                return None
-            start = HEADER.size + len(body)
-            vectors: Any = np.memmap(path, dtype="<f4", mode="r", offset=start, shape=(count, dimension))
-        except OSError as error:  # removed by another process between listing and opening, or not readable
-            self.problems.append(f"{path} passed over: {error.strerror or error}")
-            return None
-        return np.frombuffer(body, dtype=KEY), vectors
+    @classmethod
+    def of(cls, segments: Mapping[str, Segment | None]) -> _Index:
+        """The index of those that can be read."""
+        return cls([segment for segment in segments.values() if segment is not None])
 
-    def _touch(self, segments: npt.NDArray[np.int64]) -> None:
-        """Mark segments as used, so that trimming removes others first."""
-        names = {segment: name for name, segment in self._files.items()}
-        for segment in segments.tolist():
-            try:
-                os.utime(self.folder / names[segment])
-            except OSError as error:
-                self.problems.append(f"{self.folder / names[segment]} not marked as used: {error.strerror or error}")
-
-
-def _checksum(body: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(body, digest_size=8).digest(), "little")
+    def places(self, keys: Keys, wanted: Int64) -> list[tuple[Segment, Int64, Int64]]:
+        """For each segment that holds some of the wanted keys: the segment, which keys, and their rows in it."""
+        if not len(self._high) or not len(wanted):
+            return []
+        high, low = keys["high"][wanted], keys["low"][wanted]
+        at = np.minimum(np.searchsorted(self._high, high), len(self._high) - 1)
+        held = (self._high[at] == high) & (self._low[at] == low)
+        wanted, place = wanted[held], self._place[at[held]]
+        if not len(wanted):
+            return []
+        owner = np.searchsorted(self._starts, place, side="right") - 1
+        order = np.argsort(owner, kind="stable")
+        owners, begins = np.unique(owner[order], return_index=True)
+        parts = np.split(order, begins[1:])
+        return [
+            (self._segments[number], wanted[part], place[part] - self._starts[number])
+            for number, part in zip(owners.tolist(), parts, strict=True)
+        ]
