@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.multi_vector_encoders import from_function, load_multi_vector_encoder
+from steelyard.encoders.multi_vector_transformer import declares_late_interaction
 from steelyard.encoders.ragged_once import encode_bundle, open_blobs
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
@@ -335,3 +337,21 @@ def test_the_snippet_of_the_page_runs(capsys):
     (snippet,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     exec(snippet, {})
     assert capsys.readouterr().out == "[[2. 1.]]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "declared"),
+    [
+        ("config_sentence_transformers.json", {"model_type": "MultiVectorEncoder"}, True),
+        ("config_sentence_transformers.json", {"model_type": "ColBERT"}, True),
+        ("config_sentence_transformers.json", {"model_type": "SentenceTransformer"}, False),
+        ("config.json", {"architectures": ["HF_ColBERT"]}, True),
+        ("config.json", {"architectures": ["ColPaliForRetrieval"]}, True),
+        ("config.json", {"architectures": ["BertModel"]}, False),
+        ("modules.json", [{"type": "pylate.models.Dense.Dense"}], True),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], False),
+    ],
+)
+def test_which_checkpoints_are_for_late_interaction(tmp_path, name, content, declared):
+    (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    assert declares_late_interaction(ModelFolder(str(tmp_path), tmp_path)) is declared

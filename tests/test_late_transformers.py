@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import string
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInformationRetrievalEvaluator
@@ -191,3 +194,47 @@ def test_a_second_run_encodes_nothing(colbert):
 def test_a_folder_that_is_no_model(tmp_path):
     with pytest.raises(UsageError, match="cannot load"):
         load_multi_vector_encoder(str(tmp_path))
+
+
+def test_a_stanford_checkpoint_is_what_it_declares(tmp_path):
+    """Projection beside the encoder's weights, markers and lengths in `artifact.metadata`."""
+    bert = save_bert(tmp_path / "bert")
+    weights = {f"bert.{name}": value for name, value in load_file(bert / "model.safetensors").items()}
+    torch.manual_seed(2)
+    weights["linear.weight"] = torch.randn(8, 32)
+    folder = tmp_path / "stanford"
+    shutil.copytree(bert, folder)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+    declared = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 12, "doc_maxlen": 20}
+    (folder / "artifact.metadata").write_text(json.dumps(declared))
+    retriever = load_retriever(f"late:{folder}")
+    settings = retriever.settings
+    assert (settings["head"], settings["document_length"]) == ("declared", 20)
+    assert settings["prompts"] == {"query": "[unused0] ", "document": "[unused1] "}
+    assert settings["query_expansion"]["length"] == 12
+    run = retriever.index(CORPUS, INFO).search(QUERIES, len(CORPUS))
+    expected = expected_scores(MultiVectorEncoder(str(folder), device="cpu"))
+    np.testing.assert_allclose(our_scores(run), expected, atol=1e-5)
+
+
+def test_memory_that_runs_out_halves_the_batches(bert):
+    encoder = load_multi_vector_encoder(str(bert), None, {"batch_size": "8"})
+    expected = encoder.encode(list(CORPUS.texts), "document")
+    inner, sizes = encoder._model.encode_document, []
+
+    def small_machine(texts, **arguments):
+        sizes.append(len(texts))
+        if len(texts) > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return inner(texts, **arguments)
+
+    encoder._model.encode_document = small_machine
+    try:
+        tokens = encoder.encode(list(CORPUS.texts), "document")
+    finally:
+        del encoder._model.encode_document
+    assert sizes[:3] == [8, 4, 2] and max(sizes[2:]) == 2
+    assert encoder.account()["batches_halved"] == 2
+    np.testing.assert_allclose(tokens.matrix, expected.matrix, atol=1e-5)
