@@ -299,11 +299,23 @@ def test_a_damaged_file_is_passed_over(tmp_path, monkeypatch):
     encoder = Counting()
     encode_bundle(TokenVectors, encoder, CORPUS.ids, CORPUS.texts, "document", store=open_blobs(encoder))
     (segment,) = Path(tmp_path).rglob("*.vectors")
-    segment.write_bytes(segment.read_bytes()[:-3])
-    store = open_blobs(encoder)
-    _, tally = encode_bundle(TokenVectors, encoder, CORPUS.ids, CORPUS.texts, "document", store=store)
-    assert tally.encoded == 4
-    assert "not a whole file" in tally.problems[0]
+    whole = segment.read_bytes()
+    for damaged, again, problem in (
+        (whole[:-3], 4, "not a whole file"),
+        (whole[:-3] + b"abc", 1, "is damaged, and made again"),
+        (b"x" + whole[1:], 4, "not a whole file"),
+        (b"", 4, "not a whole file"),
+    ):
+        segment.write_bytes(damaged)
+        store = open_blobs(encoder)
+        assert store is not None
+        blobs = store.get(store.keys(list(dict.fromkeys(CORPUS.texts)), "document"))
+        assert blobs.count(None) == again
+        assert problem in store.problems[0]
+    _, tally = encode_bundle(TokenVectors, encoder, CORPUS.ids, CORPUS.texts, "document", store=open_blobs(encoder))
+    assert tally.encoded == 4 and "not a whole file" in tally.problems[0]
+    _, tally = encode_bundle(TokenVectors, encoder, CORPUS.ids, CORPUS.texts, "document", store=open_blobs(encoder))
+    assert tally.encoded == 0 and not tally.problems
 
 
 def test_numbers_that_are_none_name_the_text():

@@ -3,8 +3,9 @@
 The layout on disk, the promises and the limit of `store` hold here too: files are written whole, renamed and never
 changed, so any number of processes may read and add at a time and a crash leaves nothing half-written behind.
 
-A segment: the mark `SYBLOB01`, the count (uint64) and a checksum (uint64) of what follows; for each text its key
-(16 bytes) and where its encoding ends (uint64); then the encodings, one after the other.
+A segment: the mark `SYBLOB02`, the count (uint64) and a checksum (uint64) of the table; the table, for each text its
+key (16 bytes), where its encoding ends (uint64) and a CRC of it (uint32); then the encodings, one after the other. The
+CRC finds an encoding that the disk has damaged: it would be a wrong figure that nobody sees.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import re
 import secrets
 import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,9 +29,9 @@ from steelyard.encoders.store import fingerprint
 from steelyard.protocols import Settings
 from steelyard.types import Role
 
-MARK = b"SYBLOB01"
+MARK = b"SYBLOB02"
 HEADER = struct.Struct("<8sQQ")
-ENTRY = np.dtype([("key", "V16"), ("end", "<u8")])
+ENTRY = np.dtype([("key", "V16"), ("end", "<u8"), ("crc", "<u4")])
 
 
 class BlobStore:
@@ -40,7 +42,7 @@ class BlobStore:
         self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(settings)}"
         self.problems: list[str] = []
         self._described = {"name": name, "settings": dict(settings)}
-        self._places: dict[bytes, tuple[Path, int, int]] = {}
+        self._places: dict[bytes, tuple[Path, int, int, int]] = {}
         self._known: set[str] = set()
 
     def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
@@ -64,9 +66,13 @@ class BlobStore:
                 with path.open("rb") as file:
                     os.utime(file.fileno())  # used now: trimming removes others first
                     for place in places:
-                        _, start, end = self._places[keys[place]]
+                        _, start, end, crc = self._places[keys[place]]
                         file.seek(start)
-                        found[place] = file.read(end - start)
+                        blob = file.read(end - start)
+                        if zlib.crc32(blob) == crc:
+                            found[place] = blob
+                        else:
+                            self.problems.append(f"{path}: the encoding at byte {start} is damaged, and made again")
             except FileNotFoundError:  # trimmed by another process
                 continue
             except OSError as error:
@@ -80,6 +86,7 @@ class BlobStore:
         entries = np.empty(len(keys), dtype=ENTRY)
         entries["key"] = np.frombuffer(b"".join(keys), dtype="V16")
         entries["end"] = np.cumsum([len(blob) for blob in blobs])
+        entries["crc"] = [zlib.crc32(blob) for blob in blobs]
         body = entries.tobytes()
         digest = hashlib.blake2b(body, digest_size=12)
         name = digest.hexdigest() + SUFFIX
@@ -129,8 +136,10 @@ class BlobStore:
             self.problems.append(f"{path} passed over: not a whole file of encodings")
             return
         ends = entries["end"].tolist()
-        for key, begin, end in zip(entries["key"].tolist(), [0, *ends[:-1]], ends, strict=True):
-            self._places[bytes(key)] = (path, start + begin, start + end)
+        for key, begin, end, crc in zip(
+            entries["key"].tolist(), [0, *ends[:-1]], ends, entries["crc"].tolist(), strict=True
+        ):
+            self._places[bytes(key)] = (path, start + begin, start + end, crc)
 
 
 def _checksum(body: bytes) -> int:
