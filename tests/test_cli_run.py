@@ -81,9 +81,9 @@ def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
         (["bm25", "-t", str(nano), "--metrics", "ndgc@10"], "did you mean 'ndcg"),
         (["bm25", "-t", str(nano), "--top-k", "0"], "top-k of 0"),
-        (["--rescore", "-t", str(nano)], "no saved run"),
+        (["--from-runs", "-t", str(nano)], "no saved run"),
     ]:
-        assert main(["run", *arguments]) == (1 if "--rescore" in arguments else 2), arguments
+        assert main(["run", *arguments]) == (1 if "--from-runs" in arguments else 2), arguments
         assert found in capsys.readouterr().err
 
 
@@ -103,7 +103,7 @@ def test_runs_are_kept_and_scored_again(
     kept = sorted(results.rglob("*.run.trec"))
     assert len(kept) == 2 and kept[0].read_text().splitlines()[0].split()[1] == "Q0"
     monkeypatch.setattr("steelyard.retrievers.load_retriever", lambda spec: pytest.fail("a model was loaded"))
-    assert main(["run", "--rescore", "-t", str(nano), "--metrics", "ndcg@7"]) == 0
+    assert main(["run", "--from-runs", "-t", str(nano), "--metrics", "ndcg@7"]) == 0
     assert "nDCG@7" in capsys.readouterr().out
     assert sum("ndcg_at_7" in r.metrics for r in ResultStore(results).all()) == 2
 

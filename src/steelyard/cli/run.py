@@ -39,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
     add("--candidates", metavar="NAME", help="what a reranker without a first stage ranks: these lists of each task")
     add("--depths", type=_numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
+    add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
+    add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
+    add("--rescore", default="", metavar="N", help="and each with its N x 100 best rescored in float (4 is usual)")
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
         "--overwrite-strategy",
@@ -46,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="only-missing",
         help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
     )
-    add("--rescore", action="store_true", help="score saved runs with --metrics; no model is run")
+    add("--from-runs", action="store_true", help="score saved runs with --metrics; no model is run")
     add("-o", "--output", type=Path, metavar="DIR", help="folder of results (default: $STEELYARD_RESULTS or results)")
     add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
     add("--offline", action="store_true", help="never reach for the network")
@@ -61,7 +64,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     folder = arguments.output or config.results_folder()
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
-    work = (_rescored if arguments.rescore else _evaluated)(arguments, folder, progress, output)
+    work = (_rescored if arguments.from_runs else _evaluated)(arguments, folder, progress, output)
     done: list[Result] = []
     interrupted = False
     try:
@@ -89,8 +92,14 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.engine.plan import Shelf
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
+    from steelyard.retrievers.variants import with_variants
 
-    names = [*arguments.models, *arguments.model] or DEFAULT_MODELS
+    names = with_variants(
+        [*arguments.models, *arguments.model] or DEFAULT_MODELS,
+        truncate_dim=arguments.truncate_dim,
+        precision=arguments.precision,
+        rescore=arguments.rescore,
+    )
     tasks = expand(arguments.tasks or ["builtin"], languages=arguments.languages)
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
     models = load_models(names, candidates=arguments.candidates, depths=arguments.depths)

@@ -20,6 +20,7 @@ from steelyard.retrievers.candidates import CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.pair_scores import PairScorer
 from steelyard.retrievers.rerank import load_reranker
+from steelyard.retrievers.variants import variants as grid
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
@@ -165,7 +166,9 @@ def variants(
     >>> [str(model) for model in variants(["bm25", "rerank:X"], "reranking_hybrid", [10, 20])][1:]
     ['candidates:reranking_hybrid > rerank:X?depth=10', 'candidates:reranking_hybrid > rerank:X?depth=20']
     """
-    known = [canonical(model) if isinstance(model, str | ModelSpec) else model for model in models]
+    known: list[ModelSpec | Retriever] = []
+    for model in models:
+        known += grid(canonical(model)) if isinstance(model, str | ModelSpec) else [model]
     placed = [_over(model, candidates) if candidates is not None else model for model in known]
     if candidates is not None and placed == known:
         raise UsageError(
