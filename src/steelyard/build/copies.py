@@ -74,6 +74,7 @@ class NearCopies:
     _buckets: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
+        self._last: tuple[str, UInt64, list[int]] = "", (nothing := pieces("")), _bands(nothing)
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"a similarity of {self.threshold:g}", hint="between 0 (off) and 1; 0.9 is usual")
 
@@ -81,18 +82,25 @@ class NearCopies:
         """The number, in order of keeping, of the first kept text that this one nearly copies."""
         if not self.threshold:
             return None
-        mine = pieces(text)
-        seen = {number for band in enumerate(_bands(mine)) for number in self._buckets.get(band, ())}
+        mine, bands = self._sketch(text)
+        seen = {number for band in enumerate(bands) for number in self._buckets.get(band, ())}
         return next((number for number in sorted(seen) if jaccard(mine, self._kept[number]) >= self.threshold), None)
 
     def keep(self, text: str) -> None:
         """Remember a text."""
         if not self.threshold:
             return
-        mine = pieces(text)
-        for band in enumerate(_bands(mine)):
+        mine, bands = self._sketch(text)
+        for band in enumerate(bands):
             self._buckets[band].append(len(self._kept))
         self._kept.append(mine)
+
+    def _sketch(self, text: str) -> tuple[UInt64, list[int]]:
+        """Who keeps a text has nearly always just asked about it."""
+        if text != self._last[0]:
+            mine = pieces(text)
+            self._last = text, mine, _bands(mine)
+        return self._last[1:]
 
 
 def _bands(hashes: UInt64) -> list[int]:

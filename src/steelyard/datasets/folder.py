@@ -3,6 +3,7 @@
 path/to/set::task            one task of a Nano-set, or one split of a BEIR folder
 path/to/folder               the only task, or the split `test`
 corpus.csv,queries.csv,qrels.csv[,candidates.csv]
+path/to/documents[,questions.csv]
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from steelyard.types import Task, TaskInfo
 
 EXPECTED = (
     "a folder holds corpus/, queries/ and qrels/ with Parquet files (a Nano-set), or corpus.*, queries.* and "
-    "qrels.* or qrels/ (BEIR, one's own); docs/data.md has the layouts"
+    "qrels.* or qrels/ (BEIR, one's own), or documents (txt, md, html) with a questions.csv; docs/data.md has the "
+    "layouts"
 )
 
 
@@ -72,6 +74,11 @@ def places(reference: str | Path) -> list[Place]:
         raise DataError("a single file is not a task", where=path_text, hint=hint)
     names = _listing(folder)
     found = find_tasks(names)
+    if not found and not task:
+        from steelyard.datasets.documents import find_documents
+
+        if (documents := find_documents(folder)) is not None:
+            return [documents]
     if not found:
         shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
         raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=EXPECTED)
@@ -101,9 +108,13 @@ def _info(folder: Path, task: str) -> TaskInfo:
 
 def _three_files(text: str) -> Place:
     paths = [Path(part.strip()).expanduser() for part in text.split(",")]
+    if len(paths) == 2 and paths[0].is_dir():
+        from steelyard.datasets.documents import with_questions
+
+        return with_questions(*paths)
     if len(paths) not in (3, 4):
         raise UsageError(
-            f"{len(paths)} files: {text}", hint="give corpus,queries,qrels or corpus,queries,qrels,candidates"
+            f"{len(paths)} files: {text}", hint="give corpus,queries,qrels[,candidates], or documents,questions"
         )
     for path in paths:
         if not path.is_file():
