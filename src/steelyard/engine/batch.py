@@ -151,10 +151,10 @@ def load_models(
     With `candidates`, a reranker that stands alone ranks the task's lists of that name; with `depths`, a pipeline is
     a model for each depth of its last stage.
     """
-    from steelyard.retrievers.pipeline import variants
+    from steelyard.retrievers.pipeline import in_full
 
     loaded: dict[str, Model] = {}
-    for model in map(_load_model, variants(models, candidates, depths)):
+    for model in map(_load_model, in_full(models, candidates, depths)):
         if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
             raise UsageError(f"two models with different settings are called {model.name!r}", hint="rename one of them")
     return list(loaded.values())

@@ -42,16 +42,16 @@ class CrossEncoderReranker:
         self.name = name
         self._folder = folder
         self._options = options
-        self._devices = choose(options.text("device"))
-        if len(self._devices) > 1:
-            self._devices = self._devices[:1]
+        self._device = choose(options.text("device"))[0]
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
+        # Until version 6 of the library, this had another name.
+        self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
         if (longest := options.whole("max_length", None)) is not None:
-            self._model.max_length = longest
+            setattr(self._model, self._length, longest)
         self._label = self._column(options)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
-        scale = 1 if self._devices[0].startswith("cpu") else ACCELERATED
+        scale = 1 if self._device.startswith("cpu") else ACCELERATED
         self._size = BatchSize(
             options.whole("batch_size", BATCH_PAIRS * scale), options.whole("batch_tokens", BATCH_TOKENS * scale)
         )
@@ -64,7 +64,7 @@ class CrossEncoderReranker:
             with quiet():
                 return encoder(
                     str(self._folder.path),
-                    device=self._devices[0],
+                    device=self._device,
                     trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
                     model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
                     config_kwargs=options.json_object("config_kwargs"),
@@ -175,7 +175,7 @@ class CrossEncoderReranker:
     @property
     def _limit(self) -> int | None:
         """The most tokens of a pair; None where the model knows no limit (transformers then says 10 to the 30th)."""
-        longest = self._model.max_length
+        longest = getattr(self._model, self._length)
         return int(longest) if longest and longest < 1_000_000 else None
 
     def account(self) -> Settings:

@@ -107,6 +107,7 @@ class PairScorer:
         tick(int(known.sum()))
         new = np.flatnonzero(~known)
         notes: dict[str, Any] = {"pairs": len(pairs), "pairs_scored": 0, "pairs_from_cache": 0}
+        notes["pairs_reused"] = int(known.sum())
         if len(new):
             scores[new], seconds[new], told = self._new(task, query[new], rows[real][new], tick)
             memory.add(pairs[new], scores[new], seconds[new])

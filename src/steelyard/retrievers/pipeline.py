@@ -158,12 +158,12 @@ def _scorer(spec: ModelSpec) -> PairScorer:
     return scorer
 
 
-def variants(
+def in_full(
     models: Sequence[str | ModelSpec | Retriever], candidates: str | None = None, depths: Sequence[int] = ()
 ) -> list[ModelSpec | Retriever]:
     """The models in full: rerankers alone behind a task's `candidates`, pipelines once for each of the `depths`.
 
-    >>> [str(model) for model in variants(["bm25", "rerank:X"], "reranking_hybrid", [10, 20])][1:]
+    >>> [str(model) for model in in_full(["bm25", "rerank:X"], "reranking_hybrid", [10, 20])][1:]
     ['candidates:reranking_hybrid > rerank:X?depth=10', 'candidates:reranking_hybrid > rerank:X?depth=20']
     """
     known: list[ModelSpec | Retriever] = []
