@@ -64,9 +64,14 @@ def cut(
         key = _key(source, recipe)
         _refuse_other(folder, name, key, overwrite)
         infos[name] = replace(
-            source.info, name=f"{folder.resolve().name}/{name}", licence=licence or source.info.licence
+            source.info,
+            name=f"{folder.resolve().name}/{name}",
+            source=_public(source.info.source),
+            licence=licence or source.info.licence,
         )
-        facts[name] = _stored(folder, name, key) or _cut_task(source, folder, recipe, key, watch)
+        stored = _stored(folder, name, key)
+        fresh |= stored is None
+        facts[name] = stored or _cut_task(source, folder, recipe, key, watch)
     description = _description(recipe)
     licences = {info.licence for info in infos.values() if info.licence}
     written = complete(

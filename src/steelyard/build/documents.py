@@ -41,6 +41,8 @@ class Selection:
     basket: Basket
     judgements: dict[int, dict[int, int]]
     tally: Counter[str] = field(default_factory=Counter)
+    settled: set[int] = field(default_factory=set)
+    """Places that were decided upon, taken or not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ def choose_documents(
     _take_judged(source, judged, recipe, selection, watch)
     if recipe.mine and recipe.hard_negatives:
         _take_mined(source, scanned, judged, recipe, selection, journal, watch)
-    _fill(source, scanned, judged, recipe, selection, watch)
+    _fill(source, scanned, recipe, selection, watch)
     return selection
 
 
@@ -122,6 +124,7 @@ def _take_judged(source: Source, judged: Judged, recipe: Recipe, selection: Sele
         stands[place] = basket.judged(place, found[place], "judged negative")
     for place in judged.omitted:
         basket.ban(found[place])
+    selection.settled |= set(stands) | judged.omitted
     for row, grades in judged.positives.items():
         kept: dict[int, int] = {}
         for place, grade in [*grades.items(), *judged.negatives[row].items()]:
@@ -203,10 +206,10 @@ def _guarded(
     return list(taken)
 
 
-def _fill(source: Source, scanned: Scan, judged: Judged, recipe: Recipe, selection: Selection, watch: Watch) -> None:
+def _fill(source: Source, scanned: Scan, recipe: Recipe, selection: Selection, watch: Watch) -> None:
     """Spend the rest of the budget; in a second round, should copies have left room, and so on."""
     basket = selection.basket
-    tried = set(basket.documents) | judged.omitted
+    tried = set(basket.documents) | selection.settled
     in_order = recipe.order == "source"
     # The published recipe looks no further into its source than this.
     limit = max(3 * recipe.documents, recipe.documents + len(tried)) if in_order else len(scanned)
