@@ -16,6 +16,9 @@ from steelyard.types import Float32, Float64, Int32, Int64
 _SLACK = 1 - 1e-6
 """Scores compare as float32, sums are float64: what is this close to the threshold may still tie with it."""
 
+_SEEDS = 4
+"""For each place of the list, so many documents are scored in full to find the threshold."""
+
 _LAST_ROW = np.int64(2**31 - 1)
 _SMALL = 1 << 16
 """Up to so many documents a corpus is searched in blocks of queries."""
@@ -91,7 +94,11 @@ def _block(
 
 
 class PrunedSearch:
-    """Answers one query after the other over a large corpus without looking at every posting; not for threads."""
+    """Answers one query after the other over a large corpus without looking at every posting; not for threads.
+
+    A few documents with the rarest terms are scored in full first. Their k-th best score is a threshold: terms that
+    together can't reach it need no look at their lists, only look-ups for documents that the other terms brought.
+    """
 
     def __init__(self, postings: Postings, documents: int) -> None:
         self.postings = postings
@@ -101,59 +108,84 @@ class PrunedSearch:
         """The best `top_k` rows and scores for distinct terms with their counts in the query, best first."""
         postings = self.postings
         ceilings = counts * postings.peaks[terms]
-        useful = ceilings > 0
         sizes = postings.offsets[terms + 1] - postings.offsets[terms]
         order = np.argsort(sizes, kind="stable")
-        order = order[useful[order]]
-        # rest[i]: the most that the terms from place i on can add to any document
+        order = order[ceilings[order] > 0]
+        lists = [self._list(term, count) for term, count in zip(terms[order], counts[order], strict=True)]
+        # rest[i]: the most that the lists from place i on can add to any document
         rest = np.append(np.cumsum(ceilings[order][::-1])[::-1], 0.0)
-        rows, scores = self._candidates(terms[order], counts[order], rest, top_k)
+        rows, scores = self._candidates(lists, rest, top_k)
         if floor := float(counts @ postings.floor[terms]):
             scores = scores + floor
         return select(rows, scores.astype(np.float32), top_k)
 
-    def _candidates(self, terms: Int32, counts: Float64, rest: Float64, top_k: int) -> tuple[Int32, Float64]:
-        """Rows and full scores of all documents that can be among the best.
-
-        Rare terms come first and are counted in full. As soon as the terms that are left could not lift a new
-        document over the k-th best score so far, they are only looked up for the documents already found.
-        """
-        threshold, touched, done = 0.0, [], 0
-        for done, (term, count) in enumerate(zip(terms, counts, strict=True), start=1):
-            rows, weights = self._list(term)
-            self.board[rows] += weights if count == 1 else count * weights
-            touched.append(rows)
-            if rest[done] and len(rows) >= top_k and len(self.board) > 4 * top_k:
-                threshold = max(threshold, _kth(self.board[rows], top_k))
-                if rest[done] < threshold * _SLACK:
-                    break
-        found = self._collect(touched)
-        scores = self.board[found]
-        self.board[found] = 0
-        for place in range(done, len(terms)):
-            if len(found) > top_k:
-                threshold = max(threshold, _kth(scores, top_k))
-                kept = scores + rest[place] >= threshold * _SLACK
-                found, scores = found[kept], scores[kept]
-            rows, weights = self._list(terms[place])
-            at = np.searchsorted(rows, found)
-            at[at == len(rows)] = 0
-            scores += np.where(rows[at] == found, counts[place] * weights[at], 0.0)
-        return found, scores
-
-    def _list(self, term: np.int32) -> tuple[Int32, Float32]:
+    def _list(self, term: np.int32, count: np.float64) -> _List:
         place = slice(self.postings.offsets[term], self.postings.offsets[term + 1])
-        return self.postings.rows[place], self.postings.weights[place]
+        return _List(self.postings.rows[place], self.postings.weights[place], count)
 
-    def _collect(self, touched: list[Int32]) -> Int32:
-        """The rows on the board, ascending."""
-        if not touched:
-            return np.zeros(0, dtype=np.int32)
-        if len(touched) == 1:
-            return touched[0]
-        if sum(map(len, touched)) * 16 > len(self.board):
-            return np.flatnonzero(self.board).astype(np.int32)
-        return np.unique(np.concatenate(touched))
+    def _candidates(self, lists: list[_List], rest: Float64, top_k: int) -> tuple[Int32, Float64]:
+        """Rows and full scores of all documents that can be among the best."""
+        threshold = _threshold(lists, top_k)
+        # Documents that are only in the lists from `full` on can't reach the threshold.
+        full = int(np.argmax(rest < threshold)) if threshold > 0 else len(lists)
+        for part in lists[:full]:
+            self.board[part.rows] += part.weights if part.count == 1 else part.count * part.weights
+        if sum(len(part.rows) for part in lists[:full]) * 16 > len(self.board):
+            rows = np.flatnonzero(self.board > max(threshold - rest[full], 0.0)).astype(np.int32)
+            scores = self.board[rows]
+            self.board.fill(0)
+        else:
+            rows = _distinct([part.rows for part in lists[:full]])
+            scores = self.board[rows]
+            self.board[rows] = 0
+        for place in range(full, len(lists)):
+            if len(rows) > top_k:
+                threshold = max(threshold, _kth(scores, top_k) * _SLACK)
+                kept = scores + rest[place] >= threshold
+                rows, scores = rows[kept], scores[kept]
+            scores += lists[place].look_up(rows)
+        return rows, scores
+
+
+@dataclass(frozen=True, eq=False)
+class _List:
+    """The postings of one term of a query."""
+
+    rows: Int32
+    weights: Float32
+    count: np.float64
+
+    def look_up(self, wanted: Int32) -> Float64:
+        """What the term adds to some documents, in ascending order of rows; 0 where it does not occur."""
+        at = np.searchsorted(self.rows, wanted)
+        at[at == len(self.rows)] = 0
+        return np.where(self.rows[at] == wanted, self.count * self.weights[at], 0.0)
+
+
+def _threshold(lists: list[_List], top_k: int) -> float:
+    """A score that at least `top_k` documents reach, less some slack; 0 if so many were not found."""
+    seeds: list[Int32] = []
+    for part in lists:
+        missing = _SEEDS * top_k - sum(map(len, seeds))
+        if missing <= 0:
+            break
+        chosen = part.rows
+        if len(chosen) > missing:
+            chosen = chosen[np.argpartition(part.weights, len(chosen) - missing)[len(chosen) - missing :]]
+        seeds.append(chosen)
+    rows = _distinct(seeds)
+    if len(rows) < top_k:
+        return 0.0
+    scores = np.zeros(len(rows))
+    for part in lists:
+        scores += part.look_up(rows)
+    return _kth(scores, top_k) * _SLACK
+
+
+def _distinct(parts: list[Int32]) -> Int32:
+    """The rows of all parts, ascending, each once (np.unique hashes integers, which is slower here than sorting)."""
+    rows = np.sort(np.concatenate([np.zeros(0, dtype=np.int32), *parts]))
+    return rows[np.concatenate(([True], rows[1:] != rows[:-1]))[: len(rows)]]
 
 
 def _kth(scores: Float64, k: int) -> float:
