@@ -1,12 +1,16 @@
 """Rank fusion against a plain dictionary."""
 
+import statistics
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.retrievers import canonical, load_retriever
+from steelyard.protocols import Unjudged
+from steelyard.retrievers import canonical, fusion_methods, load_retriever
 from steelyard.retrievers.fusion import Fusion, fuse
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 
@@ -55,6 +59,109 @@ def test_it_equals_a_dictionary(case, k, depth, top_k):
     ]
     assert found == expected
     assert np.isneginf(fused.scores[fused.rows < 0]).all()
+
+
+def scaled(method, scores):
+    """The gains of one list, the obvious way; statistics of the standard library."""
+    low, high = min(scores), max(scores)
+    if low == high:
+        return [{"minmax": 1.0, "combmnz": 1.0, "zscore": 0.0, "dbsf": 0.5}[method]] * len(scores)
+    if method in ("minmax", "combmnz"):
+        return [(score - low) / (high - low) for score in scores]
+    mean = statistics.fmean(scores)
+    if method == "zscore":
+        return [(score - mean) / statistics.pstdev(scores, mean) for score in scores]
+    spread = statistics.stdev(scores, mean)
+    return [(score - (mean - 3 * spread)) / (6 * spread) for score in scores]
+
+
+def plain_by_score(runs, method, weights, depth):
+    """Fusion of scores by dictionary; the lists as {row: score}."""
+    fused = []
+    for query in range(len(runs[0])):
+        totals: dict[int, float] = {}
+        held: Counter[int] = Counter()
+        for run, weight in zip(runs, weights, strict=True):
+            rows = [int(row) for row in run.rows[query, :depth] if row >= 0]
+            gains = scaled(method, [float(score) for score in run.scores[query, : len(rows)]]) if rows else []
+            for row, gain in zip(rows, gains, strict=True):
+                totals[row] = totals.get(row, 0.0) + weight * gain
+                held[row] += 1
+        fused.append({row: total * (held[row] if method == "combmnz" else 1) for row, total in totals.items()})
+    return fused
+
+
+@st.composite
+def scored_cases(draw):
+    queries = draw(st.integers(1, 4))
+    runs = []
+    for _ in range(draw(st.integers(1, 3))):
+        lists = [draw(st.lists(st.integers(0, 12), unique=True, max_size=8)) for _ in range(queries)]
+        depth = max(map(len, lists))
+        rows = np.array([rows + [-1] * (depth - len(rows)) for rows in lists], dtype=np.int32).reshape(queries, depth)
+        few = st.sampled_from([-3.5, -1.0, 0.0, 0.25, 1.0, 2.0, 7.5, 20.0])
+        scores = [draw(st.lists(few, min_size=depth, max_size=depth)) for _ in range(queries)]
+        runs.append(Run.of(rows, np.array(scores, dtype=np.float32).reshape(queries, depth)))
+    return runs, draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(runs), max_size=len(runs)))
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@given(scored_cases(), st.integers(1, 9))
+@settings(max_examples=100, deadline=None)
+def test_sums_of_scores_equal_a_dictionary(method, case, depth):
+    runs, weights = case
+    fused = fuse(runs, method=method, weights=weights, depth=depth)
+    expected = plain_by_score(runs, method, weights, depth)
+    for rows, scores, wanted in zip(fused.rows, fused.scores, expected, strict=True):
+        found = {int(row): score for row, score in zip(rows, scores, strict=True) if row >= 0}
+        assert found == {row: pytest.approx(total, abs=1e-5) for row, total in wanted.items()}
+    again = Run.of(fused.rows, fused.scores)
+    assert (again.rows == fused.rows).all(), "best first, ties by the lower row, also below zero"
+    assert np.isneginf(fused.scores[fused.rows < 0]).all()
+
+
+def test_blocks_and_wide_corpora_change_nothing(monkeypatch):
+    draw = np.random.default_rng(0)
+    runs = [
+        Run.of(np.stack([draw.choice(2**31 - 2, 20, replace=True) for _ in range(50)]), draw.random((50, 20)))
+        for _ in range(3)
+    ]
+    whole = fuse(runs, method="minmax")
+    monkeypatch.setattr(fusion_methods, "BLOCK", 60)
+    parts = fuse(runs, method="minmax")
+    assert (whole.rows == parts.rows).all() and (whole.scores == parts.scores).all()
+
+
+def test_a_list_of_weight_0_is_not_read():
+    runs = [run_of([[5, 3]]), run_of([[4, 3]])]
+    assert fuse(runs, weights=[0, 1]).rows.tolist() == [[4, 3]]
+
+
+def task_of(language, texts, languages=()):
+    queries = Queries(tuple(map(str, range(len(texts)))), tuple(texts))
+    info = TaskInfo("Some/task", language=language, languages=languages)
+    return Unjudged(info, Corpus.of(["a", "b", "c"], ["x", "y", "z"]), queries)
+
+
+def test_weights_follow_the_language():
+    fusion = Fusion.of({"weights": "1,1", "weights@zh": "0,1", "weights@de": "3,1"}, lists=2)
+    weights, told = fusion.weights_for(task_of("zh-Hans", ["什么", "1"]), 2)
+    assert weights.tolist() == [[0, 1], [0, 1]] and told == {}, "the task says its language"
+    assert fusion.weights_for(task_of("en", ["什么"]), 2)[0].tolist() == [[1, 1]]
+    mixed = task_of(
+        "multilingual", ["Wo entspringt der Fluss?", "这条河", "Where does the river rise?"], ("de", "zh", "en")
+    )
+    weights, told = fusion.weights_for(mixed, 2)
+    assert weights.tolist() == [[3, 1], [0, 1], [1, 1]], "each query says its own"
+    assert told == {"queries_by_weights": {"de": 1, "zh": 1, "others": 1}}
+    whole = Fusion.of({"weights@multilingual": "0.2,1"}, lists=2)
+    assert whole.weights_for(mixed, 2)[0].tolist() == [[0.2, 1]] * 3
+    assert fusion.settings["weights_by_language"] == {"de": [3, 1], "zh": [0, 1]}
+
+
+def test_presets():
+    assert Fusion.of({"preset": "hakari"}, lists=2).k == 100
+    assert Fusion.of({"preset": "hakari", "k": "7"}, lists=2).k == 7
 
 
 def test_a_document_of_one_list_counts_there_and_ties_go_to_the_lower_row():

@@ -1,4 +1,4 @@
-"""Cross-encoders: a tiny real model of the library's own classes, against the library's own predictions and evaluator."""
+"""Cross-encoders: a tiny model of the library's own classes, against the library's own predictions and evaluator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ with warnings.catch_warnings():
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 WORDS = (
-    "river sea mountain snow lake desert city tree stone rain wind sand ice fish bird boat road salt leaf fire".split()
+    *("river", "sea", "mountain", "snow", "lake", "desert", "city", "tree", "stone", "rain", "wind", "sand", "ice"),
+    *("fish", "bird", "boat", "road", "salt", "leaf", "fire"),
 )
 
 
@@ -183,5 +184,5 @@ def test_what_is_wrong_is_said(model: str, name: str, error: type[Exception], me
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot load .* as a cross-encoder"):
+    with pytest.raises(UsageError, match=r"cannot load .* as a cross-encoder"):
         load_reranker(parse(f"rerank:{tmp_path}"))

@@ -107,8 +107,13 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
 
 
 def _numbers(text: str) -> list[int]:
-    """Whole numbers with commas between them; argparse tells of others."""
-    return [int(number) for number in text.split(",")]
+    """Whole numbers with commas between them."""
+    import argparse
+
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected whole numbers such as 10,20,50, found {text!r}") from None
 
 
 def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:

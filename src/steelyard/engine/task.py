@@ -55,7 +55,7 @@ class Bench:
         found = self.retrieve(retriever, tick)
         timings = {"load": self.load_seconds, "index": found.index, "search": found.search}
         started = scored_result(evaluation, found.run.cut(top_k), self.task, timings, extra)
-        stages = stage_notes(retriever, lambda part: self.retrieve(part).run.cut(top_k), self.task)
+        stages = stage_notes(retriever, lambda part: self.retrieve(part).run, self.task, top_k)
         return replace(
             started,
             timings={**started.timings, "reused": found.reused},

@@ -176,10 +176,9 @@ def in_full(
         )
     if any(depth < 1 for depth in depths):
         raise UsageError(f"the depths are {', '.join(map(str, depths))}", hint="whole numbers from 1 up")
-    swept = [variant for model in placed for variant in _sweep(model, depths)]
-    if depths and len(swept) == len(placed) and swept == placed:
+    if depths and not any(map(_has_depth, placed)):
         raise UsageError("none of the models has a depth to vary", hint="a pipeline has: 'bm25 > rerank:ID'")
-    return swept
+    return [variant for model in placed for variant in _sweep(model, depths)]
 
 
 def _over(model: ModelSpec | Retriever, candidates: str) -> ModelSpec | Retriever:
@@ -188,11 +187,16 @@ def _over(model: ModelSpec | Retriever, candidates: str) -> ModelSpec | Retrieve
     return ModelSpec("pipeline", parts=(ModelSpec("candidates", candidates), model))
 
 
+def _has_depth(model: ModelSpec | Retriever) -> bool:
+    return isinstance(model, RerankedRetriever) or (isinstance(model, ModelSpec) and model.family == "pipeline")
+
+
 def _sweep(model: ModelSpec | Retriever, depths: Sequence[int]) -> Sequence[ModelSpec | Retriever]:
-    if depths and isinstance(model, RerankedRetriever):
-        return [model.at_depth(depth) for depth in depths]
-    if not depths or not isinstance(model, ModelSpec) or model.family != "pipeline":
+    if not depths or not _has_depth(model):
         return [model]
+    if isinstance(model, RerankedRetriever):
+        return [model.at_depth(depth) for depth in depths]
+    assert isinstance(model, ModelSpec)
     *before, last = model.parts
     return [replace(model, parts=(*before, _at_depth(last, depth))) for depth in depths]
 
