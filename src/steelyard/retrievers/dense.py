@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -34,9 +33,8 @@ class DenseIndex:
     def search(self, queries: Queries, top_k: int) -> Run:
         """The best `top_k` documents of each query; fewer where the corpus or the variant has fewer."""
         vectors, tally = self.vectors.queries(queries)
-        start = time.perf_counter()
         run = self.variant.search(vectors, top_k)
-        self.notes["search_seconds"] = time.perf_counter() - start
+        self.notes["search_seconds"] = self.variant.search_seconds
         self.notes["queries"] = dict(tally.notes)
         return run
 
@@ -71,8 +69,7 @@ class DenseRetriever:
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> DenseIndex:
         """Encode the documents; `tick` counts them."""
-        matrix, tally = self.vectors.documents(corpus, tick)
-        built = self.variant.build(matrix)
+        built, (matrix, tally) = self.vectors.index(corpus, self.variant, tick)
         notes = {"documents": dict(tally.notes), **built.notes}
         if self.variant_of is not None:
             notes["variant_of"] = self.variant_of

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from steelyard import config
@@ -15,8 +14,10 @@ from steelyard.protocols import Encoder, Tick, no_tick
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries
 from steelyard.vectors.topk import normalised
+from steelyard.vectors.variants import Coded, Variant, VariantIndex
 
 T = TypeVar("T", Corpus, Queries)
+V = TypeVar("V")
 Fetched = tuple[Float32, Tally]
 
 
@@ -29,54 +30,68 @@ class SharedVectors:
     def __init__(self, encoder: Encoder, store: VectorStore | None = None) -> None:
         self.encoder = encoder
         self.store = store
-        self._documents: Last[Corpus] = Last()
-        self._queries: Last[Queries] = Last()
+        self._documents: Last[Corpus, Fetched] = Last()
+        self._queries: Last[Queries, Fetched] = Last()
+        self._coded: Last[Corpus, Coded] = Last()
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> Fetched:
         """The matrix of a corpus, and how it was come by; `tick` counts documents."""
-
-        def fetch() -> Fetched:
-            vectors, tally = encode_once(
-                self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
-            )
-            return self._compared(vectors), tally
-
-        return self._documents.get(corpus, fetch, tick)
+        kept = self._documents.get(corpus)
+        if kept is not None:
+            tick(len(corpus))
+            return _again(kept)
+        vectors, tally = encode_once(
+            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
+        )
+        return self._documents.keep(corpus, (self._compared(vectors), tally))
 
     def queries(self, queries: Queries) -> Fetched:
         """The matrix of the queries, and how it was come by."""
+        kept = self._queries.get(queries)
+        if kept is not None:
+            return _again(kept)
+        vectors, tally = encode_once(self.encoder, queries.texts, "query", ids=queries.ids, store=self.store)
+        return self._queries.keep(queries, (self._compared(vectors), tally))
 
-        def fetch() -> Fetched:
-            vectors, tally = encode_once(self.encoder, queries.texts, "query", ids=queries.ids, store=self.store)
-            return self._compared(vectors), tally
-
-        return self._queries.get(queries, fetch)
+    def index(self, corpus: Corpus, variant: Variant, tick: Tick = no_tick) -> tuple[VariantIndex, Fetched]:
+        """A corpus in some variant, and the vectors that it was made from."""
+        fetched = self.documents(corpus, tick)
+        coded = self._coded.get(corpus)
+        if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
+            coded = self._coded.keep(corpus, Coded.of(fetched[0], variant.truncate_dim, variant.precision))
+        return VariantIndex(variant, coded), fetched
 
     def _compared(self, vectors: Float32) -> Float32:
         return normalised(vectors) if self.encoder.similarity == "cosine" else vectors
 
 
-@dataclass
-class Last(Generic[T]):
-    """What was fetched for the object that was asked for last, for as long as that object lives."""
+def _again(fetched: Fetched) -> Fetched:
+    """The same vectors; this time nothing had to be encoded."""
+    vectors, tally = fetched
+    return vectors, replace(tally, encoded=0, stored=tally.encoded + tally.stored, account={})
 
-    _of: weakref.ref[T] | None = None
-    _fetched: Fetched | None = None
 
-    def get(self, key: T, fetch: Callable[[], Fetched], tick: Tick = no_tick) -> Fetched:
-        """What `fetch` gave for this very object, then or now; the tally says that nothing was encoded again."""
-        if self._fetched is not None and self._of is not None and self._of() is key:
-            vectors, tally = self._fetched
-            tick(tally.texts)
-            return vectors, replace(tally, encoded=0, stored=tally.encoded + tally.stored, account={})
-        self._fetched = None  # before the next matrix is there, not after: two may be too many
-        fetched = fetch()
-        self._of, self._fetched = weakref.ref(key, self._forget), fetched
-        return fetched
+class Last(Generic[T, V]):
+    """What was made for the object that came last, for as long as that object lives."""
+
+    def __init__(self) -> None:
+        self._of: weakref.ref[T] | None = None
+        self._made: V | None = None
+
+    def get(self, key: T) -> V | None:
+        """What was made for this very object. If it is another one, what there was is let go at once."""
+        if self._of is None or self._of() is not key:
+            self._of = self._made = None  # before the next is made, not after: two may be too many
+        return self._made
+
+    def keep(self, key: T, made: V) -> V:
+        """Keep this until `key` is gone, or another comes."""
+        self._of, self._made = weakref.ref(key, self._forget), made
+        return made
 
     def _forget(self, gone: weakref.ref[T]) -> None:
         if self._of is gone:
-            self._of = self._fetched = None
+            self._of = self._made = None
 
 
 _Key = tuple[str, str | None, tuple[tuple[str, str], ...], str, int]

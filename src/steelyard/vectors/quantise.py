@@ -22,6 +22,8 @@ from steelyard.vectors.topk import Documents, Matrix
 SAMPLE = 10_000
 """Vectors that int8 is calibrated on, at most."""
 SEED = 0
+CHUNK = 512
+"""Vectors coded at a time: what the processor's cache holds."""
 LEVELS = 255
 LOWEST = -128
 
@@ -142,13 +144,15 @@ class Int8(_Coded):
         lowest, step = _range(drawn)
         codes = np.empty(vectors.shape, dtype=np.int8)
         clipped = 0
-        for start in range(0, len(vectors), SAMPLE):
-            levels = (vectors[start : start + SAMPLE] - lowest) / step
+        for start in range(0, len(vectors), CHUNK):
+            levels = vectors[start : start + CHUNK] - lowest
+            levels /= step
             np.rint(levels, out=levels)
-            if drawn is not vectors:
+            if drawn is not vectors:  # without a sample nothing lies outside
                 clipped += int(((levels < 0) | (levels > LEVELS)).sum())
+                np.clip(levels, 0, LEVELS, out=levels)
             levels += np.float32(LOWEST)
-            codes[start : start + SAMPLE] = np.clip(levels, LOWEST, LOWEST + LEVELS, out=levels)
+            codes[start : start + CHUNK] = levels
         return cls(codes, lowest, step, clipped / max(1, codes.size))
 
     @property
@@ -206,9 +210,13 @@ class Binary(_Coded):
         """1 and -1, from the bits."""
         room = np.empty((min(size, len(self)), self.dimension), dtype=np.float32)
         for start in range(0, len(self), size):
-            bits = np.unpackbits(self.codes[start : start + size], axis=1, count=self.dimension).view(np.int8)
-            room[: len(bits)] = 2 * bits - 1
-            yield room[: len(bits)]
+            part = self.codes[start : start + size]
+            for at in range(0, len(part), CHUNK):
+                bits = np.unpackbits(part[at : at + CHUNK], axis=1, count=self.dimension).view(np.int8)
+                bits <<= 1
+                bits -= 1
+                room[at : at + len(bits)] = bits
+            yield room[: len(part)]
 
 
 @dataclass(frozen=True, eq=False)

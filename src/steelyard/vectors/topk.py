@@ -99,6 +99,16 @@ def search(queries: Float32, documents: Documents, k: int) -> Run:
     return Run(_rows(keys), _scores(keys))
 
 
+def ranked(rows: Int32, scores: Float32) -> Run:
+    """A run from lists in any order without padding; many times faster than `Run.of`.
+
+    >>> ranked(np.array([[2, 0, 1]], dtype=np.int32), np.array([[0.5, 0.9, 0.5]], dtype=np.float32)).rows.tolist()
+    [[0, 1, 2]]
+    """
+    keys = np.sort(_keys(scores, rows.astype(np.int64)), axis=1)
+    return Run(_rows(keys), _scores(keys))
+
+
 def _search(queries: Float32, documents: Documents, k: int, copies: Copies) -> Int64:
     """The keys of the best `k`, in order."""
     best = np.empty((len(queries), 0), dtype=np.int64)

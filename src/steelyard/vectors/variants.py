@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.types import Float32, Run
+from steelyard.types import Float32, Int32, Run
+from steelyard.vectors.copies import Copies
 from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, Half, Int8, RawInt8, Whole
-from steelyard.vectors.topk import normalised, search
+from steelyard.vectors.topk import BLOCK_SCORES, normalised, ranked, search
 from steelyard.vectors.truncate import truncated
 
 PRECISIONS: dict[str, type[Codes]] = {
@@ -27,7 +29,12 @@ PRECISIONS: dict[str, type[Codes]] = {
 OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k")
 """What a model's name may say of its variant."""
 
-OVERSAMPLE, DEPTH = 4, 100
+DEPTH = 100
+"""How many documents are wanted, if nobody says."""
+AHEAD = 4 * DEPTH
+"""Codes are searched at least so deep, since a variant that rescores them is likely to follow."""
+GATHER = 18
+"""Fetching one document for one query costs about as much as multiplying so many."""
 PRESETS = {"hakari": 1}
 """Oversampling by name: HAKARI-Bench looks again at the 100 best, and at no more."""
 
@@ -92,53 +99,86 @@ class Variant:
 
     def build(self, vectors: Float32) -> VariantIndex:
         """Make float vectors (normalised, where cosine is meant) searchable in this way."""
-        kept = vectors if self.truncate_dim is None else truncated(vectors, self.truncate_dim)
-        if self.precision.endswith("@hakari"):
-            kept = normalised(kept)
-        codes = PRECISIONS[self.precision].of(kept)
-        return VariantIndex(self, codes, kept if self.rescore is not None else None)
+        return VariantIndex(self, Coded.of(vectors, self.truncate_dim, self.precision))
 
 
 WHOLE = Variant()
 """The vectors as the encoder gives them."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
+class Coded:
+    """The vectors of a corpus, shortened and stored; what a plain variant and a rescored one have in common.
+
+    The last search is kept: the variant that rescores its list need not search again.
+    """
+
+    truncate_dim: int | None
+    precision: str
+    floats: Float32
+    codes: Codes
+    _last: tuple[Float32, Run, float] | None = None
+
+    @classmethod
+    def of(cls, vectors: Float32, truncate_dim: int | None = None, precision: str = "float32") -> Coded:
+        """Shorten and store float vectors."""
+        floats = _prepared(vectors, truncate_dim, precision)
+        return cls(truncate_dim, precision, floats, PRECISIONS[precision].of(floats))
+
+    def search(self, queries: Float32, depth: int) -> tuple[Run, float]:
+        """The best `depth` documents of each query, and the seconds that it took to find them, now or before."""
+        if self._last is not None and self._last[0] is queries:
+            _, run, seconds = self._last
+            if run.depth >= min(depth, len(self.codes)):
+                return run.cut(depth), seconds
+        start = time.perf_counter()
+        ahead = depth if self.precision == "float32" else max(depth, AHEAD)
+        run = search(self.codes.asked(self.prepared(queries)), self.codes, ahead)
+        self._last = queries, run, time.perf_counter() - start
+        return run.cut(depth), self._last[2]
+
+    def prepared(self, queries: Float32) -> Float32:
+        """The queries, shortened as the documents were."""
+        return _prepared(queries, self.truncate_dim, self.precision)
+
+
+@dataclass(eq=False)
 class VariantIndex:
     """The vectors of a corpus in one variant."""
 
     variant: Variant
-    codes: Codes
-    floats: Float32 | None = field(default=None)
-    """What the best are rescored by."""
+    coded: Coded
+    search_seconds: float | None = None
+    """What the last search took: all of it, also what another variant had done before."""
 
     @property
     def size_bytes(self) -> int:
-        """The codes, and the float vectors where they are needed."""
-        return self.codes.nbytes + (0 if self.floats is None else self.floats.nbytes)
+        """The codes, and the float vectors where the best are rescored by them."""
+        return self.coded.codes.nbytes + (0 if self.variant.rescore is None else self.coded.floats.nbytes)
 
     @property
     def notes(self) -> dict[str, Any]:
         """Bytes for each document: of what is searched, and of what is kept for rescoring."""
-        documents = max(1, len(self.codes))
-        notes: dict[str, Any] = {"bytes_per_document": self.codes.nbytes / documents}
-        if self.floats is not None:
-            notes["rescore_bytes_per_document"] = self.floats.nbytes / documents
-        if isinstance(self.codes, Int8):
-            notes["clipped"] = self.codes.clipped
+        codes, documents = self.coded.codes, max(1, len(self.coded.codes))
+        notes: dict[str, Any] = {"bytes_per_document": codes.nbytes / documents}
+        if self.variant.rescore is not None:
+            notes["rescore_bytes_per_document"] = self.coded.floats.nbytes / documents
+        if isinstance(codes, Int8):
+            notes["clipped"] = codes.clipped
         return notes
 
     def search(self, queries: Float32, k: int) -> Run:
         """The best `k` documents of each query, ties by row; a shorter list is the beginning of a longer one."""
-        if self.variant.truncate_dim is not None:
-            queries = truncated(queries, self.variant.truncate_dim)
-        if self.variant.precision.endswith("@hakari"):
-            queries = normalised(queries)
-        depth = k if self.codes.limit is None else min(k, self.codes.limit)
-        if self.floats is None or self.variant.rescore is None:
-            return search(self.codes.asked(queries), self.codes, depth)
-        first = search(self.codes.asked(queries), self.codes, self.variant.rescore * self.variant.rescore_k)
-        return rescored(first, queries, self.floats).cut(depth)
+        limit = self.coded.codes.limit
+        depth = k if limit is None else min(k, limit)
+        if self.variant.rescore is None:
+            run, self.search_seconds = self.coded.search(queries, depth)
+            return run
+        first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
+        start = time.perf_counter()
+        run = rescored(first, self.coded.prepared(queries), self.coded.floats).cut(depth)
+        self.search_seconds = seconds + time.perf_counter() - start
+        return run
 
 
 def rescored(run: Run, queries: Float32, documents: Float32) -> Run:
@@ -148,13 +188,36 @@ def rescored(run: Run, queries: Float32, documents: Float32) -> Run:
     >>> rescored(run, np.array([[0, 1]], dtype=np.float32), np.eye(2, dtype=np.float32)).rows.tolist()
     [[1, 0]]
     """
-    scores = np.empty(run.rows.shape, dtype=np.float32)
-    room = np.empty((run.depth, documents.shape[1]), dtype=np.float32)
-    for query, rows, line in zip(queries, run.rows, scores, strict=True):
-        np.take(documents, rows, axis=0, out=room, mode="clip")
+    few = run.depth * GATHER < len(documents)
+    return ranked(run.rows, (_gathered if few else _multiplied)(run.rows, queries, documents))
+
+
+def _gathered(rows: Int32, queries: Float32, documents: Float32) -> Float32:
+    """The scores of some rows for each query, from those documents alone."""
+    scores = np.empty(rows.shape, dtype=np.float32)
+    room = np.empty((rows.shape[1], documents.shape[1]), dtype=np.float32)
+    for query, wanted, line in zip(queries, rows, scores, strict=True):
+        np.take(documents, wanted, axis=0, out=room, mode="clip")
         # Sums row by row in one order, unlike a matrix product: equal documents score alike.
         np.einsum("ij,j->i", room, query, out=line)
-    return Run.of(run.rows, scores)
+    return scores
+
+
+def _multiplied(rows: Int32, queries: Float32, documents: Float32) -> Float32:
+    """The same, picked from the scores of all documents."""
+    copies = Copies.among(documents)
+    step = max(1, BLOCK_SCORES // max(1, len(documents)))
+    parts = [np.empty((0, rows.shape[1]), dtype=np.float32)]
+    for start in range(0, len(queries), step):
+        scores = queries[start : start + step] @ documents.T
+        copies.settle(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
+        parts.append(np.take_along_axis(scores, rows[start : start + step].astype(np.int64), axis=1))
+    return np.concatenate(parts)
+
+
+def _prepared(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
+    kept = vectors if truncate_dim is None else truncated(vectors, truncate_dim)
+    return normalised(kept) if precision.endswith("@hakari") else kept
 
 
 def _whole(options: Mapping[str, str], name: str) -> int | None:
