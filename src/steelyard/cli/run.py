@@ -137,8 +137,10 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 
 def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
-    """The one table: nDCG@10, or the first metric that was asked for; intervals with --verbose."""
+    """The one table: nDCG@10, or the first metric asked for; intervals with --verbose. Variants stand below."""
+    from steelyard.engine import Results
     from steelyard.metrics import parse
+    from steelyard.reports.variants import variant_rows
     from steelyard.results import MAIN_METRIC
 
     if output.json:
@@ -146,7 +148,13 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
     elif results:
         metric = str(parse(arguments.metrics[0])) if arguments.metrics else MAIN_METRIC
         output.note("")
-        output.table(*results.table(metric, intervals=output.verbose))
+        variants = variant_rows(results, metric)
+        main = Results(result for result in results if not result.notes.get("variant_of")) if variants[1] else results
+        if main:
+            output.table(*main.table(metric, intervals=output.verbose))
+        if variants[1]:
+            output.note("")
+            output.table(*variants)
 
 
 def _count(results: Results, progress: Progress) -> str:

@@ -1,0 +1,84 @@
+"""What variants cost and keep: a row for each, beside the model that it is a variant of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from steelyard.results import HEADLINES, MAIN_METRIC, Result
+
+
+def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows: each model that has variants, then those; means over the tasks that all of them finished.
+
+    Quality kept is the variant's mean divided by that of the model it is a variant of; `-` where that is 0 or not
+    there. Seconds are those of the search alone, for all queries of a task.
+
+    >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
+    >>> small = Result("T/a", "dense:X?precision=binary", {}, "2", metrics={"ndcg_at_10": 0.4},
+    ...                notes={"bytes_per_document": 64.0, "variant_of": "dense:X", "search_seconds": 0.0125})
+    >>> for row in variant_rows([whole, small])[1]:
+    ...     print(row)
+    ['dense:X', '2,048', '-', '0.5000', '100.0%']
+    ['dense:X?precision=binary', '64', '12.5', '0.4000', '80.0%']
+    """
+    rows = []
+    for base, models in _families(results).items():
+        common = _common(models, metric)
+        figures = {model: _mean(models[model], common, metric) for model in models}
+        for model, found in models.items():
+            here = [found[task] for task in common]
+            rows.append(
+                [
+                    model,
+                    _bytes([_cost(result, "bytes_per_document") for result in here]),
+                    _milliseconds([_cost(result, "search_seconds") for result in here]),
+                    "-" if (figure := figures[model]) is None else f"{figure:.4f}",
+                    _share(figure, figures.get(base)),
+                ]
+            )
+    title = HEADLINES.get(metric, metric)
+    return ["variant", "bytes/document", "search ms", title, "kept"], rows
+
+
+def _families(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Result]]]:
+    """By base model: it and its variants, with their results by task; models without variants are left out."""
+    families: dict[str, dict[str, dict[str, Result]]] = {}
+    bases = dict.fromkeys(str(base) for result in results if (base := result.notes.get("variant_of")))
+    for base in bases:
+        family: dict[str, dict[str, Result]] = {}
+        for result in results:
+            if result.model == base or result.notes.get("variant_of") == base:
+                task = f"{result.task}@{result.facts.data_hash}"
+                family.setdefault(result.model, {})[task] = result
+        families[base] = family
+    return families
+
+
+def _common(models: dict[str, dict[str, Result]], metric: str) -> list[str]:
+    sets = [{task for task, r in found.items() if r.metrics.get(metric) is not None} for found in models.values()]
+    return sorted(set.intersection(*sets))
+
+
+def _mean(found: dict[str, Result], tasks: Sequence[str], metric: str) -> float | None:
+    values = [value for task in tasks if (value := found[task].metrics.get(metric)) is not None]
+    return fmean(values) if values else None
+
+
+def _cost(result: Result, name: str) -> float | None:
+    value = result.notes.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _bytes(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{fmean(known):,.0f}" if known else "-"
+
+
+def _milliseconds(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{1000 * fmean(known):.1f}" if known else "-"
+
+
+def _share(value: float | None, of: float | None) -> str:
+    return f"{value / of:.1%}" if value is not None and of else "-"
