@@ -1,10 +1,7 @@
 """Stored vectors: by content, by role, whole or not at all, shared, bounded."""
 
 import json
-import multiprocessing
 import os
-import signal
-import time
 
 import numpy as np
 import pytest
@@ -123,39 +120,6 @@ def test_a_file_in_the_making_is_not_read(home):
     (folder / ".half.vectors.123.abcd").write_bytes(MARK)
     _, tally = encode_once(Letters(), ["a"], "document", store=VectorStore(Letters()))
     assert (tally.encoded, tally.problems) == (0, ())
-
-
-def write_for_ever(home, ready):
-    os.environ["STEELYARD_HOME"] = home
-    encoder = Letters()
-    store = VectorStore(encoder)
-    for number in range(100_000):
-        texts = [f"abcdefgh {number} {copy}" for copy in range(200)]
-        encode_once(encoder, texts, "document", store=store)
-        ready.set()
-
-
-def test_killed_writers_leave_nothing_half_written(home):
-    """Two processes write to the same store and are killed at some moment; what is there is whole and right."""
-    context = multiprocessing.get_context("spawn")
-    for _ in range(2):
-        ready = context.Event()
-        writers = [context.Process(target=write_for_ever, args=(str(home), ready)) for _ in range(2)]
-        for writer in writers:
-            writer.start()
-        assert ready.wait(60)
-        time.sleep(0.05)
-        for writer in writers:
-            assert writer.pid is not None
-            os.kill(writer.pid, signal.SIGKILL)
-            writer.join()
-            writer.close()
-    encoder = Letters()
-    texts = [f"abcdefgh 0 {copy}" for copy in range(200)]
-    store = VectorStore(encoder)
-    vectors, tally = encode_once(encoder, texts, "document", store=store)
-    assert (tally.encoded, tally.problems) == (0, ())
-    assert (vectors == Letters().encode(texts, "document")).all()
 
 
 def test_a_folder_that_cannot_be_written_costs_a_note_not_the_run(home):
