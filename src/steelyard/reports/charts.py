@@ -92,3 +92,112 @@ def _mark(series: int, x: float, y: float, note: str) -> Markup:
         transform=f"translate({x:g} {y:g})",
         class_=f"mark s{series % SERIES_CLASSES}",
     )
+
+
+def _frame(title: str, width: float, height: float, *shapes: Markup) -> Markup:
+    """The picture around shapes; its title is its alt text."""
+    return tag(
+        "svg",
+        tag("title", title),
+        *shapes,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=title,
+        class_="chart",
+    )
+
+
+def bars(
+    classes: Sequence[str], series: Sequence[str], counts: Sequence[Sequence[int]], title: str, axis: str
+) -> Markup:
+    """Upright bars in groups: `counts[s][c]` of series s in class c, with its number above; `axis` names the classes.
+
+    Each series has its mark at the foot of its bars, so that colour is not the only difference.
+    """
+    left, top, height, width = 16, 22, 190, 840
+    most = max((count for row in counts for count in row), default=0) or 1
+    step = width / max(len(classes), 1)
+    thick = min(step * 0.8 / max(len(series), 1), 54)
+    shapes: list[Markup] = []
+    for c, name in enumerate(classes):
+        middle = left + step * (c + 0.5)
+        for s, label in enumerate(series):
+            count = counts[s][c]
+            x = middle + thick * (s - len(series) / 2)
+            tall = round(height * count / most, 1)
+            note = tag("title", f"{label}, {name}: {count:,}")
+            place = {"x": _round(x + 1), "y": _round(top + height - tall), "width": _round(thick - 2), "height": tall}
+            shapes.append(tag("rect", note, class_=f"column s{s % SERIES_CLASSES}", **place))
+            if count and thick > 13:
+                y = _round(top + height - tall - 5)
+                shapes.append(tag("text", f"{count:,}", x=_round(x + thick / 2), y=y, class_="tick"))
+            if len(series) > 1:
+                shapes.append(_mark(s, _round(x + thick / 2), top + height + 9, label))
+        shapes.append(tag("text", name, x=_round(middle), y=top + height + 30, class_="tick"))
+    base = tag("line", x1=left, x2=left + width, y1=top + height, y2=top + height, class_="grid")
+    foot = tag("text", axis, x=left + width / 2, y=top + height + 48, class_="tick axis")
+    return _frame(title, left + width + 16, top + height + 56, base, *shapes, foot)
+
+
+def heat_map(
+    rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]], title: str
+) -> Markup:
+    """A cell for each row and column, darker for more (0 to 1), with the value in it: readable without colour."""
+    left, top, wide, high = 230.0, 26.0, 190.0, 26.0
+    shapes = [
+        tag("text", name, x=left + wide * (c + 0.5), y=top - 9, class_="tick axis") for c, name in enumerate(columns)
+    ]
+    for r, name in enumerate(rows):
+        y = top + high * r
+        shapes.append(tag("text", name, x=left - 12, y=y + high / 2 + 4, class_="label"))
+        for c, value in enumerate(values[r]):
+            start = left + wide * c
+            if value is not None:
+                share = min(max(value, 0.0), 1.0)
+                shade = f"{0.05 + 0.5 * share:.2f}"
+                place = {"x": start + 1, "y": y + 1, "width": wide - 2, "height": high - 2}
+                shapes.append(tag("rect", class_="heat", fill_opacity=shade, **place))
+            text = "-" if value is None else f"{value:.4f}"
+            shapes.append(tag("text", text, x=start + wide / 2, y=y + high / 2 + 4, class_="cell"))
+    return _frame(title, left + wide * len(columns) + 8, top + high * len(rows) + 8, *shapes)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """So much at a place: x from 0 to 1, y from -1 to 1."""
+
+    x: float
+    y: float
+    weight: int
+
+
+def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Markup:
+    """Circles whose area is their weight; `across` and `upward` name the axes."""
+    left, top, width, height = 74, 16, 700, 280
+    most = max((spot.weight for spot in spots), default=1)
+
+    def x(value: float) -> float:
+        return _round(left + width * value)
+
+    def y(value: float) -> float:
+        return _round(top + height * (1 - value) / 2)
+
+    shapes: list[Markup] = []
+    for t in range(0, 11, 2):
+        shapes.append(tag("line", x1=x(t / 10), x2=x(t / 10), y1=top, y2=top + height, class_="grid"))
+        shapes.append(tag("text", f"{t / 10:.1f}", x=x(t / 10), y=top + height + 24, class_="tick"))
+    for t in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        shapes.append(tag("line", x1=left, x2=left + width, y1=y(t), y2=y(t), class_="grid zero" if t == 0 else "grid"))
+        shapes.append(tag("text", f"{t:+.1f}", x=left - 16, y=y(t) + 4, class_="label"))
+    for spot in spots:
+        radius = max(_round(15 * (spot.weight / most) ** 0.5), 2)
+        note = tag("title", f"{across} {spot.x:.1f}, {upward} {spot.y:+.1f}: {spot.weight:,}")
+        shapes.append(tag("circle", note, cx=x(spot.x), cy=y(spot.y), r=radius, class_="bubble"))
+    middle = top + height / 2
+    shapes.append(tag("text", across, x=left + width / 2, y=top + height + 44, class_="tick axis"))
+    turned = tag("text", upward, x=14, y=middle, class_="tick axis", transform=f"rotate(-90 14 {middle:g})")
+    return _frame(title, left + width + 24, top + height + 52, *shapes, turned)
+
+
+def _round(value: float) -> float:
+    return round(value, 1)

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
+from steelyard.spec import parse
+
+BYTES = ("bytes_per_document", "rescore_bytes_per_document")
+FIRST = "truncate_dim"
 
 
 def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[list[str], list[list[str]]]:
     """Columns and rows: each model that has variants, then those; means over the tasks that all of them finished.
 
     Quality kept is the variant's mean divided by that of the model it is a variant of; `-` where that is 0 or not
-    there. Seconds are those of the search alone, for all queries of a task.
+    there. Bytes are those of what is searched, then of the float vectors that the best are rescored by. The time is
+    that of the search alone, for all queries of a task.
 
     >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
     >>> small = Result("T/a", "dense:X?precision=binary", {}, "2", metrics={"ndcg_at_10": 0.4},
@@ -20,7 +25,7 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     >>> for row in variant_rows([whole, small])[1]:
     ...     print(row)
     ['dense:X', '2,048', '-', '0.5000', '100.0%']
-    ['dense:X?precision=binary', '64', '12.5', '0.4000', '80.0%']
+    ['  precision=binary', '64', '12.5', '0.4000', '80.0%']
     """
     rows = []
     for base, models in _families(results).items():
@@ -30,9 +35,9 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
             here = [found[task] for task in common]
             rows.append(
                 [
-                    model,
-                    _bytes([_cost(result, "bytes_per_document") for result in here]),
-                    _milliseconds([_cost(result, "search_seconds") for result in here]),
+                    _label(model, base),
+                    " + ".join(filter(None, (_mean_of(here, name, "{:,.0f}") for name in BYTES))) or "-",
+                    _mean_of(here, "search_seconds", "{:.1f}", 1000) or "-",
                     "-" if (figure := figures[model]) is None else f"{figure:.4f}",
                     _share(figure, figures.get(base)),
                 ]
@@ -65,19 +70,19 @@ def _mean(found: dict[str, Result], tasks: Sequence[str], metric: str) -> float 
     return fmean(values) if values else None
 
 
-def _cost(result: Result, name: str) -> float | None:
-    value = result.notes.get(name)
-    return float(value) if isinstance(value, int | float) else None
+def _mean_of(results: Sequence[Result], note: str, form: str, scale: float = 1) -> str:
+    """The mean of a number in the notes; nothing where they have none."""
+    known = [value for result in results if isinstance(value := result.notes.get(note), int | float)]
+    return form.format(scale * fmean(known)) if known else ""
 
 
-def _bytes(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):,.0f}" if known else "-"
-
-
-def _milliseconds(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{1000 * fmean(known):.1f}" if known else "-"
+def _label(model: str, base: str) -> str:
+    """What a variant has that its base has not."""
+    if model == base:
+        return model
+    whole, own = parse(base).options, parse(model).options
+    names = sorted((name for name in own if own[name] != whole.get(name)), key=lambda name: (name != FIRST, name))
+    return "  " + ", ".join(f"{name}={own[name]}" for name in names)
 
 
 def _share(value: float | None, of: float | None) -> str:

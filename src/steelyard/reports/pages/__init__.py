@@ -1,0 +1,28 @@
+"""Task and group pages: figures from data and runs, findings from figures, sentences from findings, then files.
+
+    inputs  ->  figures  ->  findings  ->  sentences  ->  pages  ->  Markdown, HTML, JSON
+    (runs)      (values)     (tested)      (templates)    (blocks)
+
+Nothing on a page was typed by anyone: a sentence stands there because a finding does, and a finding because a figure
+passed a threshold of `thresholds.py`. Words that come from a card or a catalogue are marked as theirs.
+"""
+
+from __future__ import annotations
+
+from steelyard.reports.pages.figures import PAGE_SCHEMA, GroupFigures, TaskFigures
+from steelyard.reports.pages.inputs import Audit, Profile, stored_profiles
+from steelyard.reports.pages.measure import group_figures, task_figures
+from steelyard.reports.pages.writing import FORMATS, write_pages
+
+__all__ = [
+    "FORMATS",
+    "PAGE_SCHEMA",
+    "Audit",
+    "GroupFigures",
+    "Profile",
+    "TaskFigures",
+    "group_figures",
+    "stored_profiles",
+    "task_figures",
+    "write_pages",
+]

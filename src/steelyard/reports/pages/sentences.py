@@ -1,0 +1,185 @@
+"""The sentences of the pages: a template for each kind of finding, filled with the finding's figures and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+TEMPLATES = {
+    # overview
+    "task_size": "{name} is a task of {queries:,} queries, {documents:,} documents and {positives:,} positive qrels: "
+    "{focus}.",
+    "single_positive": "Every query has exactly one positive document.",
+    "multi_positive": "{several:,} of {queries:,} queries ({share:.2%}) have several positives: {mean:.2f} per query "
+    "on average, {median:.2f} in the median, {max:,} at most.",
+    "strongest": "{best} is the strongest profile, with nDCG@10 = {score:.4f}; it is ahead of {others} beyond what "
+    "luck explains (p = {p:.4f} or less).",
+    "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but the paired test cannot tell it from {rivals} "
+    "(p = {p:.4f}).",
+    "highest": "{best} has the highest nDCG@10, {score:.4f}; without values by query its lead was not tested.",
+    # what the data measures
+    "described": "The set's card or catalogue says of the data:",
+    "not_described": "Neither a card nor the catalogue says what the data measures; what follows is observed.",
+    "declared": "Declared language: {language}; category: {category}; licence: {licence}.",
+    # data
+    "positives": "Positives per query: {mean:.2f} on average, {min:,} at least, {median:.2f} in the median, {max:,} at "
+    "most.",
+    "no_positive": "{queries:,} queries have no positive at all and count as 0 in every mean.",
+    "outside": "{count:,} positives are not in the corpus and cannot be found.",
+    "lengths": "{what} average {characters:.2f} characters ({min:,} to {max:,}, median {median:.0f}), "
+    "{words:.2f} words and {tokens:.2f} tokens.",
+    "one_language": "{what} show one language, {language} ({share:.2%}).",
+    "languages": "{what} show {count:,} languages: {shares}.",
+    "scripts": "{what} are written in {count:,} scripts: {shares}.",
+    "pairs": "Of {pairs:,} pairs of query and positive {same:.2%} are in the same language, {cross:.2%} cross "
+    "languages, {script:.2%} cross scripts; in {undecided:.2%} one side shows no language.",
+    "overlap": "A query shares {mean:.4f} of its terms with its nearest positive on average; {none:.2%} of queries "
+    "share none, {full:.2%} all.",
+    # profiles
+    "profile": "{label} ({config}, {origin}) reaches nDCG@10 = {ndcg}, hit@10 = {hit} and recall@100 = {recall}.",
+    "pooled": "Counting all positives together, as published tables do, its recall@100 is {pooled:.4f}.",
+    "candidates": "Its lists hold {mean:.2f} candidates on average, {min:,} at least and {max:,} at most.",
+    "safeguards": "{rows:,} queries ({share:.2%}) have a safeguard row: a positive set at rank 101 because the list "
+    "had none.",
+    "many_safeguards": "So many safeguards say that the list alone often holds no positive to rerank.",
+    "first_positive": "The first relevant document stands at rank 1 for {first:,} queries, within the first ten for "
+    "{ten:,}, within a hundred for {hundred:,}; for {lost:,} it is not in the list.",
+    "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p = {p:.4f}; "
+    "{wins:,} queries better, {losses:,} worse, {ties:,} alike).",
+    "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p = {p:.4f}; "
+    "{losses:,} queries better, {wins:,} worse, {ties:,} alike).",
+    "no_difference": "Its difference from {other}, {difference:+.4f}, is one that luck explains (p = {p:.4f}).",
+    "no_profile": "The set has no such lists, and none were made.",
+    # metrics
+    "single_reading": "With one positive per query hit@10 says whether it is among the first ten, nDCG@10 how high it "
+    "stands there, and recall@100 whether a reranker of 100 candidates would see it.",
+    "multi_reading": "With several positives hit@10 is satisfied by any one of them; nDCG@10 rewards having them all "
+    "early; recall@100 is the mean share of a query's positives among the first hundred.",
+    "ceiling": "A perfect ranking would reach nDCG@10 = {ndcg:.4f} and recall@100 = {recall:.4f}.",
+    "small_corpus": "With {documents:,} documents a random order would reach a recall@100 of {chance:.4f}; read it "
+    "beside that.",
+    "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room to tell models "
+    "apart.",
+    "rerank": "A perfect reranker of the first 100 candidates of {label} would reach nDCG@10 = {perfect:.4f}, against "
+    "{now:.4f} as they stand.",
+    # tendencies
+    "questions": "{share:.2%} of queries are questions, by question mark or question word{words}.",
+    "no_questions": "{share:.2%} of queries are questions, by question mark or question word.",
+    "query_classes": "Lengths of queries: {classes}.",
+    "numbers": "{share:.2%} of queries hold a number.",
+    "names": "{share:.2%} of queries hold a capitalised name.",
+    "duplicate_queries": "{count:,} queries repeat an earlier one.",
+    "duplicate_documents": "{count:,} documents repeat another; where one is judged, its copy counts as wrong.",
+    "queries_in_corpus": "{count:,} queries stand word for word in the corpus.",
+    # failures
+    "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:,} queries ({share:.2%}).",
+    "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:,} queries ({share:.2%}).",
+    "both_miss": "BM25 and Dense both miss: {queries:,} queries ({share:.2%}).",
+    "hybrid_loses": "Reranking hybrid misses what BM25 or Dense finds: {queries:,} queries ({share:.2%}).",
+    "found_means": "Found means that a relevant document is among the first {found}.",
+    # slices
+    "slice_leader": "{where} ({queries:,} queries) {best} is strongest with nDCG@10 = {score:.4f}, unlike on the whole "
+    "task, where {whole} is.",
+    "overlap_gain": "The {more} of its terms a query shares with its positive, the larger BM25's lead over Dense "
+    "(Spearman's correlation {rho:.4f}, p = {p:.4f}).",
+    "no_slices": "No slice differs from the other queries by more than luck explains.",
+    # training, improvement
+    "not_tried": "No training was tried for this page, so no data is recommended from evidence.",
+    "try_first": "Where {best} loses beyond doubt, pairs of that kind are the first to try: {slices}.",
+    "not_audited": "Nobody has audited this task for leakage: whether a model was trained on it is not known.",
+    "audited": "The audit says: {status}.",
+    "keep_out": "To keep the figures honest, {note}.",
+    "weak_slice": "{label} loses {difference:.4f} nDCG@10 against the other queries {where} ({queries:,} queries, "
+    "{score:.4f}; p = {p:.4f}).",
+    "hybrid_hurts": "Joining the lists costs: Reranking hybrid is {difference:.4f} below {best} (p = {p:.4f}), so a "
+    "fusion should weigh {best} more.",
+    "hybrid_helps": "Joining the lists pays: Reranking hybrid is {difference:.4f} above {other} (p = {p:.4f}); the two "
+    "find different positives.",
+    "room_for_reranking": "Reordering alone could add {gain:.4f} nDCG@10 to {label}.",
+    "no_advice": "No slice and no pair of profiles differs beyond luck, so the figures single out nothing to improve.",
+    # published
+    "published": "Published figures are those of {name}.",
+    "not_published": "{name} has no published figures for this task.",
+    # group
+    "group_size": "{name} has {tasks:,} tasks with {queries:,} queries, {documents:,} split-local documents and "
+    "{positives:,} positive qrels, {mean:.2f} per query.",
+    "group_languages": "Declared languages: {languages}.",
+    "group_lead": "Over the {tasks:,} tasks {best} is ahead of {others} beyond what luck explains: mean nDCG@10 "
+    "{score:.4f} (p = {p:.4f} or less, a task counting as one).",
+    "group_no_lead": "Over the {tasks:,} tasks no profile is ahead of every other beyond what luck explains; the "
+    "highest mean nDCG@10 is that of {best}, {score:.4f}.",
+    "group_wins": "{best} is the strongest beyond doubt on {clear:,} of {tasks:,} tasks{names}.",
+    "group_open": "On {count:,} of {tasks:,} tasks the best two profiles cannot be told apart: {names}.",
+    "family": "{family}: {names}.",
+    "group_multi": "{count:,} of {tasks:,} tasks have queries with several positives: {names}.",
+    "group_single": "Every query of every task has at most one positive.",
+    "shape": "Documents average from {low:.2f} characters ({low_task}) to {high:.2f} ({high_task}); corpora hold "
+    "{smallest:,} to {largest:,} documents.",
+    "group_cross": "In {count:,} tasks more than half of the pairs cross languages: {names}.",
+    "profile_mean": "{label}'s nDCG@10 is {mean:.4f} on average over {tasks:,} tasks, from {low:.4f} to {high:.4f}.",
+    "profile_strong": "It is highest on {names}.",
+    "profile_weak": "It is lowest on {names}.",
+    "group_ceiling": "{names} are within {margin:.2%} of the best possible nDCG@10 and hardly tell models apart.",
+    "group_recall": "As {count:,} tasks have several positives per query, read recall@100 beside nDCG@10.",
+    "group_small": "{names} have fewer than {limit:,} documents, where a recall@100 comes easily.",
+    "group_audit": "{audited:,} of {tasks:,} tasks were audited for leakage.",
+    "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
+    "group_described": "Cards or catalogue describe {count:,} of {tasks:,} tasks; their words stand on the tasks' own "
+    "pages.",
+}
+"""By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the figures say, typed by its kind; `figures` are the values its sentence shows."""
+
+    kind: str
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words.
+
+        >>> Finding("numbers", {"share": 0.125}).sentence
+        '12.50% of queries hold a number.'
+        """
+        return TEMPLATES[self.kind].format(**self.figures)
+
+
+def finding(kind: str, **figures: Any) -> Finding:
+    """A finding of that kind."""
+    return Finding(kind, figures)
+
+
+def paragraph(findings: Iterable[Finding]) -> str:
+    """The sentences of the findings, one after the other."""
+    return " ".join(one.sentence for one in findings)
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names in a sentence; of many, the first and how many more.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], most=2)
+    ('a', 'a, b and c', 'a, b and 2 more')
+    """
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+@cache
+def language_name(code: str) -> str:
+    """A language's English name with its code.
+
+    >>> language_name("ar"), language_name("und"), language_name("xx")
+    ('Arabic (ar)', 'undecided', 'xx')
+    """
+    if code == "und":
+        return "undecided"
+    from babel.core import Locale
+
+    name = Locale("en").languages.get(code)
+    return f"{name} ({code})" if name else code

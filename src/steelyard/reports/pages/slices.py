@@ -1,0 +1,124 @@
+"""Parts of the queries: by language, script, length and overlap, and which of them stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard import stats
+from steelyard.reports.pages.evaluation import Measured
+from steelyard.reports.pages.evidence import holm, welch
+from steelyard.reports.pages.figures import SliceFigures
+from steelyard.reports.pages.inputs import Kind
+from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP, SIGNIFICANT
+from steelyard.reports.pages.tongues import Reading
+from steelyard.types import Float64, Int64, Task
+
+MOST_SLICES = 12
+"""The largest slices of a dimension that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some queries, and why they belong together."""
+
+    dimension: str
+    name: str
+    queries: Int64
+
+
+def parts(task: Task, reading: Reading) -> Iterator[Part]:
+    """Every slice of the task: a dimension with only one value has none."""
+    yield from _named("language", reading.query_languages)
+    yield from _named("languages of the pair", _pair_names(reading, len(task.queries)))
+    yield from _named("script", reading.query_scripts)
+    lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
+    low, high = np.quantile(lengths, [1 / 3, 2 / 3]) if len(lengths) else (0.0, 0.0)
+    if low < high:
+        yield Part("query length", f"up to {int(low)} characters", np.flatnonzero(lengths <= low))
+        middle = np.flatnonzero((lengths > low) & (lengths <= high))
+        yield Part("query length", f"{int(low) + 1} to {int(high)} characters", middle)
+        yield Part("query length", f"over {int(high)} characters", np.flatnonzero(lengths > high))
+    yield from _by_overlap(reading.overlap)
+
+
+def _by_overlap(values: Float64) -> Iterator[Part]:
+    known = ~np.isnan(values)
+    classes = {
+        f"low (up to {LOW_OVERLAP:.2f})": known & (values <= LOW_OVERLAP),
+        "middle": known & (values > LOW_OVERLAP) & (values < HIGH_OVERLAP),
+        f"high (from {HIGH_OVERLAP:.2f})": known & (values >= HIGH_OVERLAP),
+    }
+    filled = {name: np.flatnonzero(mask) for name, mask in classes.items() if mask.any()}
+    if len(filled) > 1:
+        for name, queries in filled.items():
+            yield Part("overlap", name, queries)
+
+
+def _pair_names(reading: Reading, queries: int) -> list[str]:
+    """`ar-en` for each query whose positives are all in one language; `en-several` else."""
+    sought: list[set[str]] = [set() for _ in range(queries)]
+    for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
+        sought[query].add(reading.document_languages[row])
+    return [
+        f"{asked}-{next(iter(found)) if len(found) == 1 else 'several' if found else 'none'}"
+        for asked, found in zip(reading.query_languages, sought, strict=True)
+    ]
+
+
+def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
+    values = np.array(names, dtype=np.str_)
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < 2:
+        return
+    for place in sorted(range(len(distinct)), key=lambda i: (-counts[i], distinct[i]))[:MOST_SLICES]:
+        yield Part(dimension, str(distinct[place]), np.flatnonzero(values == distinct[place]))
+
+
+def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceFigures, ...]:
+    """The figures of every slice; what is claimed of them is tested, and adjusted for how many there are."""
+    if not measured:
+        return ()
+    found = [_figures(part, measured) for part in parts(task, reading)]
+    slots = [(i, kind) for i, (_, _, raw) in enumerate(found) for kind in raw]
+    adjusted = holm([found[i][2][kind] for i, kind in slots])
+    rest: list[dict[Kind, float]] = [{} for _ in found]
+    for (i, kind), p in zip(slots, adjusted, strict=True):
+        rest[i][kind] = p
+    leads = [i for i, (_, lead, _) in enumerate(found) if lead]
+    names = [(i, kind) for i in leads for kind in found[i][1]]
+    chances = holm([found[i][1][kind] for i, kind in names])
+    close: list[list[Kind]] = [[] for _ in found]
+    for (i, kind), p in zip(names, chances, strict=True):
+        if p >= SIGNIFICANT:
+            close[i].append(kind)
+    return tuple(
+        replace(one, rivals=one.rivals or tuple(rivals), rest_p_values=p)
+        for (one, _, _), rivals, p in zip(found, close, rest, strict=True)
+    )
+
+
+def _figures(
+    part: Part, measured: Sequence[Measured]
+) -> tuple[SliceFigures, Mapping[Kind, float], Mapping[Kind, float]]:
+    """The slice, the p-values of its best profile against the others, and those of the slice against the rest."""
+    inside: dict[Kind, Float64] = {one.kind: one.ndcg[part.queries] for one in measured}
+    outside: dict[Kind, Float64] = {one.kind: np.delete(one.ndcg, part.queries) for one in measured}
+    best = max(inside, key=lambda kind: float(inside[kind].mean()))
+    others = [kind for kind in inside if kind != best]
+    large = len(part.queries) >= FEWEST
+    leads = {kind: stats.paired_test(inside[best], inside[kind]).p_value for kind in others} if large else {}
+    tested = {kind: welch(inside[kind], outside[kind]) for kind in inside} if large else {}
+    figures = SliceFigures(
+        dimension=part.dimension,
+        name=part.name,
+        queries=len(part.queries),
+        ndcg_at_10={kind: float(values.mean()) for kind, values in inside.items()},
+        intervals=stats.intervals(inside),  # type: ignore[arg-type]
+        best=best,
+        rivals=() if large else tuple(others),
+        against_rest={k: float(inside[k].mean() - v.mean()) for k, v in outside.items() if len(v)},
+    )
+    return figures, leads, {kind: p for kind, p in tested.items() if p is not None}

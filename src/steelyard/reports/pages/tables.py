@@ -1,0 +1,246 @@
+"""The tables of the pages, in the columns that published pages have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.reports.pages.blocks import Bullets, Table, table
+from steelyard.reports.pages.figures import (
+    FailureMode,
+    GroupFigures,
+    ProfileFigures,
+    SliceFigures,
+    Source,
+    TaskFigures,
+    Text,
+)
+from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.sentences import language_name
+from steelyard.results.schema import with_interval
+
+METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
+NDCG_COLUMNS = tuple(f"{LABELS[kind]} nDCG@10" for kind in KINDS)
+
+
+def decimals(value: float | None) -> str:
+    """A score as pages write it.
+
+    >>> decimals(0.5), decimals(None)
+    ('0.5000', '-')
+    """
+    return "-" if value is None else f"{value:.4f}"
+
+
+def best_profile(figures: TaskFigures) -> str:
+    """The best profile; with those that cannot be told from it."""
+    names = [one.label for one in (figures.best, *figures.rivals) if one is not None]
+    return " or ".join(names) or "-"
+
+
+def dataset_information(figures: TaskFigures) -> Table | None:
+    """What the set is, in numbers."""
+    one = figures.positives
+    rows = [
+        ("Nano set", figures.nano_set),
+        ("Backing dataset", figures.backing_dataset),
+        ("Task / split", figures.task),
+        ("Hugging Face dataset" if figures.on_hub else "Source", figures.dataset or "-"),
+        ("Language", figures.language),
+        ("Category", figures.category),
+        ("Queries", f"{figures.queries:,}"),
+        ("Documents", f"{figures.documents:,}"),
+        ("Positive qrels", f"{one.count:,}"),
+        ("Positives / query avg", f"{one.mean:.2f}"),
+        ("Positives / query min", f"{one.min:,}"),
+        ("Positives / query median", f"{one.median:.2f}"),
+        ("Positives / query max", f"{one.max:,}"),
+        ("Multi-positive queries", f"{one.multi_positive_queries:,} ({one.multi_positive_share:.2%})"),
+        ("Query length avg chars", f"{figures.query_lengths.characters.mean:.2f}"),
+        ("Document length avg chars", f"{figures.document_lengths.characters.mean:.2f}"),
+    ]
+    return table(("Field", "Value"), rows)
+
+
+def candidate_subsets(figures: TaskFigures) -> Table | None:
+    """What each profile's lists are worth."""
+    columns = ("Profile", "Config", "nDCG@10", "Hit@10", "Recall@100", "Candidates")
+    note = "Recall@100 counts all positives together, as published tables do." if figures.profiles else ""
+    return table(columns, map(_subset, figures.profiles), note)
+
+
+def _subset(one: ProfileFigures) -> tuple[str, ...]:
+    scores = (one.ndcg_at_10, one.hit_rate_at_10, one.pooled_recall_at_100)
+    return (one.label, one.config, *map(decimals, scores), one.candidates)
+
+
+def lengths(figures: TaskFigures) -> Table | None:
+    """Characters, words and tokens of queries and documents."""
+    rows = []
+    for what, one in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
+        sampled = f" (of {one.tokens_of:,})" if what == "Documents" and one.tokens_of < figures.documents else ""
+        for unit, spread in (("characters", one.characters), ("words", one.words), (f"tokens{sampled}", one.tokens)):
+            if spread is not None:
+                cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
+                rows.append((what, unit, *cells))
+    note = "Tokens are the pieces of the default encoder's tokenizer; each Han or kana character counts as a word."
+    return table(("Texts", "Unit", "Mean", "Min", "Median", "Max"), rows, note)
+
+
+def pair_languages(figures: TaskFigures) -> Table | None:
+    """Shares of the pairs of languages, where there is more than one."""
+    told = figures.tongues
+    if told is None or len(told.pair_languages) < 2:
+        return None
+    shown = list(told.pair_languages.items())[:12]
+    rest = 1 - sum(share for _, share in shown)
+    rows = [_pair(name, share) for name, share in shown]
+    if len(told.pair_languages) > len(shown):
+        rows.append(("others", "others", f"{rest:.2%}"))
+    return table(("Query language", "Positive's language", "Pairs"), rows)
+
+
+def _pair(name: str, share: float) -> tuple[str, str, str]:
+    asked, _, sought = name.partition("-")
+    return language_name(asked), language_name(sought), f"{share:.2%}"
+
+
+def slices(parts: Sequence[SliceFigures]) -> Table | None:
+    """nDCG@10 by slice and profile, with intervals."""
+    kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
+    rows = (
+        (
+            part.dimension,
+            part.name,
+            f"{part.queries:,}",
+            *(with_interval(part.ndcg_at_10[kind], part.intervals.get(kind)) for kind in kinds),
+            " or ".join(LABELS[kind] for kind in (part.best, *part.rivals)),
+        )
+        for part in parts
+    )
+    return table(("Slice by", "Value", "Queries", *(f"{LABELS[kind]} nDCG@10" for kind in kinds), "Best profile"), rows)
+
+
+def failure_examples(mode: FailureMode) -> Table | None:
+    """Queries of a failure mode with ranks and the document that won."""
+    kinds = [kind for kind in KINDS if mode.examples and kind in mode.examples[0].ranks]
+    winner = LABELS[mode.examples[0].winner] if mode.examples else ""
+    rows = (
+        (
+            with_length(one.query),
+            *("not found" if one.ranks[kind] is None else f"{one.ranks[kind]:,}" for kind in kinds),
+            "nothing" if one.won is None else with_length(one.won),
+            with_length(one.positive),
+        )
+        for one in mode.examples
+    )
+    ranks = (f"{LABELS[kind]} rank" for kind in kinds)
+    return table(("Query", *ranks, f"{winner} put first", "Positive document"), rows)
+
+
+def with_length(text: Text) -> str:
+    """A text with its full length.
+
+    >>> with_length(Text("where", 5))
+    'where [5 chars]'
+    """
+    return f"{text.text} [{text.characters} chars]"
+
+
+def example_data(figures: TaskFigures) -> Table | None:
+    """Queries with a positive, drawn with a seed."""
+    rows = ((with_length(one.query), with_length(one.document)) for one in figures.examples)
+    return table(("Query", "Positive document"), rows)
+
+
+def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
+    """Where the data comes from."""
+    return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
+
+
+def leakage_metadata(figures: TaskFigures) -> Bullets:
+    """What is on record about training."""
+    one = figures.leakage
+    return Bullets(
+        (
+            ("Original train split", one.train_split),
+            ("Evaluation split origin", one.split_origin),
+            ("Train/eval overlap audit", one.audit),
+            ("Leakage note", one.note or "not_recorded"),
+            ("Multi-positive training", one.multi_positive or "not_recorded"),
+            ("Useful training data", one.useful_data),
+        )
+    )
+
+
+def published(figures: TaskFigures) -> Table | None:
+    """Our figures beside the published ones."""
+    words = {True: "inside", False: "outside", None: "-"}
+    rows = (
+        (
+            LABELS[one.kind],
+            METRIC_NAMES[one.metric],
+            decimals(one.here),
+            decimals(one.published),
+            f"{one.difference:+.4f}",
+            words[one.inside],
+        )
+        for one in figures.published
+    )
+    return table(("Profile", "Metric", "Here", "Published", "Difference", "Published in our interval"), rows)
+
+
+def task_summary(group: GroupFigures) -> Table | None:
+    """The tasks of a group and their best profile."""
+    columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
+    rows = (
+        (one.task, one.language, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
+        for one in group.tasks
+    )
+    return table(columns, rows)
+
+
+def _scores(one: TaskFigures) -> tuple[str, ...]:
+    profiles = (one.profile(kind) for kind in KINDS)
+    return (*(decimals(p.ndcg_at_10 if p else None) for p in profiles), best_profile(one))
+
+
+def metadata_summary(group: GroupFigures) -> Table | None:
+    """A group in numbers."""
+    rows = [
+        ("Task pages", f"{len(group.tasks):,}"),
+        ("Queries", f"{group.queries:,}"),
+        ("Split-local documents", f"{group.documents:,}"),
+        ("Positive qrels", f"{group.positives:,}"),
+        ("Languages", ", ".join(sorted({one.language for one in group.tasks})) or "-"),
+        ("Categories", ", ".join(sorted({one.category for one in group.tasks})) or "-"),
+        ("Positives / query avg", f"{group.positives / max(group.queries, 1):.2f}"),
+    ]
+    return table(("Field", "Value"), rows)
+
+
+def task_metadata(group: GroupFigures) -> Table | None:
+    """The tasks of a group, with counts."""
+    columns = ("Task", "Backing dataset", "Lang", "Category", "Queries", "Docs", "Positives")
+    rows = (
+        (
+            *(one.task, one.backing_dataset, one.language, one.category),
+            *(f"{one.queries:,}", f"{one.documents:,}", f"{one.positives.count:,}"),
+            *_scores(one),
+        )
+        for one in group.tasks
+    )
+    return table((*columns, *NDCG_COLUMNS, "Best profile"), rows)
+
+
+def language_summary(group: GroupFigures) -> Table | None:
+    """Queries of a group by language."""
+    rows = (
+        (
+            language_name(one.language),
+            f"{one.tasks:,}",
+            f"{one.queries:,}",
+            *(decimals(one.ndcg_at_10.get(kind)) for kind in KINDS),
+        )
+        for one in group.languages
+    )
+    return table(("Language", "Tasks", "Queries", *NDCG_COLUMNS), rows)

@@ -1,0 +1,103 @@
+"""The page of a task: its figures and findings under the headings that published pages have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports.pages import findings, pictures, tables
+from steelyard.reports.pages.blocks import Block, Links, Page, Quote, Section, said, section
+from steelyard.reports.pages.figures import TaskFigures
+from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.sentences import finding
+
+HEADINGS = {
+    kind: f"{label.title() if kind == 'hybrid' else label} Evaluation Profile" for kind, label in LABELS.items()
+}
+
+
+def slug_of(figures: TaskFigures) -> str:
+    """The name of the task's files: its name within the set.
+
+    >>> from steelyard.reports.pages.figures import Lengths, Positives, Spread
+    >>> spread = Spread(1.0, 1, 1.0, 1)
+    >>> lengths, positives = Lengths(spread), Positives(1, 1.0, 1, 1.0, 1, 0, 0.0)
+    >>> slug_of(TaskFigures("A/b/c", "A", "b", "c", "", "en", "code", 1, 1, positives, lengths, lengths))
+    'b__c'
+    """
+    inner = figures.name.removeprefix(f"{figures.nano_set}/")
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in inner.replace("/", "__"))
+
+
+def task_page(figures: TaskFigures) -> Page:
+    """The page of these figures."""
+    title = f"{figures.nano_set} / {figures.name.removeprefix(figures.nano_set + '/')}"
+    return Page(title, slug_of(figures), tuple(_sections(figures)))
+
+
+def _sections(figures: TaskFigures) -> Iterator[Section]:
+    back = Links(((f"{figures.nano_set}: all tasks", "index"),))
+    yield section("Overview", said(findings.overview(figures)), pictures.scores(figures), back)
+    yield section("Details")
+    yield _measures(figures)
+    yield _data(figures)
+    for kind in KINDS:
+        drawn = pictures.first_positive(figures) if kind == KINDS[-1] else None
+        told = said(findings.profile(figures, kind))
+        yield section(HEADINGS[kind], told, said(findings.comparisons(figures, kind)), drawn, level=3)
+    yield section("Metric Interpretation for Model Researchers", said(findings.interpretation(figures)), level=3)
+    yield section("Query and Relevance Type Tendencies", said(findings.tendencies(figures)), level=3)
+    yield from _failures(figures)
+    yield section(
+        "Slices",
+        said(findings.slices(figures)) if figures.slices else None,
+        pictures.overlap_gain(figures),
+        pictures.task_languages(figures),
+        tables.slices(figures.slices),
+        level=3,
+    )
+    yield section("Training Data That May Help", said(findings.training(figures)), level=3)
+    yield section("Training and Leakage Notes", said(findings.leakage(figures)), level=3)
+    yield section("Model Improvement Notes", said(findings.improvement(figures)), level=3)
+    yield section("Example Data", tables.example_data(figures))
+    yield section("Source Reference Table", tables.sources(figures.sources))
+    yield section("Dataset Information", tables.dataset_information(figures))
+    yield section("Candidate Subsets", tables.candidate_subsets(figures))
+    if figures.published_name:
+        yield _published(figures)
+    yield section("Training and Leakage Metadata", tables.leakage_metadata(figures))
+
+
+def _measures(figures: TaskFigures) -> Section:
+    quoted = Quote(figures.description, f"card or catalogue of {figures.name}") if figures.description else None
+    told = said(findings.measures(figures))
+    return section("What the Original Data Measures", told, quoted, said([findings.declared(figures)]), level=3)
+
+
+def _data(figures: TaskFigures) -> Section:
+    return section(
+        "Observed Data Profile",
+        said(findings.data(figures)),
+        said(findings.languages(figures)),
+        tables.lengths(figures) if figures.query_lengths.words else None,
+        pictures.lengths("Queries", figures.query_lengths),
+        pictures.lengths("Documents", figures.document_lengths),
+        tables.pair_languages(figures),
+        level=3,
+    )
+
+
+def _failures(figures: TaskFigures) -> Iterator[Section]:
+    if not figures.failures:
+        yield section("Representative Failure Modes", level=3)
+        return
+    found, *modes = findings.failures(figures)
+    blocks: list[Block | None] = [said([found])]
+    for told, mode in zip(modes, figures.failures, strict=True):
+        blocks += [said([told]), tables.failure_examples(mode)]
+    yield section("Representative Failure Modes", *blocks, level=3)
+
+
+def _published(figures: TaskFigures) -> Section:
+    kind = "published" if figures.published else "not_published"
+    told = said([finding(kind, name=figures.published_name)])
+    return section("Against Published Figures", told, tables.published(figures))

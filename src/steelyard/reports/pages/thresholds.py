@@ -1,0 +1,51 @@
+"""What a figure must pass before a sentence is made of it. The documentation lists these; a test compares."""
+
+from __future__ import annotations
+
+SIGNIFICANT = 0.05
+"""A difference is claimed where its p-value, adjusted after Holm for all tests of its kind on the page, is below."""
+
+FEWEST = 20
+"""A slice with fewer queries is shown, but nothing is claimed of it."""
+
+FOUND = 10
+"""A query is found by a profile that has a relevant document among so many of its first."""
+
+MOST = 0.5
+"""More than this share of something is called most of it."""
+
+NEARLY_ALL = 0.95
+"""From this share on it is called nearly all of it."""
+
+SOME = 0.05
+"""Below this share a property of queries or pairs is not worth a sentence."""
+
+LOW_OVERLAP = 0.25
+"""A query whose positive holds at most this share of its terms is in the slice of low overlap."""
+
+HIGH_OVERLAP = 0.75
+"""From this share on it is in the slice of high overlap."""
+
+SMALL_CORPUS = 1_000
+"""In a corpus with fewer documents a recall@100 is read beside what a random order would reach."""
+
+NEAR_CEILING = 0.95
+"""From this share of the best possible nDCG@10 on, a task leaves models little room to differ."""
+
+SAFEGUARDS = 0.25
+"""From this share of queries on, positives put into the candidate lists by hand are worth a warning."""
+
+QUESTIONS = 0.5
+"""From this share of queries on, a task's queries are called questions."""
+
+SHORT_WORDS = 3
+"""Queries, and documents, of at most so many words in the median are called short (names, keywords)."""
+
+SENTENCE_WORDS = 25
+"""Documents of at most so many words in the median are called sentences."""
+
+PASSAGE_WORDS = 400
+"""Documents of at most so many words in the median are called passages; longer ones long texts."""
+
+EXTREMES = 3
+"""So many strongest and weakest tasks are named for each profile of a group, in halves of the ranking at most."""

@@ -1,0 +1,178 @@
+"""Languages and scripts of queries, documents and pairs; what the pairs have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.reports.pages.figures import Overlap, Tongues
+from steelyard.text.characters import SCRIPT_NAMES, script_table
+from steelyard.text.detect import UNDECIDED, detect
+from steelyard.text.languages import canonical
+from steelyard.text.policy import Policy, choose
+from steelyard.text.spans import code_points
+from steelyard.types import Float64, Int64, Task
+
+BEGINNING = 200
+"""Language and script are told from so many characters of a text."""
+
+NO_SCRIPT = "none"
+JAPANESE = "japanese"
+"""Kana, with or without Han."""
+_KANA_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read of every text: language and script by query and by document, the pairs, and their overlap."""
+
+    query_languages: list[str]
+    document_languages: list[str]
+    query_scripts: list[str]
+    document_scripts: list[str]
+    pair_queries: Int64
+    pair_rows: Int64
+    overlap: Float64
+    """By query; NaN where no positive is in the corpus or the query has no term."""
+
+    def of_query(self, query: int) -> list[int]:
+        """The places of the query's pairs."""
+        return np.flatnonzero(self.pair_queries == query).tolist()
+
+
+def read(task: Task) -> Reading:
+    """Tell language and script of every text of the task, and the overlap of every query with its positives."""
+    among = [canonical(code) for code in task.info.languages] if len(task.info.languages) > 1 else []
+    queries = [text[:BEGINNING] for text in task.queries.texts]
+    documents = [text[:BEGINNING] for text in task.corpus.texts]
+    query_languages, document_languages = detect(queries, among), detect(documents, among)
+    owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
+    positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
+    pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
+    policy = _policy(task, document_languages)
+    return Reading(
+        query_languages,
+        document_languages,
+        scripts(queries),
+        scripts(documents),
+        pair_queries,
+        pair_rows,
+        _overlaps(task, policy, pair_queries, pair_rows),
+    )
+
+
+def _policy(task: Task, found: Sequence[str]) -> Policy:
+    """BM25's own choice where the task tells its language; else the languages that were just found."""
+    info = task.info
+    if info.category == "code" or info.language not in ("multilingual", "unknown"):
+        return choose((), info)
+    counts = Counter(code for code in found if code != UNDECIDED)
+    ranked = sorted(counts, key=lambda code: (-counts[code], code))
+    told = [canonical(code) for code in info.languages]
+    return Policy("default", tuple(dict.fromkeys([*ranked, *told])) or (UNDECIDED,), "detected")
+
+
+def scripts(texts: Sequence[str]) -> list[str]:
+    """The script of most letters of each text, `none` without letters.
+
+    >>> scripts(["Nile 尼罗河", "ナイル川", "尼罗河", "42"])
+    ['latin', 'japanese', 'han', 'none']
+    """
+    points, owners = code_points(texts)
+    width = len(SCRIPT_NAMES)
+    cells = owners * width + script_table()[points]
+    counts = np.bincount(cells, minlength=len(texts) * width)[: len(texts) * width].reshape(len(texts), width)
+    counts[:, 0] = 0
+    kana, han = SCRIPT_NAMES.index("kana"), SCRIPT_NAMES.index("han")
+    both = counts[:, kana] + counts[:, han]
+    japanese = counts[:, kana] > _KANA_SHARE * np.maximum(both, 1)
+    counts[:, kana] = np.where(japanese, both, 0)
+    counts[:, han] = np.where(japanese, 0, both)
+    names = (*SCRIPT_NAMES[:kana], JAPANESE, *SCRIPT_NAMES[kana + 1 :])
+    return [names[number] for number in np.where(counts.any(axis=1), counts.argmax(axis=1), 0).tolist()]
+
+
+def tongues(reading: Reading) -> Tongues:
+    """Shares of languages and scripts, and how queries and positives relate."""
+    asked = [reading.query_languages[q] for q in reading.pair_queries]
+    sought = [reading.document_languages[d] for d in reading.pair_rows]
+    pairs = list(zip(asked, sought, strict=True))
+    known = [UNDECIDED not in pair for pair in pairs]
+    same = [a == b for a, b in pairs]
+    written = zip(
+        (reading.query_scripts[q] for q in reading.pair_queries),
+        (reading.document_scripts[d] for d in reading.pair_rows),
+        strict=True,
+    )
+    count = max(len(pairs), 1)
+    return Tongues(
+        query_languages=shares(reading.query_languages),
+        document_languages=shares(reading.document_languages),
+        query_scripts=shares(reading.query_scripts),
+        document_scripts=shares(reading.document_scripts),
+        pair_languages=shares(f"{a}-{b}" for a, b in pairs),
+        pairs=len(pairs),
+        same_language=sum(k and s for k, s in zip(known, same, strict=True)) / count,
+        cross_language=sum(k and not s for k, s in zip(known, same, strict=True)) / count,
+        undecided=1 - sum(known) / count if pairs else 0.0,
+        cross_script=sum(_crosses(a, b) for a, b in written) / count,
+    )
+
+
+def _crosses(a: str, b: str) -> bool:
+    """Japanese and Han share their characters, so between them nothing is crossed."""
+    joint: Collection[str] = ("han", JAPANESE)
+    return a != b and NO_SCRIPT not in (a, b) and not (a in joint and b in joint)
+
+
+def shares(values: Iterable[str]) -> Mapping[str, float]:
+    """The share of each value, the most frequent first.
+
+    >>> shares(["en", "de", "en", "en"])
+    {'en': 0.75, 'de': 0.25}
+    """
+    counts = Counter(values)
+    total = counts.total()
+    return {name: counts[name] / total for name in sorted(counts, key=lambda name: (-counts[name], name))}
+
+
+def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64) -> Float64:
+    rows = np.unique(pair_rows)
+    documents = _terms(policy, [task.corpus.texts[row] for row in rows.tolist()], query=False)
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    asked = _terms(policy, task.queries.texts, query=True)
+    best = np.full(len(asked), np.nan)
+    for query, row in zip(pair_queries.tolist(), pair_rows.tolist(), strict=True):
+        if wanted := asked[query]:
+            share = len(wanted & documents[place[row]]) / len(wanted)
+            best[query] = share if np.isnan(best[query]) else max(best[query], share)
+    return best
+
+
+def _terms(policy: Policy, texts: Sequence[str], *, query: bool) -> list[set[str]]:
+    """The distinct terms of each text, as BM25 reads it."""
+    found: list[set[str]] = [set() for _ in texts]
+    for analyser, places in policy.groups(texts):
+        chosen = [texts[place] for place in places.tolist()]
+        tokens = analyser.query_tokens(chosen) if query else analyser.tokens(chosen)
+        for place, terms in zip(places.tolist(), tokens.lists(len(chosen)), strict=True):
+            found[place] = set(terms)
+    return found
+
+
+def overlap(values: Float64) -> Overlap | None:
+    """The spread of overlap over queries; None where it has no meaning for any."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    tenths = np.bincount(np.minimum((known * 10 + 1e-9).astype(np.int64), 9), minlength=10)
+    return Overlap(
+        mean=float(known.mean()),
+        median=float(np.median(known)),
+        none=float((known == 0).mean()),
+        full=float((known == 1).mean()),
+        histogram=tuple(tenths.tolist()),
+    )
