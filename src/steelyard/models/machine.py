@@ -1,0 +1,114 @@
+"""What of a model is on this machine: the packages that run it, and its files. Nothing is fetched, nothing loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.models.cards import card
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "torch": ("torch", "sentence_transformers"),
+    "onnx": ("onnxruntime", "tokenizers"),
+    "static": ("model2vec",),
+    "search": ("pg8000", "qdrant_client", "yaml"),
+    "api": (),
+}
+"""The modules that an extra brings, of those extras that run models."""
+
+FAMILY_NEEDS = {
+    "dense": "torch",
+    "sparse": "torch",
+    "late": "torch",
+    "rerank": "torch",
+    "http": "search",
+    "qdrant": "search",
+    "postgres": "search",
+}
+"""The extra that a family's models need unless more is known of one."""
+
+OWN = {"bm25", "use-multilingual-v3"}
+"""Models that come with the light core."""
+WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".npy", ".npz", ".parquet"}
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a model: where they are, from which hub (None: a folder of one's own), and their bytes."""
+
+    path: Path
+    hub: str | None
+    bytes: int
+
+
+def extra_for(family: str, id: str) -> str | None:
+    """The extra that a model needs; None for the light core.
+
+    >>> extra_for("dense", "intfloat/e5-base-v2"), extra_for("dense", "minishlab/potion-base-8M"), extra_for("bm25", "")
+    ('torch', 'static', None)
+    """
+    if known := card(id or family):
+        return known.needs
+    if id.startswith("api/"):
+        return "api"
+    return FAMILY_NEEDS.get(family)
+
+
+def lacking(extra: str | None) -> list[str]:
+    """The modules of an extra that are not installed.
+
+    >>> lacking(None), lacking("api")
+    ([], [])
+    """
+    return [module for module in MODULES.get(extra or "", ()) if importlib.util.find_spec(module) is None]
+
+
+def find_files(id: str) -> Files | None:
+    """Where the files of a model are: a folder or file of that path, or what a hub's client has kept."""
+    path = Path(id).expanduser()
+    if id and path.exists():
+        return Files(path, None, _size(path))
+    if id.count("/") != 1 or id.startswith(("api/", ".", "/")):
+        return None
+    for hub, folder in (*_hugging_face(id), *_modelscope(id)):
+        if any(file.suffix in WEIGHTS for file in folder.rglob("*")):
+            return Files(folder, hub, _size(folder))
+    return None
+
+
+def installed(family: str, id: str) -> bool:
+    """Whether a model can run now, without the network: what it needs is installed, and its weights are here.
+
+    >>> installed("bm25", ""), installed("dense", "nobody/no-such-model")
+    (True, False)
+    """
+    here = (id or family) in OWN or id.startswith("api/") or find_files(id) is not None
+    return here and not lacking(extra_for(family, id))
+
+
+def _hugging_face(id: str) -> list[tuple[str, Path]]:
+    """Its snapshots in the cache of Hugging Face's client, that of the main branch first, then by age."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{id.replace('/', '--')}"
+    main = folder / "refs" / "main"
+    head = main.read_text(encoding="utf-8").strip() if main.is_file() else ""
+    snapshots = [path for path in (folder / "snapshots").glob("*") if path.is_dir()]
+    snapshots.sort(key=lambda path: (path.name != head, -path.stat().st_mtime))
+    return [("huggingface", path) for path in snapshots]
+
+
+def _modelscope(id: str) -> list[tuple[str, Path]]:
+    base = Path(os.environ.get("MODELSCOPE_CACHE") or "~/.cache/modelscope/hub").expanduser()
+    owner, _, name = id.partition("/")
+    spelt = (name, name.replace(".", "___"))  # its client replaces dots in the names of folders
+    return [
+        ("modelscope", path) for top in (base / "models", base) for n in spelt if (path := top / owner / n).is_dir()
+    ]
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
