@@ -1,6 +1,6 @@
-"""A small hub on loopback that speaks what `huggingface_hub` needs to load a dataset, and can misbehave on request.
+"""A small hub on loopback: what `huggingface_hub` needs to load a dataset or a model, and faults on request.
 
-Dataset info, file metadata (HEAD) and content with ranges (GET). Repositories are dictionaries of files; faults
+Repository info, file metadata (HEAD) and content with ranges (GET). Repositories are dictionaries of files; faults
 are set per server: statuses to answer with first, a body that breaks off, a body shorter than was announced.
 """
 
@@ -64,9 +64,11 @@ class Handler(BaseHTTPRequestHandler):
         self.hub.requests.append((self.command, path, self.headers.get("Range")))
         if self.hub.statuses:
             return self.refuse(self.hub.statuses.pop(0), "")
-        if match := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/revision/(.+))?", path):
+        if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             return self.info(match[1], match[2] or "main")
-        if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+        if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)/tree/([^/]+)", path):
+            return self.tree(match[1], match[2])
+        if match := re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
             return self.file(match[1], match[2], match[3])
         return self.refuse(404, "")
 
@@ -99,6 +101,16 @@ class Handler(BaseHTTPRequestHandler):
             "siblings": [{"rfilename": file} for file in repository.files],
         }
         self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def tree(self, name: str, revision: str) -> None:
+        repository = self.repository(name, revision)
+        if repository is None:
+            return
+        files = [
+            {"type": "file", "path": file, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+            for file, content in repository.files.items()
+        ]
+        self.send(200, json.dumps(files).encode(), {"Content-Type": "application/json"})
 
     def file(self, name: str, revision: str, file: str) -> None:
         repository = self.repository(name, revision)

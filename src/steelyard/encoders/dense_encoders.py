@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.encoders.model_folder import HUBS, NOT_NEEDED, ModelFolder
+from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.services.options import Options
 
 if TYPE_CHECKING:
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "sentence-transformers", "onnx", "static", "files", "python")
 VECTOR_FILES = (".npy", ".npz", ".parquet")
+PLACES = ("model.onnx", "onnx/model.onnx")
+"""Where an ONNX file lies in a folder."""
+BESIDE_ONNX = ("*.json", "*.txt")
+"""What of a repository an ONNX file needs; the weights of a large one are in files with longer names."""
 TORCH_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*/*.safetensors", "*/pytorch_model*.bin")
 
 
@@ -54,8 +58,9 @@ def _without_model(id: str, path: Path) -> str | None:
 
 def _load_model(id: str, revision: str | None, given: dict[str, str], backend: str) -> Encoder:
     hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
-    files = tuple(pattern for pattern in NOT_NEEDED if "onnx" not in pattern) if backend == "onnx" else NOT_NEEDED
-    folder = ModelFolder.find(id, revision, hub=hub, ignore=files)
+    files = (given.get("file_name"),) if given.get("file_name") else PLACES
+    only = (*BESIDE_ONNX, *(f"{name}*" for name in files)) if backend == "onnx" else None
+    folder = ModelFolder.find(id, revision, hub=hub, only=only)
     if backend == "auto":
         backend = kind_of(folder)
         if backend == "unknown" and folder.revision is not None:  # a repository may have weights for ONNX alone
@@ -83,6 +88,4 @@ def kind_of(folder: ModelFolder) -> str:
         return "static"
     if any(next(folder.path.glob(pattern), None) for pattern in TORCH_WEIGHTS):
         return "sentence-transformers"
-    from steelyard.encoders.dense_onnx import PLACES
-
     return "onnx" if any((folder.path / place).is_file() for place in PLACES) else "unknown"

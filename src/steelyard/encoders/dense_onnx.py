@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize, check_finite, encode_in_batches, shown, whole, windows
+from steelyard.encoders.dense_encoders import PLACES
 from steelyard.encoders.devices import ran_out_of_memory
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.onnx_declared import Declared
@@ -22,7 +23,6 @@ from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Int64, Role
 
-PLACES = ("model.onnx", "onnx/model.onnx")
 SIMILARITIES = ("cosine", "dot")
 OPTIONS = (
     *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),

@@ -35,11 +35,11 @@ class ModelFolder:
         revision: str | None = None,
         *,
         hub: str = HUBS[0],
-        ignore: Sequence[str] = NOT_NEEDED,
+        only: Sequence[str] | None = None,
     ) -> ModelFolder:
         """A folder by path, else a repository of the hub, fetched unless it is here already.
 
-        Files that match a pattern of `ignore` are not fetched.
+        Of a repository the files are fetched that match a pattern of `only`; without it, all but `NOT_NEEDED`.
         """
         path = Path(id).expanduser()
         if path.is_dir():
@@ -49,7 +49,8 @@ class ModelFolder:
                 f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
             )
         fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
-        return fetch(id, revision, list(ignore))
+        wanted = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_NEEDED)}
+        return fetch(id, revision, wanted)
 
     @property
     def name(self) -> str:
@@ -81,12 +82,12 @@ class ModelFolder:
             raise DataError(f"not JSON: {error}", where=str(path)) from error
 
 
-def _from_hugging_face(id: str, revision: str | None, ignore: list[str]) -> ModelFolder:
+def _from_hugging_face(id: str, revision: str | None, wanted: dict[str, list[str]]) -> ModelFolder:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = snapshot_download(id, revision=revision, ignore_patterns=ignore, local_files_only=config.offline())
+        found = snapshot_download(id, revision=revision, local_files_only=config.offline(), **wanted)
     except LocalEntryNotFoundError as error:
         raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
@@ -94,7 +95,7 @@ def _from_hugging_face(id: str, revision: str | None, ignore: list[str]) -> Mode
     return ModelFolder(id, Path(found), Path(found).name)
 
 
-def _from_modelscope(id: str, revision: str | None, ignore: list[str]) -> ModelFolder:
+def _from_modelscope(id: str, revision: str | None, wanted: dict[str, list[str]]) -> ModelFolder:
     """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
     try:
         from modelscope.hub import errors
@@ -104,7 +105,7 @@ def _from_modelscope(id: str, revision: str | None, ignore: list[str]) -> ModelF
     own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     troubles: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
     try:
-        found = snapshot_download(id, revision=revision, ignore_patterns=ignore, local_files_only=config.offline())
+        found = snapshot_download(id, revision=revision, local_files_only=config.offline(), **wanted)
     except troubles as error:
         raise HubError(f"ModelScope did not give the model {id}: {error}") from error
     return ModelFolder(id, Path(found), revision or "master")
