@@ -324,3 +324,13 @@ def test_the_command_line_saves_runs_sweeps_depths_and_ranks_candidates(
     assert main(["run", "rerank:lengths:fit", "-t", "NanoAlmanac/en", "-o", out, "--no-report", "--limit", "2"]) == 2
     assert "--candidates" in capsys.readouterr().err
     assert main(["run", "rerank:lengths:fit", "--candidates", "mine", "-t", "NanoAlmanac/en", "-o", out, "-q"]) == 1
+
+
+def test_a_pipeline_can_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ones.py").write_text("def fit(query, texts):\n    return [1] * len(texts)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("bm25 > rerank:ones:fit?depth=5", "[bm25, dense] > rerank:ones:fit"):
+        assert main(["show", name]) == 0
+        assert str(canonical(name)) in capsys.readouterr().out

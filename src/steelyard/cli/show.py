@@ -55,7 +55,7 @@ def _what(name: str) -> Callable[[argparse.Namespace, Output], int] | None:
         tasks = SOURCES.get(source)(LoadOptions())
         if tasks.accepts(name):
             return _show_task if len(tasks.names(name)) == 1 and name.count("/") else _show_group
-    if "/" not in name and (name.startswith("[") or _is_model(name)):
+    if "/" not in name and _is_model(name):
         return _show_model
     from steelyard.metrics.names import parse_many
 
@@ -69,7 +69,8 @@ def _what(name: str) -> Callable[[argparse.Namespace, Output], int] | None:
 def _is_model(name: str) -> bool:
     from steelyard.retrievers import RETRIEVERS
 
-    return name.partition(":")[0].partition("?")[0] in RETRIEVERS
+    first = name.partition(">")[0].strip()
+    return first.startswith("[") or first.partition(":")[0].partition("?")[0] in RETRIEVERS
 
 
 def _show_task(arguments: argparse.Namespace, output: Output) -> int:
