@@ -216,7 +216,12 @@ def test_a_long_evaluation_shows_life_in_plain_lines() -> None:
         clock.now += 1
         progress(Advanced(1))
     lines = stream.getvalue().splitlines()[1:]
-    assert len(lines) == 6 and lines[0].endswith("dense on T/a  15%")
+    assert len(lines) == 6 and lines[0].endswith("dense on T/a  15%  1.0 texts/s")
+    progress(Started("dense", "T/b", 9000))
+    progress(Advanced(5000))  # from the store, at once
+    clock.now += 16
+    progress(Advanced(1600))
+    assert stream.getvalue().endswith("dense on T/b  73%  100 texts/s\n")
     silent = Progress(io.StringIO(), terminal=True, silent=True)
     silent(Planned(1, 1, 0))
     assert isinstance(silent.stream, io.StringIO) and silent.stream.getvalue() == ""

@@ -30,6 +30,7 @@ class Progress:
         self.stream, self.terminal, self.silent, self._clock = stream, terminal, silent, clock
         self.total = self.finished = self.stored = self._expected = 0
         self._steps = self._step = 0
+        self._since: tuple[float, int] | None = None
         self._now_at = ""
         self._began = self._drawn = self._last = clock()
         self._tasks = 0
@@ -46,9 +47,11 @@ class Progress:
             case events.Loading(task):
                 self._now_at, self._steps, self._step = f"reading {task}", 0, 0
             case events.Started(model, task, steps):
-                self._now_at, self._steps, self._step = f"{model} on {task}", steps, 0
+                self._now_at, self._steps, self._step, self._since = f"{model} on {task}", steps, 0, None
             case events.Advanced(steps):
                 self._step += steps
+                # What is stored comes first and at once: the rate is that of what comes after it.
+                self._since = self._since or (self._clock(), self._step)
             case events.Finished(result, stored):
                 self._finish(result, stored)
         self._draw()
@@ -102,7 +105,7 @@ class Progress:
         if now - self._drawn < (REDRAW if self.terminal else STILL_ALIVE):
             return
         self._drawn = now
-        share = f"  {min(1.0, self._step / self._steps):.0%}" if self._steps else ""
+        share = f"  {min(1.0, self._step / self._steps):.0%}{self._rate(now)}" if self._steps else ""
         place = f"{self.finished}/{self.total}{self._left()}  {self._now_at}{share}"
         if not self.terminal:
             self._write(f"{place}\n")
@@ -110,6 +113,12 @@ class Progress:
         full = round(BAR * self.finished / self.total) if self.total else 0
         width = shutil.get_terminal_size().columns - 1
         self._write("\r\x1b[K" + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
+
+    def _rate(self, now: float) -> str:
+        """Texts a second, of the model at work."""
+        began, done = self._since or (now, self._step)
+        rate = (self._step - done) / (now - began) if now > began else 0.0
+        return f"  {rate:,.0f} texts/s" if rate >= 10 else f"  {rate:.1f} texts/s" if rate else ""
 
     def _left(self) -> str:
         left = self.seconds_left
