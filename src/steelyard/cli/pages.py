@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.cli.output import Output
-    from steelyard.cli.progress import Progress
     from steelyard.engine.plan import Model
     from steelyard.reports.pages import Audit, GroupFigures, Profile, TaskFigures
     from steelyard.types import Task
@@ -52,19 +51,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Write the pages; 1 if a task or a model failed, with the pages of the others written."""
     if arguments.offline:
         os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
-    from steelyard.cli.progress import Progress
     from steelyard.datasets import task_names
     from steelyard.reports.pages.writing import parse_formats, write_pages
 
     formats = parse_formats(arguments.format)
     names = task_names([arguments.set], offline=arguments.offline or None)
     published = _published(arguments.against, names) if arguments.against else {}
-    progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
-    maker = PageMaker(arguments, output, progress)
-    try:
-        groups = maker.groups(names, published)
-    finally:
-        progress.close()
+    maker = PageMaker(arguments, output)
+    groups = maker.groups(names, published)
     files = [path for group in groups for path in write_pages(group, arguments.output, formats)]
     if output.json:
         output.data({"pages": [str(path) for path in files], "failed": maker.failures})
@@ -79,10 +73,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 class PageMaker:
     """Reads tasks, gets the runs that their pages need, and measures them; what fails is told and left out."""
 
-    def __init__(self, arguments: argparse.Namespace, output: Output, progress: Progress) -> None:
+    def __init__(self, arguments: argparse.Namespace, output: Output) -> None:
         self._arguments = arguments
         self._output = output
-        self._progress = progress
         self._models: dict[str, Model] = {}
         self.failures: list[str] = []
 
@@ -124,6 +117,7 @@ class PageMaker:
         """Runs of the profiles' models: those that are stored, and those that have to be made."""
         if not kinds:
             return []
+        from steelyard.cli.progress import Progress
         from steelyard.engine.batch import Batch
         from steelyard.engine.plan import Conditions, Shelf
         from steelyard.engine.runs import saved_run
@@ -133,9 +127,15 @@ class PageMaker:
         models = self._load()
         folder = self._arguments.results or config.results_folder()
         shelf = Shelf(ResultStore(folder), "only-missing", "parquet")
-        batch = Batch([models[kind] for kind in kinds], [task], Conditions.of(), shelf, self._progress)
+        wanted, conditions = [models[kind] for kind in kinds], Conditions.of()
+        stored = shelf.outlook(wanted, [task.name], conditions) == len(wanted)
+        progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=self._output.quiet or stored)
+        try:
+            results = list(Batch(wanted, [task], conditions, shelf, progress).run())
+        finally:
+            progress.close()
         profiles = []
-        for kind, result in zip(kinds, batch.run(), strict=True):
+        for kind, result in zip(kinds, results, strict=True):
             run = saved_run(result.path, task) if result.done and result.path is not None else None
             if run is None:
                 self._fail(f"{result.model} on {result.task}: {result.error or 'no run was kept'}")

@@ -155,8 +155,8 @@ def heat_map(
             if value is not None:
                 share = min(max(value, 0.0), 1.0)
                 shade = f"{0.05 + 0.5 * share:.2f}"
-                place = {"x": start + 1, "y": y + 1, "width": wide - 2, "height": high - 2}
-                shapes.append(tag("rect", class_="heat", fill_opacity=shade, **place))
+                cell = {"x": start + 1, "y": y + 1, "width": wide - 2, "height": high - 2}
+                shapes.append(tag("rect", class_="heat", fill_opacity=shade, **cell))
             text = "-" if value is None else f"{value:.4f}"
             shapes.append(tag("text", text, x=start + wide / 2, y=y + high / 2 + 4, class_="cell"))
     return _frame(title, left + wide * len(columns) + 8, top + high * len(rows) + 8, *shapes)
@@ -186,9 +186,10 @@ def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Mark
     for t in range(0, 11, 2):
         shapes.append(tag("line", x1=x(t / 10), x2=x(t / 10), y1=top, y2=top + height, class_="grid"))
         shapes.append(tag("text", f"{t / 10:.1f}", x=x(t / 10), y=top + height + 24, class_="tick"))
-    for t in (-1.0, -0.5, 0.0, 0.5, 1.0):
-        shapes.append(tag("line", x1=left, x2=left + width, y1=y(t), y2=y(t), class_="grid zero" if t == 0 else "grid"))
-        shapes.append(tag("text", f"{t:+.1f}", x=left - 16, y=y(t) + 4, class_="label"))
+    for gain in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        kind = "grid" if gain else "grid zero"
+        shapes.append(tag("line", x1=left, x2=left + width, y1=y(gain), y2=y(gain), class_=kind))
+        shapes.append(tag("text", f"{gain:+.1f}", x=left - 16, y=y(gain) + 4, class_="label"))
     for spot in spots:
         radius = max(_round(15 * (spot.weight / most) ** 0.5), 2)
         note = tag("title", f"{across} {spot.x:.1f}, {upward} {spot.y:+.1f}: {spot.weight:,}")

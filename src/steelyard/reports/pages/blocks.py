@@ -48,6 +48,8 @@ class Picture:
     caption: str
     svg: Markup
     legend: tuple[str, ...] = ()
+    small: bool = False
+    """Whether two of them go side by side."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def measure(task: Task, profile: Profile) -> Measured:
         hit_rate_at_10=scores.means["hit_rate_at_10"],
         recall_at_100=scores.means["recall_at_100"],
         pooled_recall_at_100=scores.whole["pooled_recall_at_100"],
-        candidates=f"top-{deepest - bool(profile.safeguards):,}",
+        candidates=_depth(profile, deepest, int(lengths.min(initial=deepest))),
         stored=profile.stored,
         intervals=stats.intervals({metric: scores.per_query[metric] for metric in METRICS}),
         candidates_min=int(lengths.min(initial=deepest)),
@@ -68,6 +68,12 @@ def measure(task: Task, profile: Profile) -> Measured:
         first_positive=rank_classes(ranks),
     )
     return Measured(profile, scores, ranks, figures)
+
+
+def _depth(profile: Profile, deepest: int, least: int) -> str:
+    """`top-500` of lists that were cut there; a search that found fewer for some queries was not cut."""
+    depth = deepest - bool(profile.safeguards)
+    return f"top-{depth:,}" if profile.stored or least == deepest else f"up to {depth:,}"
 
 
 def rank_classes(ranks: Int64) -> dict[str, int]:
@@ -116,10 +122,12 @@ def ceiling(task: Task) -> Ceiling:
 
 def compare_values(values: Mapping[Kind, Float64]) -> tuple[Comparison, ...]:
     """Every two of the profiles, tested on the same queries (or tasks); p-values adjusted for the number of tests."""
-    pairs = []
-    for first, second in combinations(values, 2):
-        a, b = (first, second) if values[first].mean() >= values[second].mean() else (second, first)
-        pairs.append((a, b, stats.paired_test(values[a], values[b])))
+    couples = [
+        (first, second) if values[first].mean() >= values[second].mean() else (second, first)
+        for first, second in combinations(values, 2)
+    ]
+    tests = stats.paired_tests({f"{a} {b}": values[a] for a, b in couples}, {f"{a} {b}": values[b] for a, b in couples})
+    pairs = [(a, b, tests[f"{a} {b}"]) for a, b in couples]
     adjusted = holm([test.p_value for _, _, test in pairs])
     return tuple(
         Comparison(

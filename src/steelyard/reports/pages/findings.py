@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.reports.pages.figures import Comparison, Lengths, ProfileFigures, SliceFigures, TaskFigures
 from steelyard.reports.pages.inputs import LABELS, Kind
-from steelyard.reports.pages.sentences import Finding, finding, language_name, listed
+from steelyard.reports.pages.sentences import Finding, P, finding, language_name, listed
 from steelyard.reports.pages.thresholds import (
     FEWEST,
     FOUND,
@@ -63,11 +63,11 @@ def strongest(figures: TaskFigures) -> Iterator[Finding]:
     elif figures.rivals:
         close = max(test.p_value for test in tests)
         rivals = listed([rival.label for rival in figures.rivals])
-        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=rivals, p=close)
+        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=rivals, p=P(close))
     else:
         others = listed([LABELS[test.worse] for test in tests])
         p = max(test.p_value for test in tests)
-        yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=p)
+        yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=P(p))
 
 
 def measures(figures: TaskFigures) -> Iterator[Finding]:
@@ -165,7 +165,9 @@ def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
 
 
 def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
-    if one.candidates_mean is not None:
+    if one.candidates_min is not None and one.candidates_min == one.candidates_max:
+        yield finding("even_candidates", count=one.candidates_min)
+    elif one.candidates_mean is not None:
         yield finding("candidates", mean=one.candidates_mean, min=one.candidates_min, max=one.candidates_max)
     if one.safeguard_rows:
         share = one.safeguard_rows / max(figures.queries, 1)
@@ -191,14 +193,14 @@ def _comparison(test: Comparison, kind: Kind) -> Finding:
     other = LABELS[test.worse if better else test.better]
     if not test.significant:
         signed = test.difference if better else -test.difference
-        return finding("no_difference", other=other, difference=signed, p=test.p_value)
+        return finding("no_difference", other=other, difference=signed, p=P(test.p_value))
     return finding(
         "better" if better else "worse",
         other=other,
         difference=test.difference,
         low=test.interval.low,
         high=test.interval.high,
-        p=test.p_value,
+        p=P(test.p_value),
         wins=test.wins,
         ties=test.ties,
         losses=test.losses,
@@ -275,7 +277,7 @@ def slices(figures: TaskFigures) -> Iterator[Finding]:
             )
     rho, p = figures.overlap_gain_correlation, figures.overlap_gain_p_value
     if rho is not None and p is not None and p < SIGNIFICANT:
-        yield finding("overlap_gain", more="more" if rho > 0 else "fewer", rho=rho, p=p)
+        yield finding("overlap_gain", more="more" if rho > 0 else "fewer", rho=rho, p=P(p))
     if not any(True for part in figures.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
         yield finding("no_slices")
 
@@ -332,6 +334,21 @@ def leakage(figures: TaskFigures) -> Iterator[Finding]:
         yield finding("keep_out", note=figures.leakage.note)
 
 
+def _joining(figures: TaskFigures) -> Iterator[Finding]:
+    """Whether the hybrid is significantly below the best profile, or above all others."""
+    best = figures.best
+    tests = [test for test in figures.comparisons if best is not None and test.better == best.kind]
+    if best is None or not tests:
+        return
+    if best.kind == "hybrid" and not figures.rivals:
+        next_best = min(tests, key=lambda test: test.difference)
+        p = P(max(test.p_value for test in tests))
+        yield finding("hybrid_helps", difference=next_best.difference, other=LABELS[next_best.worse], p=p)
+    for test in tests:
+        if test.worse == "hybrid" and test.significant:
+            yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=P(test.p_value))
+
+
 def improvement(figures: TaskFigures) -> Iterator[Finding]:
     """Where the best profile loses, whether joining lists pays, and what reordering could add."""
     best, count = figures.best, 0
@@ -345,17 +362,11 @@ def improvement(figures: TaskFigures) -> Iterator[Finding]:
             where=where(part),
             queries=part.queries,
             score=part.ndcg_at_10[best.kind],
-            p=part.rest_p_values[best.kind],
+            p=P(part.rest_p_values[best.kind]),
         )
-    for test in figures.comparisons:
-        if best is None or best.kind != test.better or not test.significant:
-            continue
-        if test.worse == "hybrid":
-            count += 1
-            yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=test.p_value)
-        elif best.kind == "hybrid":
-            count += 1
-            yield finding("hybrid_helps", difference=test.difference, other=LABELS[test.worse], p=test.p_value)
+    for told in _joining(figures):
+        count += 1
+        yield told
     if best is not None and best.perfect_rerank_ndcg_at_10 is not None:
         gain = best.perfect_rerank_ndcg_at_10 - best.ndcg_at_10
         if gain >= SOME:

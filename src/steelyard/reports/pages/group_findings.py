@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from steelyard.reports.pages.figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.findings import near_ceiling
 from steelyard.reports.pages.inputs import LABELS, Kind
-from steelyard.reports.pages.sentences import Finding, finding, listed
+from steelyard.reports.pages.sentences import Finding, P, finding, listed
 from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS
 
 
@@ -36,7 +36,7 @@ def lead(group: GroupFigures) -> Iterator[Finding]:
     facts = {"tasks": len(group.tasks), "best": LABELS[best], "score": group.means[best]}
     if tests and all(test.significant for test in tests):
         others = listed([LABELS[test.worse] for test in tests])
-        yield finding("group_lead", others=others, p=max(test.p_value for test in tests), **facts)
+        yield finding("group_lead", others=others, p=P(max(test.p_value for test in tests)), **facts)
     else:
         yield finding("group_no_lead", **facts)
 
@@ -96,7 +96,7 @@ def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
     clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.rivals]
     names = f": {_names(clear)}" if clear else ""
     if any(_tested(task) for _, task in scored):
-        yield finding("group_wins", best=LABELS[kind], clear=len(clear), tasks=len(scored), names=names)
+        yield finding("group_wins", clear=len(clear), tasks=len(scored), names=names)
 
 
 def _tested(task: TaskFigures) -> bool:

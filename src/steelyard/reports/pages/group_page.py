@@ -21,7 +21,7 @@ def group_page(group: GroupFigures) -> Page:
 
 def _sections(group: GroupFigures) -> Iterator[Section]:
     yield section("Overview", said(findings.overview(group)), pictures.group_scores(group))
-    yield section("What This Group Measures", said(findings.measures(group)))
+    yield section("What This Group Measures", said(findings.measures(group)), tables.descriptions(group))
     yield section("Task Families", *(said([one]) for one in findings.families(group)))
     yield section("Dataset Shape", said(findings.shape(group)))
     yield section("Retrieval Behavior")

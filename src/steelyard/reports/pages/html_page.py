@@ -61,7 +61,8 @@ def _block(block: Block) -> Markup:
             return tag("ul", *(tag("li", f"{name}: {value}") for name, value in block.items))
         case Picture():
             marks = legend(block.legend) if len(block.legend) > 1 else None
-            return tag("figure", marks, block.svg, tag("figcaption", block.caption))
+            size = "half" if block.small else None
+            return tag("figure", marks, block.svg, tag("figcaption", block.caption), class_=size)
         case Links():
             return tag("p", *(join(tag("a", label, href=f"{slug}.html"), " ") for label, slug in block.items))
 

@@ -90,7 +90,7 @@ def lengths(what: str, measured: Lengths) -> Picture | None:
     classes = [f"{low:,}-{high - 1:,}" for low, high in zip(drawn.edges, drawn.edges[1:], strict=False)]
     caption = f"{what} by their length in characters, in classes that double."
     svg = bars(classes, [what], [list(drawn.counts)], caption, "characters")
-    return Picture(f"{what.lower()}-lengths", caption, svg)
+    return Picture(f"{what.lower()}-lengths", caption, svg, small=True)
 
 
 def group_scores(group: GroupFigures) -> Picture | None:

@@ -15,9 +15,9 @@ TEMPLATES = {
     "multi_positive": "{several:,} of {queries:,} queries ({share:.2%}) have several positives: {mean:.2f} per query "
     "on average, {median:.2f} in the median, {max:,} at most.",
     "strongest": "{best} is the strongest profile, with nDCG@10 = {score:.4f}; it is ahead of {others} beyond what "
-    "luck explains (p = {p:.4f} or less).",
+    "luck explains (p {p} or less).",
     "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but the paired test cannot tell it from {rivals} "
-    "(p = {p:.4f}).",
+    "(p {p}).",
     "highest": "{best} has the highest nDCG@10, {score:.4f}; without values by query its lead was not tested.",
     # what the data measures
     "described": "The set's card or catalogue says of the data:",
@@ -41,16 +41,17 @@ TEMPLATES = {
     "profile": "{label} ({config}, {origin}) reaches nDCG@10 = {ndcg}, hit@10 = {hit} and recall@100 = {recall}.",
     "pooled": "Counting all positives together, as published tables do, its recall@100 is {pooled:.4f}.",
     "candidates": "Its lists hold {mean:.2f} candidates on average, {min:,} at least and {max:,} at most.",
+    "even_candidates": "Its lists hold {count:,} candidates each.",
     "safeguards": "{rows:,} queries ({share:.2%}) have a safeguard row: a positive set at rank 101 because the list "
     "had none.",
     "many_safeguards": "So many safeguards say that the list alone often holds no positive to rerank.",
     "first_positive": "The first relevant document stands at rank 1 for {first:,} queries, within the first ten for "
     "{ten:,}, within a hundred for {hundred:,}; for {lost:,} it is not in the list.",
-    "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p = {p:.4f}; "
+    "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
     "{wins:,} queries better, {losses:,} worse, {ties:,} alike).",
-    "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p = {p:.4f}; "
+    "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
     "{losses:,} queries better, {wins:,} worse, {ties:,} alike).",
-    "no_difference": "Its difference from {other}, {difference:+.4f}, is one that luck explains (p = {p:.4f}).",
+    "no_difference": "Its difference from {other}, {difference:+.4f}, is one that luck explains (p {p}).",
     "no_profile": "The set has no such lists, and none were made.",
     # metrics
     "single_reading": "With one positive per query hit@10 says whether it is among the first ten, nDCG@10 how high it "
@@ -83,22 +84,22 @@ TEMPLATES = {
     "slice_leader": "{where} ({queries:,} queries) {best} is strongest with nDCG@10 = {score:.4f}, unlike on the whole "
     "task, where {whole} is.",
     "overlap_gain": "The {more} of its terms a query shares with its positive, the larger BM25's lead over Dense "
-    "(Spearman's correlation {rho:.4f}, p = {p:.4f}).",
+    "(Spearman's correlation {rho:.4f}, p {p}).",
     "no_slices": "No slice differs from the other queries by more than luck explains.",
     # training, improvement
     "not_tried": "No training was tried for this page, so no data is recommended from evidence.",
-    "try_first": "Where {best} loses beyond doubt, pairs of that kind are the first to try: {slices}.",
+    "try_first": "{best} is significantly weaker {slices}: pairs of that kind are the first to try.",
     "not_audited": "Nobody has audited this task for leakage: whether a model was trained on it is not known.",
     "audited": "The audit says: {status}.",
     "keep_out": "To keep the figures honest, {note}.",
-    "weak_slice": "{label} loses {difference:.4f} nDCG@10 against the other queries {where} ({queries:,} queries, "
-    "{score:.4f}; p = {p:.4f}).",
-    "hybrid_hurts": "Joining the lists costs: Reranking hybrid is {difference:.4f} below {best} (p = {p:.4f}), so a "
+    "weak_slice": "{label} is {difference:.4f} nDCG@10 lower {where} than on the other queries ({queries:,} queries, "
+    "{score:.4f}; p {p}).",
+    "hybrid_hurts": "Joining the lists costs: Reranking hybrid is {difference:.4f} below {best} (p {p}), so a "
     "fusion should weigh {best} more.",
-    "hybrid_helps": "Joining the lists pays: Reranking hybrid is {difference:.4f} above {other} (p = {p:.4f}); the two "
-    "find different positives.",
+    "hybrid_helps": "Joining the lists pays: Reranking hybrid is {difference:.4f} above {other}, the next best "
+    "(p {p}).",
     "room_for_reranking": "Reordering alone could add {gain:.4f} nDCG@10 to {label}.",
-    "no_advice": "No slice and no pair of profiles differs beyond luck, so the figures single out nothing to improve.",
+    "no_advice": "No slice and no pair of profiles differs significantly, so the figures single nothing out.",
     # published
     "published": "Published figures are those of {name}.",
     "not_published": "{name} has no published figures for this task.",
@@ -107,10 +108,10 @@ TEMPLATES = {
     "{positives:,} positive qrels, {mean:.2f} per query.",
     "group_languages": "Declared languages: {languages}.",
     "group_lead": "Over the {tasks:,} tasks {best} is ahead of {others} beyond what luck explains: mean nDCG@10 "
-    "{score:.4f} (p = {p:.4f} or less, a task counting as one).",
+    "{score:.4f} (p {p} or less, a task counting as one).",
     "group_no_lead": "Over the {tasks:,} tasks no profile is ahead of every other beyond what luck explains; the "
     "highest mean nDCG@10 is that of {best}, {score:.4f}.",
-    "group_wins": "{best} is the strongest beyond doubt on {clear:,} of {tasks:,} tasks{names}.",
+    "group_wins": "It is significantly ahead of all others on {clear:,} of {tasks:,} tasks{names}.",
     "group_open": "On {count:,} of {tasks:,} tasks the best two profiles cannot be told apart: {names}.",
     "family": "{family}: {names}.",
     "group_multi": "{count:,} of {tasks:,} tasks have queries with several positives: {names}.",
@@ -126,10 +127,20 @@ TEMPLATES = {
     "group_small": "{names} have fewer than {limit:,} documents, where a recall@100 comes easily.",
     "group_audit": "{audited:,} of {tasks:,} tasks were audited for leakage.",
     "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
-    "group_described": "Cards or catalogue describe {count:,} of {tasks:,} tasks; their words stand on the tasks' own "
-    "pages.",
+    "group_described": "Cards or catalogue describe {count:,} of {tasks:,} tasks.",
 }
 """By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""
+
+
+class P(float):
+    """A p-value, written with its sign of comparison.
+
+    >>> f"p {P(0.0312)}, p {P(0.00001)}"
+    'p = 0.0312, p < 0.0001'
+    """
+
+    def __format__(self, form: str) -> str:
+        return f"= {float(self):.4f}" if self >= 0.0001 else "< 0.0001"
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,6 @@ from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP
 from steelyard.reports.pages.tongues import Reading
 from steelyard.types import Float64, Int64, Task
 
-MOST_SLICES = 12
-"""The largest slices of a dimension that are shown."""
-
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -30,10 +27,18 @@ class Part:
 
 
 def parts(task: Task, reading: Reading) -> Iterator[Part]:
-    """Every slice of the task: a dimension with only one value has none."""
-    yield from _named("language", reading.query_languages)
-    yield from _named("languages of the pair", _pair_names(reading, len(task.queries)))
-    yield from _named("script", reading.query_scripts)
+    """Every slice of the task: a dimension with only one value, or that cuts like an earlier one, has none."""
+    cuts: set[frozenset[bytes]] = set()
+    for dimension, names in (
+        ("language", reading.query_languages),
+        ("languages of the pair", _pair_names(reading, len(task.queries))),
+        ("script", reading.query_scripts),
+    ):
+        found = list(_named(dimension, names))
+        cut = frozenset(part.queries.tobytes() for part in found)
+        if cut not in cuts:
+            yield from found
+        cuts.add(cut)
     lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
     low, high = np.quantile(lengths, [1 / 3, 2 / 3]) if len(lengths) else (0.0, 0.0)
     if low < high:
@@ -73,7 +78,7 @@ def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 2:
         return
-    for place in sorted(range(len(distinct)), key=lambda i: (-counts[i], distinct[i]))[:MOST_SLICES]:
+    for place in sorted(range(len(distinct)), key=lambda i: (-counts[i], distinct[i])):
         yield Part(dimension, str(distinct[place]), np.flatnonzero(values == distinct[place]))
 
 
@@ -109,7 +114,10 @@ def _figures(
     best = max(inside, key=lambda kind: float(inside[kind].mean()))
     others = [kind for kind in inside if kind != best]
     large = len(part.queries) >= FEWEST
-    leads = {kind: stats.paired_test(inside[best], inside[kind]).p_value for kind in others} if large else {}
+    leads: dict[Kind, float] = {}
+    if large and others:
+        tests = stats.paired_tests(dict.fromkeys(others, inside[best]), {kind: inside[kind] for kind in others})
+        leads = {kind: tests[kind].p_value for kind in others}
     tested = {kind: welch(inside[kind], outside[kind]) for kind in inside} if large else {}
     figures = SliceFigures(
         dimension=part.dimension,

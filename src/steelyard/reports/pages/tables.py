@@ -16,9 +16,12 @@ from steelyard.reports.pages.figures import (
 )
 from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.sentences import language_name
+from steelyard.reports.pages.thresholds import FEWEST
 from steelyard.results.schema import with_interval
 
 METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
+MOST_SLICES = 8
+"""The largest slices of a dimension that the table shows."""
 NDCG_COLUMNS = tuple(f"{LABELS[kind]} nDCG@10" for kind in KINDS)
 
 
@@ -105,19 +108,42 @@ def _pair(name: str, share: float) -> tuple[str, str, str]:
 
 
 def slices(parts: Sequence[SliceFigures]) -> Table | None:
-    """nDCG@10 by slice and profile, with intervals."""
+    """nDCG@10 by slice and profile, with intervals; the largest slices of each dimension."""
     kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
+    shown = [part for part in parts if _place(part, parts) < MOST_SLICES]
+    left = len(parts) - len(shown)
     rows = (
         (
             part.dimension,
-            part.name,
+            slice_name(part),
             f"{part.queries:,}",
             *(with_interval(part.ndcg_at_10[kind], part.intervals.get(kind)) for kind in kinds),
-            " or ".join(LABELS[kind] for kind in (part.best, *part.rivals)),
+            _best(part),
         )
-        for part in parts
+        for part in shown
     )
-    return table(("Slice by", "Value", "Queries", *(f"{LABELS[kind]} nDCG@10" for kind in kinds), "Best profile"), rows)
+    columns = ("Slice by", "Value", "Queries", *(f"{LABELS[kind]} nDCG@10" for kind in kinds), "Best profile")
+    return table(columns, rows, f"{left:,} smaller slices are in the JSON form of this page." if left else "")
+
+
+def _place(part: SliceFigures, parts: Sequence[SliceFigures]) -> int:
+    return [other for other in parts if other.dimension == part.dimension].index(part)
+
+
+def _best(part: SliceFigures) -> str:
+    if part.queries < FEWEST:
+        return "too few to tell"
+    return " or ".join(LABELS[kind] for kind in (part.best, *part.rivals))
+
+
+def slice_name(part: SliceFigures) -> str:
+    """The value of a slice; languages by name."""
+    if part.dimension == "language":
+        return language_name(part.name)
+    if part.dimension == "languages of the pair":
+        asked, _, sought = part.name.partition("-")
+        return f"{language_name(asked)} to {language_name(sought)}"
+    return part.name
 
 
 def failure_examples(mode: FailureMode) -> Table | None:
@@ -187,6 +213,12 @@ def published(figures: TaskFigures) -> Table | None:
         for one in figures.published
     )
     return table(("Profile", "Metric", "Here", "Published", "Difference", "Published in our interval"), rows)
+
+
+def descriptions(group: GroupFigures) -> Table | None:
+    """What cards or the catalogue say of the tasks, marked as theirs."""
+    rows = ((one.task, one.description) for one in group.tasks if one.description)
+    return table(("Task", "In the words of its card or catalogue"), rows)
 
 
 def task_summary(group: GroupFigures) -> Table | None:
