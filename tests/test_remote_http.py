@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -163,11 +166,10 @@ def test_failures_that_heal_are_counted(task: Task, service: SearchService, tmp_
         Reply(500, {"error": "oops"}),
         Reply(200, raw=b'{"found"', cut=20),
     ]
-    run, notes = search(f"http:{template(tmp_path, service, concurrency=1)}", task)
+    run, notes = search(f"http:{template(tmp_path, service, concurrency=1, retries=4)}", task)
     expected, _ = search("bm25", task)
     assert same(run, expected)
-    # A cut answer on a connection that was used before is asked again at once, which is no retry.
-    assert notes["retries"] == 3
+    assert notes["retries"] == 4, "an answer that breaks off is a failure like any other"
 
 
 def test_a_service_that_hangs_is_left(task: Task, service: SearchService, tmp_path: Path) -> None:
@@ -182,6 +184,54 @@ def test_a_service_that_hangs_is_left(task: Task, service: SearchService, tmp_pa
     service.faults = [hang]
     run, notes = search(f"{model}?errors=empty", task)
     assert notes["failed_queries"] == 1 and run.lengths[0] == 0 and run.lengths[1] > 0
+
+
+def test_an_answer_that_drips_is_left(task: Task, tmp_path: Path) -> None:
+    """Each byte comes in time, the whole answer does not."""
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            while True:
+                connection.sendall(b" ")
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dripping = threading.Thread(target=drip, args=(listener,), daemon=True)
+        dripping.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/search?q={{query}}"
+        file = tmp_path / "search.json"
+        file.write_text(json.dumps({"url": url, "ids": "ids[*]", "timeout": 0.3, "retries": 0, "concurrency": 1}))
+        with pytest.raises(MissingPart, match="no answer in time"):
+            search(f"http:{file}", task)
+        dripping.join()
+
+
+def test_a_proxy_is_used(task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service stands in for a proxy: it is asked for the host that only a proxy could know."""
+    monkeypatch.setenv("http_proxy", service.address)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    run, _ = search(f"http:{template(tmp_path, service, url='http://search.example/search')}", task)
+    assert same(run, search("bm25", task)[0])
+    assert {request.headers["Host"] for request in service.requests} == {"search.example"}
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://localhost:none/search", "is not the address of a service"),
+        ("http://me:${SEARCH_PASSWORD}@localhost/search", "localhost holds a user or a password"),
+    ],
+)
+def test_an_address_that_cannot_work_is_refused(
+    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, message: str
+) -> None:
+    monkeypatch.setenv("SEARCH_PASSWORD", SECRET)
+    with pytest.raises(UsageError, match=message) as caught:
+        search(f"http:{template(tmp_path, service, url=url)}", task)
+    assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize(

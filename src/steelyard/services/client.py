@@ -53,7 +53,7 @@ class Client:
         self._busy: set[http.client.HTTPConnection] = set()
         self._cut: set[http.client.HTTPConnection] = set()
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
         """Send and wait for the whole answer, `timeout` seconds at most.
 
         A connection that the service closed while it was idle is replaced without a word.
@@ -61,7 +61,7 @@ class Client:
         connection, fresh = self._take()
         kept = False
         try:
-            reply, kept = self._exchange(connection, url, body, headers)
+            reply, kept = self._exchange(connection, method, url, body, headers)
             return reply
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
             if fresh or connection in self._cut:
@@ -71,7 +71,7 @@ class Client:
         finally:
             self._release(connection, kept)
         self.close_idle()
-        return self.post(url, body, headers)
+        return self.send(method, url, body, headers)
 
     def close_idle(self) -> None:
         """Close the connections that nobody uses."""
@@ -106,7 +106,12 @@ class Client:
                 self._idle.append(connection)
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, url: str, body: bytes, headers: Mapping[str, str]
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
     ) -> tuple[Reply, bool]:
         """The answer, and whether the connection may be used again."""
         if self._proxy is not None and self._target.scheme == "http":
@@ -114,7 +119,7 @@ class Client:
         else:
             target = urlsplit(url)._replace(scheme="", netloc="").geturl()
         with _deadline(connection, self.timeout):
-            connection.request("POST", target, body, dict(headers))
+            connection.request(method, target, body, dict(headers))
             if connection in self._cut:  # before there was a socket to shut
                 raise http.client.RemoteDisconnected("cut off")
             response = connection.getresponse()

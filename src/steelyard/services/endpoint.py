@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from steelyard import config
 from steelyard.errors import MissingPart, UsageError
@@ -43,8 +43,8 @@ class Endpoint:
     @classmethod
     def of(cls, url: str, key_env: str | None = None, key_header: str = "Authorization") -> Endpoint:
         """A checked endpoint. Only a well-known service gets a key without `key_env`, and only its own."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = read_address(url)
+        if parts is None or not parts.hostname:
             raise UsageError(f"cannot read the address {url!r}", hint="such as url=http://localhost:8080/v1")
         suspicious = [name for name, _ in parse_qsl(parts.query) if any(word in name.lower() for word in SECRET_WORDS)]
         if parts.username or parts.password or suspicious:  # the address is part of the model's name, and so of results
@@ -111,6 +111,20 @@ class Endpoint:
                 f"the key in {self.key_env} has characters that no header can carry", hint="was it copied whole?"
             )
         return key
+
+
+def read_address(url: str) -> SplitResult | None:
+    """The parts of the address of a web service; None where it has no host, a port that is none, another scheme.
+
+    >>> [bool(read_address(url)) for url in ("https://host:8080/v1", "host:8080", "http://host:http", "http://[::1")]
+    [True, False, False, False]
+    """
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if sound else None
 
 
 def is_loopback(host: str) -> bool:

@@ -99,7 +99,7 @@ class Service:
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self.endpoint.headers()}
         started = time.monotonic()
         try:
-            reply = self._client.post(self.endpoint.at(path), payload, headers)
+            reply = self._client.send("POST", self.endpoint.at(path), payload, headers)
         except Unanswered as error:
             late = isinstance(error.__cause__, TimeoutError)
             return Fault("timeout" if late else "no answer", str(error), may_heal=not error.hopeless)

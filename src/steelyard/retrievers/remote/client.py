@@ -1,4 +1,4 @@
-"""JSON over HTTP for search services: connections kept alive, failures that may heal tried again, no secrets shown.
+"""JSON for search services, over the services' own connections: failures that may heal tried again, no secrets shown.
 
 The standard library is enough here, so `http:`, `opensearch:` and `elasticsearch:` need no extra. Redirects are not
 followed: a header with a token must not travel to another host. Certificates are checked; a private authority is
@@ -8,21 +8,18 @@ named by the variable SSL_CERT_FILE.
 from __future__ import annotations
 
 import json
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import Message
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
 
 from steelyard import config
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers.remote.answers import FIRST_WAIT
-from steelyard.retrievers.remote.pool import Pool
 from steelyard.retrievers.remote.secrets import Secrets
-from steelyard.services.endpoint import is_loopback
+from steelyard.services.client import Client as Connections
+from steelyard.services.client import Reply, Unanswered
+from steelyard.services.endpoint import is_loopback, read_address
 from steelyard.services.retry import backoff, may_heal, retry_after
 
 LONGEST_WAIT = 60.0
@@ -60,10 +57,15 @@ class Client:
     def __init__(
         self, address: str, *, headers: Mapping[str, str], timeout: float, retries: int, secrets: Secrets
     ) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = read_address(address)
+        if parts is None or not parts.hostname:
             raise UsageError(
                 f"{secrets.hide(address)!r} is not the address of a service", hint="such as http://localhost:9200"
+            )
+        if parts.username is not None or parts.password is not None:
+            raise UsageError(
+                f"the address of {secrets.hide(parts.hostname)} holds a user or a password",
+                hint="put them into an environment variable: auth_env=NAME, or ${NAME} in a header of the template",
             )
         if config.offline() and not is_loopback(parts.hostname):
             raise MissingPart(
@@ -74,7 +76,7 @@ class Client:
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": "steelyard", **headers}
         self._retries, self._secrets = retries, secrets
-        self._pool: Pool[HTTPConnection] = Pool(lambda: _connect(parts.scheme, parts.netloc, timeout))
+        self._connections = Connections(self._origin, timeout)
 
     def ask(self, method: str, target: str, body: bytes | None = None, kind: str = "application/json") -> Answer:
         """The JSON value of the answer. An answer other than 2xx is a Refusal; no answer is a MissingPart."""
@@ -95,66 +97,44 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        self._pool.close()
+        self._connections.close_idle()
 
     def _try(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], tries: int
     ) -> Answer | Fault:
-        where = f"{method} {self._origin}{target.partition('?')[0]}"
+        url = self._origin + target
+        where = f"{method} {url.partition('?')[0]}"
+        start = time.perf_counter()
         try:
-            start = time.perf_counter()
-            status, answered, data = self._exchange(method, target, body, headers)
-            seconds = time.perf_counter() - start
-        except (OSError, HTTPException) as error:
-            reason = "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+            reply = self._connections.send(method, url, body, headers)
+        except Unanswered as error:
+            reason = "no answer in time" if isinstance(error.__cause__, TimeoutError) else str(error)
             message = self._secrets.hide(f"{where} failed: {reason}{_after(tries)}")
-            return Fault(MissingPart(message, hint="is the service running at that address?"))
-        if not 200 <= status < 300:
-            refusal = self._refusal(f"{where} answered {status}{_after(tries)}: {_excerpt(data)}", status, answered)
-            if not may_heal(status):
+            missing = MissingPart(message, hint="is the service running at that address?")
+            if error.hopeless:
+                raise missing from error
+            return Fault(missing)
+        seconds = time.perf_counter() - start
+        if not 200 <= reply.status < 300:
+            refusal = self._refusal(f"{where} answered {reply.status}{_after(tries)}: {_excerpt(reply.body)}", reply)
+            if not may_heal(reply.status):
                 raise refusal
-            return Fault(refusal, retry_after(answered))
+            return Fault(refusal, retry_after(reply.headers))
         try:
-            return Answer(json.loads(data) if data.strip() else None, seconds, tries)
+            value = json.loads(reply.body) if reply.body.strip() else None
         except ValueError as error:
-            message = f"{where} answered with something that is not JSON: {_excerpt(data)}"
+            message = f"{where} answered with something that is not JSON: {_excerpt(reply.body)}"
             raise ModelError(self._secrets.hide(message), hint="is that the address of the search?") from error
+        return Answer(value, seconds, tries)
 
-    def _exchange(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, Message, bytes]:
-        """One request; a connection that the service closed while it was idle is opened again, which is no retry."""
-        with self._pool.connection() as (connection, used):
-            try:
-                return _send(connection, method, target, body, headers)
-            except (ConnectionError, HTTPException):
-                if not used:
-                    raise
-                connection.close()
-                return _send(connection, method, target, body, headers)
-
-    def _refusal(self, message: str, status: int, headers: Message) -> Refusal:
+    def _refusal(self, message: str, reply: Reply) -> Refusal:
         hint = None
-        if status in (401, 403):
+        if reply.status in (401, 403):
             hint = "the service wants other credentials: look at the headers of the template, or at auth_env"
-        elif 300 <= status < 400:
-            place = self._secrets.hide(headers.get("Location", "elsewhere"))
+        elif 300 <= reply.status < 400:
+            place = self._secrets.hide(reply.headers.get("Location", "elsewhere"))
             hint = f"it points to {place}; redirects are not followed, give the address that it points to"
-        return Refusal(self._secrets.hide(message), status, hint=hint)
-
-
-def _connect(scheme: str, netloc: str, timeout: float) -> HTTPConnection:
-    if scheme == "https":
-        return HTTPSConnection(netloc, timeout=timeout, context=ssl.create_default_context())
-    return HTTPConnection(netloc, timeout=timeout)
-
-
-def _send(
-    connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
-) -> tuple[int, Message, bytes]:
-    connection.request(method, target, body, dict(headers))
-    response = connection.getresponse()
-    return response.status, response.headers, response.read()
+        return Refusal(self._secrets.hide(message), reply.status, hint=hint)
 
 
 def _after(tries: int) -> str:

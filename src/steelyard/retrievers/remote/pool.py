@@ -26,15 +26,15 @@ class Pool(Generic[C]):
         self._idle: list[C] = []
 
     @contextmanager
-    def connection(self) -> Iterator[tuple[C, bool]]:
-        """A connection for the time of the block, and whether it was used before."""
+    def connection(self) -> Iterator[C]:
+        """A connection for the time of the block."""
         try:  # appending to and popping from a list is safe between threads
-            connection, used = self._idle.pop(), True
+            connection = self._idle.pop()
         except IndexError:
-            connection, used = self._connect(), False
+            connection = self._connect()
         sound = False
         try:
-            yield connection, used
+            yield connection
             sound = True
         finally:
             if sound:

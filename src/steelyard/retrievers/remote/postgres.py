@@ -50,7 +50,7 @@ class PostgresIndex:
             value = values(query)
             if value is None:
                 return Hits(())
-            with pool.connection() as (session, _):
+            with pool.connection() as session:
                 found, seconds = session.ask({**value, "k": top_k})
             return self._hits(found, seconds)
 
