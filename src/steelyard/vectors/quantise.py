@@ -44,6 +44,11 @@ class Codes(Documents, Protocol):
         """Memory of the codes, in bytes."""
         ...
 
+    @property
+    def bytes_per_vector(self) -> int:
+        """What one more document would take."""
+        ...
+
     def asked(self, queries: Float32) -> Float32:
         """The queries as they are multiplied with the blocks."""
         ...
@@ -64,6 +69,11 @@ class Whole(Matrix):
         """4 bytes a dimension."""
         return self.vectors.nbytes
 
+    @property
+    def bytes_per_vector(self) -> int:
+        """4 bytes a dimension."""
+        return int(self.vectors.shape[1]) * self.vectors.itemsize
+
     def asked(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
@@ -81,6 +91,11 @@ class _Coded:
     def nbytes(self) -> int:
         """The bytes of the codes."""
         return self.codes.nbytes
+
+    @property
+    def bytes_per_vector(self) -> int:
+        """The bytes of one line of codes."""
+        return int(self.codes.shape[1]) * self.codes.itemsize
 
     @cached_property
     def copies(self) -> Copies:

@@ -159,10 +159,10 @@ class VariantIndex:
     @property
     def notes(self) -> dict[str, Any]:
         """Bytes for each document: of what is searched, and of what is kept for rescoring."""
-        codes, documents = self.coded.codes, max(1, len(self.coded.codes))
-        notes: dict[str, Any] = {"bytes_per_document": codes.nbytes / documents}
+        codes, floats = self.coded.codes, self.coded.floats
+        notes: dict[str, Any] = {"bytes_per_document": codes.bytes_per_vector}
         if self.variant.rescore is not None:
-            notes["rescore_bytes_per_document"] = self.coded.floats.nbytes / documents
+            notes["rescore_bytes_per_document"] = floats.shape[1] * floats.itemsize
         if isinstance(codes, Int8):
             notes["clipped"] = codes.clipped
         return notes
