@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -200,6 +202,22 @@ def test_a_model_of_the_hub_that_is_not_here_is_named(monkeypatch):
     monkeypatch.setenv("STEELYARD_OFFLINE", "1")
     with pytest.raises(HubError, match="owner/model is not on this machine"):
         load_encoder("owner/model")
+
+
+@pytest.mark.parametrize(
+    ("package", "files", "extra"),
+    [
+        ("torch", {"model.safetensors": ""}, "torch"),
+        ("onnxruntime", {"model.onnx": "", "tokenizer.json": "{}"}, "onnx"),
+        ("model2vec", {"config.json": '{"model_type": "model2vec"}'}, "static"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch, package, files, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(MissingPart, match=rf"'{package}' is not installed .*steelyard\[{extra}\]"):
+        load_encoder(str(tmp_path))
 
 
 def test_kinds_of_folders(tmp_path):

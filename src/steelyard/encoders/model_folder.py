@@ -49,8 +49,7 @@ class ModelFolder:
                 f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
             )
         fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
-        wanted = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_NEEDED)}
-        return fetch(id, revision, wanted)
+        return fetch(id, revision, list(only) if only else None, list(NOT_NEEDED) if not only else None)
 
     @property
     def name(self) -> str:
@@ -82,12 +81,18 @@ class ModelFolder:
             raise DataError(f"not JSON: {error}", where=str(path)) from error
 
 
-def _from_hugging_face(id: str, revision: str | None, wanted: dict[str, list[str]]) -> ModelFolder:
+def _from_hugging_face(id: str, revision: str | None, only: list[str] | None, ignore: list[str] | None) -> ModelFolder:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = snapshot_download(id, revision=revision, local_files_only=config.offline(), **wanted)
+        found = snapshot_download(
+            id,
+            revision=revision,
+            allow_patterns=only,
+            ignore_patterns=ignore,
+            local_files_only=config.offline(),
+        )
     except LocalEntryNotFoundError as error:
         raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
@@ -95,7 +100,7 @@ def _from_hugging_face(id: str, revision: str | None, wanted: dict[str, list[str
     return ModelFolder(id, Path(found), Path(found).name)
 
 
-def _from_modelscope(id: str, revision: str | None, wanted: dict[str, list[str]]) -> ModelFolder:
+def _from_modelscope(id: str, revision: str | None, only: list[str] | None, ignore: list[str] | None) -> ModelFolder:
     """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
     try:
         from modelscope.hub import errors
@@ -105,7 +110,13 @@ def _from_modelscope(id: str, revision: str | None, wanted: dict[str, list[str]]
     own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     troubles: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
     try:
-        found = snapshot_download(id, revision=revision, local_files_only=config.offline(), **wanted)
+        found = snapshot_download(
+            id,
+            revision=revision,
+            allow_patterns=only,
+            ignore_patterns=ignore,
+            local_files_only=config.offline(),
+        )
     except troubles as error:
         raise HubError(f"ModelScope did not give the model {id}: {error}") from error
     return ModelFolder(id, Path(found), revision or "master")
