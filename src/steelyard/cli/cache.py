@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard import config
 from steelyard.encoders import budget
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -61,21 +62,32 @@ def stored(home: Path) -> list[Stored]:
     things = []
     for kind in sorted(home.iterdir()) if home.is_dir() else []:
         for path in sorted(kind.iterdir()) if kind.is_dir() else [kind]:
-            files = [file for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
-            name = path.relative_to(home).as_posix()
-            things.append(Stored(name, path, len(files), sum(file.stat().st_size for file in files)))
+            sizes = []
+            for file in path.rglob("*") if path.is_dir() else [path]:
+                with suppress(FileNotFoundError):  # other processes write, merge and trim meanwhile
+                    if file.is_file():
+                        sizes.append(file.stat().st_size)
+            things.append(Stored(path.relative_to(home).as_posix(), path, len(sizes), sum(sizes)))
     return things
 
 
 def _list(home: Path, output: Output) -> None:
+    from steelyard.encoders.inventory import inventory
+
     things = stored(home)
     total = sum(thing.bytes for thing in things)
+    kept = {kept.folder: kept for kept in inventory(home)}
     if output.json:
         rows = [{"name": thing.name, "files": thing.files, "bytes": thing.bytes} for thing in things]
+        for row, thing in zip(rows, things, strict=True):
+            if known := kept.get(thing.path):
+                row |= {"encoder": known.encoder, "encodings": known.encodings, "settings": dict(known.settings)}
         output.data({"path": str(home), "bytes": total, "stored": rows})
         return
     if things:
-        output.table(["stored", "files", "size"], [[thing.name, thing.files, size(thing.bytes)] for thing in things])
+        counts = [kept[thing.path].encodings if thing.path in kept else None for thing in things]
+        cells = [[t.name, t.files, count, size(t.bytes)] for t, count in zip(things, counts, strict=True)]
+        output.table(["stored", "files", "encodings", "size"], cells)
     output.note(f"{size(total)} in {home}; vectors may take {size(budget.limit())} ({budget.VARIABLE})")
 
 
@@ -90,10 +102,16 @@ def _remove(home: Path, names: list[str], output: Output) -> None:
             raise UnknownName("stored thing", name, [thing.name for thing in things], hint="steelyard cache ls")
         chosen |= {thing.path: thing for thing in matches}
     for path in chosen:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        except FileNotFoundError:  # another process was quicker
+            continue
+        except OSError as error:
+            hint = "another process may be writing there: try again when it is done"
+            raise SteelyardError(f"{path} is not removed: {error.strerror or error}", hint=hint) from error
     freed = sum(thing.bytes for thing in chosen.values())
     if output.json:
         output.data({"removed": sorted(thing.name for thing in chosen.values()), "freed": freed})
@@ -107,7 +125,10 @@ def _names(thing: Stored) -> tuple[str, ...]:
 
 
 def _trim(home: Path, most: str | None, output: Output) -> None:
-    trimmed = budget.trim(home / budget.FOLDER, budget.parse_bytes(most) if most else budget.limit())
+    try:
+        trimmed = budget.trim(home / budget.FOLDER, budget.parse_bytes(most) if most else budget.limit())
+    except OSError as error:
+        raise SteelyardError(f"stored vectors are not trimmed: {error}", hint=f"see who may write in {home}") from error
     if output.json:
         output.data({"removed": trimmed.files, "freed": trimmed.freed, "left": trimmed.left})
     output.note(f"removed {trimmed.files} files of vectors, freed {size(trimmed.freed)}, {size(trimmed.left)} left")

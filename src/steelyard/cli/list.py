@@ -33,13 +33,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", choices=TYPES, help="only tasks of this type")
     parser.add_argument("--category", choices=CATEGORIES, help="only tasks of this category")
     parser.add_argument("--group", metavar="GROUP", help="only tasks of this group; builtin for those without download")
+    parser.add_argument("--family", metavar="FAMILY", help="only models of this family, such as dense or rerank")
+    parser.add_argument(
+        "--installed",
+        action="store_true",
+        dest="installed_only",
+        help="only models whose packages and weights are on this machine",
+    )
     parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Print the list; returns the exit code."""
-    if arguments.what in ("models", "metrics"):
-        _refuse_filters(arguments)
+    _refuse_filters(arguments)
     rows, columns = LISTS[arguments.what](arguments, output)
     if output.json:
         output.data(rows)
@@ -51,9 +57,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _refuse_filters(arguments: argparse.Namespace) -> None:
-    given = [name for name in ("languages", "type", "category", "group") if getattr(arguments, name)]
-    if given:
-        raise UsageError(f"list {arguments.what} takes no --{given[0]}", hint="it filters tasks, groups and results")
+    allowed = FILTERS[arguments.what]
+    for name in {name: None for names in FILTERS.values() for name in names}:
+        if getattr(arguments, name) and name not in allowed:
+            takes = f"it takes {', '.join(map(_flag, allowed))}" if allowed else "it lists them all"
+            raise UsageError(f"list {arguments.what} takes no {_flag(name)}", hint=takes)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_only')}"
 
 
 def _cell(value: Any) -> Cell:
@@ -146,24 +158,13 @@ def _few(items: list[str], most: int = 4) -> str:
 
 
 def _models(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
-    from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
+    from steelyard.cli import list_models
 
-    rows = [
-        {
-            "model": str(canonical(name)),
-            "family": name,
-            "default": name in DEFAULT_MODELS,
-            "from": RETRIEVERS.origin(name),
-        }
-        for name in RETRIEVERS
-    ]
-    fusions = [name for name in DEFAULT_MODELS if name.startswith("[")]
-    rows += [
-        {"model": str(canonical(name)), "family": "fusion", "default": True, "from": "steelyard"} for name in fusions
-    ]
-    for row in rows:
-        row["run by default"] = "yes" if row["default"] else "no"
-    return rows, {"model": "model", "family": "family", "run by default": "run by default", "from": "from"}
+    rows = list_models.rows(arguments)
+    if not output.json:
+        rows = list(map(list_models.shown, rows))
+        output.note("any other model of a hub or folder works too: FAMILY:ID")
+    return rows, list_models.COLUMNS
 
 
 def _metrics(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
@@ -227,6 +228,16 @@ def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
         "group": arguments.group,
     }
 
+
+TASK_FILTERS = ("languages", "type", "category", "group")
+FILTERS: dict[str, tuple[str, ...]] = {
+    "tasks": TASK_FILTERS,
+    "groups": TASK_FILTERS,
+    "models": ("languages", "family", "installed_only"),
+    "metrics": (),
+    "results": TASK_FILTERS,
+}
+"""The flags that a list understands."""
 
 LISTS: dict[str, Callable[[argparse.Namespace, Output], tuple[list[Row], dict[str, str]]]] = {
     "tasks": _tasks,

@@ -20,8 +20,14 @@ WIDTH = 160
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `steelyard show`."""
-    parser.add_argument("name", help="a task, group, model, metric, key of a result, or a path to data")
-    parser.add_argument("--load", action="store_true", help="fetch a published task, to show its profile and examples")
+    parser.add_argument(
+        "name",
+        nargs="+",
+        help="a task, group, model, metric, key of a result, or a path to data; `model NAME` where it could be another",
+    )
+    parser.add_argument(
+        "--load", action="store_true", help="fetch a task or model: a task's profile and examples, a model's settings"
+    )
     parser.add_argument("--revision", metavar="REV", help="with --load: the commit, tag or branch to fetch")
     parser.add_argument("--offline", action="store_true", help="with --load: only what is on this machine")
     parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
@@ -32,8 +38,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import FolderSource
 
-    name: str = arguments.name
-    known = _what(name)
+    *kind, name = arguments.name
+    arguments.name = name
+    if kind and kind != ["model"]:
+        raise UsageError(f"show takes one name, found {len(kind) + 1}", hint="steelyard show NAME, or show model NAME")
+    known = _show_model if kind else _what(name)
     if known is not None:
         return known(arguments, output)
     if FolderSource(LoadOptions()).accepts(name):
@@ -67,10 +76,9 @@ def _what(name: str) -> Callable[[argparse.Namespace, Output], int] | None:
 
 
 def _is_model(name: str) -> bool:
-    from steelyard.retrievers import RETRIEVERS
+    from steelyard.cli import show_model
 
-    first = name.partition(">")[0].strip()
-    return first.startswith("[") or first.partition(":")[0].partition("?")[0] in RETRIEVERS
+    return show_model.is_model(name)
 
 
 def _show_task(arguments: argparse.Namespace, output: Output) -> int:
@@ -124,16 +132,9 @@ def _show_group(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _show_model(arguments: argparse.Namespace, output: Output) -> int:
-    from steelyard.retrievers import load_retriever
+    from steelyard.cli import show_model
 
-    model = load_retriever(arguments.name)
-    if output.json:
-        output.data({"model": model.name, "settings": dict(model.settings)})
-        return 0
-    _say(output, "model", model.name)
-    for key, value in model.settings.items():
-        _say(output, key, _short(str(value)))
-    return 0
+    return show_model.run(arguments, output)
 
 
 def _show_metric(arguments: argparse.Namespace, output: Output) -> int:
@@ -286,8 +287,9 @@ def _find_result(arguments: argparse.Namespace, output: Output) -> Any:
 def _unknown(name: str) -> UnknownName:
     from steelyard.datasets import known_names
     from steelyard.metrics import METRICS
+    from steelyard.models import cards
     from steelyard.retrievers import RETRIEVERS
 
     groups = {task.rpartition("/")[0] for task in known_names()}
-    everything = [*known_names(), *sorted(groups), *RETRIEVERS, *METRICS]
+    everything = [*known_names(), *sorted(groups), *RETRIEVERS, *cards(), *METRICS]
     return UnknownName("task, group, model, metric, result or path", name, everything, hint="steelyard list names them")

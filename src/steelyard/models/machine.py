@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.models.cards import card
+from steelyard.models.reading import card
 
 MODULES: dict[str, tuple[str, ...]] = {
     "torch": ("torch", "sentence_transformers"),
@@ -79,12 +79,12 @@ def find_files(id: str) -> Files | None:
 
 
 def installed(family: str, id: str) -> bool:
-    """Whether a model can run now, without the network: what it needs is installed, and its weights are here.
+    """Whether a model is here: the packages that it needs, and its weights. That of a service never is.
 
     >>> installed("bm25", ""), installed("dense", "nobody/no-such-model")
     (True, False)
     """
-    here = (id or family) in OWN or id.startswith("api/") or find_files(id) is not None
+    here = (id or family) in OWN or find_files(id) is not None
     return here and not lacking(extra_for(family, id))
 
 

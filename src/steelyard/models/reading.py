@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from steelyard.errors import DataError
@@ -98,7 +99,11 @@ def cards() -> Mapping[str, Card]:
     >>> len(cards()) > 100
     True
     """
-    folder = resources.files(__package__)
+    return read(resources.files(__package__))
+
+
+def read(folder: Traversable) -> dict[str, Card]:
+    """The cards of a folder with `cards.csv` and `shared.toml`; one that cannot be read is a DataError."""
     shared = tomllib.loads(folder.joinpath("shared.toml").read_text(encoding="utf-8"))
     lines = folder.joinpath("cards.csv").read_text(encoding="utf-8").splitlines()
     found: dict[str, Card] = {}

@@ -1,0 +1,228 @@
+"""`steelyard show model NAME`: the model's card, what of it is on this machine, and what was weighed with it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.cache import size
+from steelyard.cli.list_models import short_number
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+    from steelyard.cli.output import Output
+    from steelyard.spec import ModelSpec
+
+WIDTH = 160
+SHOWN = 20
+"""Results that are shown to people; JSON has all."""
+LABELS = {
+    "model": "model",
+    "family": "family",
+    "dimension": "dimension",
+    "matryoshka": "may be cut to",
+    "parameters": "parameters",
+    "max_length": "reads tokens",
+    "languages": "languages",
+    "licence": "licence",
+    "similarity": "compared by",
+    "prompts": "prompts",
+    "remote_code": "needs remote code",
+    "source": "facts from",
+}
+
+
+def is_model(name: str) -> bool:
+    """Whether a name is that of a model: its family is known, it is a fusion or pipeline, or there is a card of it."""
+    from steelyard.models import card
+    from steelyard.retrievers import RETRIEVERS
+
+    first = name.partition(">")[0].strip()
+    return first.startswith("[") or first.partition(":")[0].partition("?")[0] in RETRIEVERS or card(name) is not None
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Print everything that is known of the model; `--load` loads it, to show what it declares of itself."""
+    told = _told(arguments, output)
+    if output.json:
+        output.data(told)
+        return 0
+    _say_card(told, output)
+    _say_machine(told["machine"], output)
+    if told["settings"] is not None:
+        _say(output, "\nsettings:")
+        for key, value in told["settings"].items():
+            _say(output, f"  {key}", _short(str(value)))
+    else:
+        command = f"steelyard show model {shlex.quote(told['model'])} --load"
+        output.note(f"\n{command} loads it and shows what it declares of itself")
+    _say_results(told["results"], output)
+    return 0
+
+
+def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
+    from steelyard.errors import UnknownName, UsageError
+    from steelyard.models import card, cards
+    from steelyard.retrievers import canonical, load_retriever
+
+    known = card(arguments.name)
+    try:
+        spec = canonical(known.name if known else arguments.name)
+    except UsageError as error:
+        raise UnknownName("model", arguments.name, cards(), hint=error.hint) from error
+    _check(spec)
+    known = known or card(spec.id or spec.family)
+    settings = dict(load_retriever(spec).settings) if arguments.load or _is_light(spec) else None
+    facts: Mapping[str, Any] = known.facts() if known else {}
+    return {
+        **facts,
+        "model": str(spec),
+        "family": spec.family,
+        "card": known is not None,
+        "machine": _machine(spec),
+        "settings": settings,
+        "results": _results(spec, arguments, output),
+    }
+
+
+def _check(spec: ModelSpec) -> None:
+    """A family that nobody knows is an error that names the nearest."""
+    from steelyard.errors import UnknownName
+    from steelyard.models import cards
+    from steelyard.retrievers import RETRIEVERS
+
+    if spec.parts:
+        for part in spec.parts:
+            _check(part)
+    elif spec.family not in RETRIEVERS:
+        raise UnknownName("model", str(spec), [*RETRIEVERS, *cards()], hint="steelyard list models names them")
+
+
+def _is_light(spec: ModelSpec) -> bool:
+    """Whether loading it costs next to nothing and reaches for nothing."""
+    from steelyard.models.machine import OWN
+    from steelyard.retrievers import RETRIEVERS
+
+    if spec.parts:
+        return all(map(_is_light, spec.parts))
+    return (spec.id or spec.family) in OWN or (spec.family in RETRIEVERS.plugins)
+
+
+def _machine(spec: ModelSpec) -> dict[str, Any]:
+    from steelyard import config
+    from steelyard.encoders.inventory import inventory
+    from steelyard.models.machine import OWN, extra_for, find_files, installed, lacking
+
+    if spec.parts:
+        parts = [_machine(part) for part in spec.parts]
+        return {"installed": all(part["installed"] for part in parts), "parts": parts, "model": str(spec)}
+    extra, files = extra_for(spec.family, spec.id), find_files(spec.id)
+    names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
+    kept = [kept for kept in inventory(config.home()) if kept.encoder.partition("?")[0] in names]
+    return {
+        "model": str(spec),
+        "installed": installed(spec.family, spec.id),
+        "needs": extra,
+        "lacks": lacking(extra),
+        "remedy": f"pip install 'steelyard[{extra}]'" if lacking(extra) else None,
+        "comes_with_steelyard": (spec.id or spec.family) in OWN,
+        "files": {"path": str(files.path), "hub": files.hub, "bytes": files.bytes} if files else None,
+        "stored": [{"name": k.folder.name, "encodings": k.encodings, "bytes": k.bytes} for k in kept],
+    }
+
+
+def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
+    """The results of the model, with whatever options and revision; of a composite, with these very parts."""
+    from steelyard import config
+    from steelyard.errors import UsageError
+    from steelyard.results import ResultStore
+    from steelyard.retrievers import canonical
+
+    def same(name: str) -> bool:
+        try:
+            other = canonical(name)
+        except UsageError:  # of a plug-in or a version with another grammar
+            return False
+        return (other.family, other.id, other.parts) == (spec.family, spec.id, spec.parts)
+
+    store = ResultStore(arguments.results or config.results_folder())
+    found = store.all(lambda error: output.note(f"passed over: {error}"))
+    return [
+        {"model": r.model, "task": r.task, "metric": r.main_metric, "score": r.score, "key": r.key}
+        for r in sorted(found, key=lambda result: (result.model, result.task))
+        if r.done and same(r.model)
+    ]
+
+
+def _say_card(told: Mapping[str, Any], output: Output) -> None:
+    for key, label in LABELS.items():
+        value = told.get(key)
+        if value in (None, "", [], {}, False):
+            continue
+        if key == "parameters":
+            value = short_number(value)
+        elif key == "languages":
+            value = (
+                "many, or any" if "*" in value else f"{', '.join(value)}" + (f" ({len(value)})" if value[3:] else "")
+            )
+        elif key == "matryoshka":
+            value = ", ".join(map(str, value))
+        elif key == "prompts":
+            value = "; ".join(f"{role} {prompt!r}" for role, prompt in value.items())
+        elif value is True:
+            value = "yes (trust_remote_code=true allows it)"
+        _say(output, label, str(value))
+    if not told["card"] and "parts" not in told["machine"]:
+        _say(output, "card", "none: it is weighed as it declares itself")
+
+
+def _say_machine(machine: Mapping[str, Any], output: Output) -> None:
+    for part in _leaves(machine):
+        if part is not machine:
+            _say(output, f"\n{part['model']}:")
+        if part["needs"] == "api":
+            _say(output, "needs", "the service, and its key in the environment")
+        elif part["needs"]:
+            missing = f", without {', '.join(part['lacks'])}: {part['remedy']}" if part["lacks"] else ", installed"
+            _say(output, "needs", f"steelyard[{part['needs']}]{missing}")
+        if part["needs"] != "api":
+            _say(output, "on this machine", _where(part))
+        for kept in part["stored"]:
+            _say(output, "stored", f"{kept['encodings']:,} encodings, {size(kept['bytes'])} in {kept['name']}")
+
+
+def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "parts" not in machine:
+        yield machine
+    for part in machine.get("parts", ()):
+        yield from _leaves(part)
+
+
+def _where(part: Mapping[str, Any]) -> str:
+    if part["comes_with_steelyard"]:
+        return "yes, it comes with Steelyard"
+    files = part["files"]
+    if files is None:
+        return "no files of it"
+    return f"{size(files['bytes'])} in {files['path']}" + (f" (from {files['hub']})" if files["hub"] else "")
+
+
+def _say_results(results: list[dict[str, Any]], output: Output) -> None:
+    if not results:
+        return
+    _say(output, "\nweighed here:")
+    columns = ("model", "task", "metric", "score")
+    output.table(columns, [[row[column] for column in columns] for row in results[:SHOWN]])
+    if len(results) > SHOWN:
+        output.note(f"and {len(results) - SHOWN:,} more: steelyard list results")
+
+
+def _say(output: Output, key: str, value: str = "") -> None:
+    if not output.quiet:
+        output.line(f"{key:<22}{value}".rstrip())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
