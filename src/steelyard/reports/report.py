@@ -10,10 +10,18 @@ from steelyard import __version__
 from steelyard.reports.board import Board, Strongest
 from steelyard.reports.charts import Dot, dot_plot, legend, swatch
 from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.variants import variant_table
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
 from steelyard.results.atomic import write_whole
 
-SECTIONS = {"figures": "Figures", "plot": "Plot", "misses": "Where models fail", "costs": "Costs", "errors": "Errors"}
+SECTIONS = {
+    "figures": "Figures",
+    "plot": "Plot",
+    "variants": "Variants",
+    "misses": "Where models fail",
+    "costs": "Costs",
+    "errors": "Errors",
+}
 
 
 def write_report(results: Sequence[Result], path: Path) -> Path:
@@ -28,6 +36,7 @@ def page(results: Sequence[Result]) -> str:
     bodies = {
         "figures": figures(board),
         "plot": plot(board),
+        "variants": variant_table(results),
         "misses": misses(board),
         "costs": costs(board),
         "errors": errors(board),

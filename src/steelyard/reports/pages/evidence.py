@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import comb, sqrt
 
 import numpy as np
 
@@ -25,7 +25,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def welch(first: Float64, second: Float64) -> float | None:
-    """The p-value of Welch's test of two means; None where it says nothing: too few values, or no spread.
+    """The p-value of Welch's test of two means; None of too few values.
+
+    Where neither side has any spread, it is the chance that a random split would part the values so cleanly.
 
     >>> round(welch(np.array([1.0, 2, 3, 4]), np.array([3.0, 4, 5, 6, 8])), 4)
     0.0519
@@ -35,7 +37,8 @@ def welch(first: Float64, second: Float64) -> float | None:
     parts = [values.var(ddof=1) / len(values) for values in (first, second)]
     error = sum(parts)
     if error <= 1e-15:
-        return None
+        same = abs(float(first.mean() - second.mean())) < 1e-12
+        return 1.0 if same else 2 / comb(len(first) + len(second), len(first))
     degrees = error**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True))
     distance = abs(float(first.mean() - second.mean())) / sqrt(error)
     return min(2 * (1 - t_cdf(distance, float(degrees))), 1.0)

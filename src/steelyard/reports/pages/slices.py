@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard import stats
 from steelyard.reports.pages.evaluation import Measured
@@ -40,26 +41,32 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
             yield from found
         cuts.add(cut)
     lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
-    low, high = np.quantile(lengths, [1 / 3, 2 / 3]) if len(lengths) else (0.0, 0.0)
-    if low < high:
-        yield Part("query length", f"up to {int(low)} characters", np.flatnonzero(lengths <= low))
-        middle = np.flatnonzero((lengths > low) & (lengths <= high))
-        yield Part("query length", f"{int(low) + 1} to {int(high)} characters", middle)
-        yield Part("query length", f"over {int(high)} characters", np.flatnonzero(lengths > high))
-    yield from _by_overlap(reading.overlap)
+    low, high = (int(edge) for edge in np.quantile(lengths, [1 / 3, 2 / 3])) if len(lengths) else (0, 0)
+    yield from _classes(
+        "query length",
+        {
+            f"up to {low} characters": lengths <= low,
+            f"{low + 1} to {high} characters": (lengths > low) & (lengths <= high),
+            f"over {high} characters": lengths > high,
+        },
+    )
+    shared = reading.overlap  # NaN where it has no meaning: neither low nor high
+    yield from _classes(
+        "overlap",
+        {
+            f"low (up to {LOW_OVERLAP:.2f})": shared <= LOW_OVERLAP,
+            "middle": (shared > LOW_OVERLAP) & (shared < HIGH_OVERLAP),
+            f"high (from {HIGH_OVERLAP:.2f})": shared >= HIGH_OVERLAP,
+        },
+    )
 
 
-def _by_overlap(values: Float64) -> Iterator[Part]:
-    known = ~np.isnan(values)
-    classes = {
-        f"low (up to {LOW_OVERLAP:.2f})": known & (values <= LOW_OVERLAP),
-        "middle": known & (values > LOW_OVERLAP) & (values < HIGH_OVERLAP),
-        f"high (from {HIGH_OVERLAP:.2f})": known & (values >= HIGH_OVERLAP),
-    }
-    filled = {name: np.flatnonzero(mask) for name, mask in classes.items() if mask.any()}
+def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iterator[Part]:
+    """The classes that have queries, where more than one has."""
+    filled = {name: np.flatnonzero(mask) for name, mask in masks.items() if mask.any()}
     if len(filled) > 1:
         for name, queries in filled.items():
-            yield Part("overlap", name, queries)
+            yield Part(dimension, name, queries)
 
 
 def _pair_names(reading: Reading, queries: int) -> list[str]:

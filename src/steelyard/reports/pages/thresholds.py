@@ -36,7 +36,7 @@ SAFEGUARDS = 0.25
 """From this share of queries on, positives put into the candidate lists by hand are worth a warning."""
 
 QUESTIONS = 0.5
-"""From this share of queries on, a task's queries are called questions."""
+"""Above this share a task's queries are called questions."""
 
 SHORT_WORDS = 3
 """Queries, and documents, of at most so many words in the median are called short (names, keywords)."""
