@@ -170,8 +170,9 @@ def _take_mined(
     )
     lists = [_guarded(q, finds, found, owned[q], basket, judged, recipe, selection.tally) for q in range(len(rows))]
     for place in _round_robin(lists):
-        if basket.room:
+        if basket.room and place not in selection.settled:
             basket.unjudged(place, found[place], "hard negative")
+            selection.settled.add(place)
 
 
 def _guarded(
@@ -218,7 +219,7 @@ def _fill(source: Source, scanned: Scan, recipe: Recipe, selection: Selection, w
         places = scanned.first(wanted, list(tried), source_order=in_order)
         places = places[places < limit]
         if not len(places):
-            selection.tally["documents_missing"] = basket.room
+            selection.tally["documents_short_of_the_budget"] = basket.room
             return
         found = fetch(source, places, watch("reading documents"))
         for place in places.tolist():

@@ -1,4 +1,4 @@
-"""`steelyard build`: cut a Nano-set from a full dataset, or add candidate lists to a set."""
+"""`steelyard build`: cut a Nano-set from a full dataset, add candidate lists to a set, tell how well a cut ranks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.cli import build_fidelity
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="SOURCE",
-        help="what to cut from: a task, a set, a path; or `candidates SET`: add candidate lists to a set",
+        help="what to cut from: a task, a set, a path; or `candidates SET`: add candidate lists to a set; "
+        "or `fidelity TASK`: how well cuts rank models",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="the folder of the new set")
     parser.add_argument("--offline", action="store_true", help="never reach for the network")
     _configure_cut(parser.add_argument_group("cutting a set").add_argument)
     _configure_candidates(parser.add_argument_group("candidate lists (build candidates SET)").add_argument)
+    build_fidelity.configure(parser.add_argument_group("fidelity (build fidelity TASK)").add_argument)
 
 
 def _configure_cut(add: Callable[..., Any]) -> None:
@@ -88,6 +91,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         if len(words) != 2:
             raise UsageError("build candidates takes one set", hint="steelyard build candidates SET --bm25 --hybrid")
         return _candidates(arguments, output, words[1])
+    if words[0] == "fidelity":
+        if len(words) != 2:
+            raise UsageError("build fidelity takes one task", hint="steelyard build fidelity TASK --sizes 25 50 100")
+        return build_fidelity.run(arguments, output, words[1], _recipe(arguments))
     if len(words) != 1:
         raise UsageError(f"one source at a time, found {' '.join(words)}", hint="steelyard build SOURCE -o DIR")
     return _cut(arguments, output, words[0])
