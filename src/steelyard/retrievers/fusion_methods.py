@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.types import Float64, Run
+from steelyard.types import Float64, Int64, Run
 
 BLOCK = 1 << 16
 """Entries that are joined at a time, so that they stay in the processor's cache."""
@@ -25,31 +25,37 @@ PADDING = np.iinfo(np.int64).max
 _SIGN = np.int32(0x7FFFFFFF)
 
 
-def _minmax(scores: Any) -> Float64:
-    low, high = np.nanmin(scores, axis=1, keepdims=True), np.nanmax(scores, axis=1, keepdims=True)
+def _minmax(scores: Float64, low: Float64, count: Int64) -> Float64:
+    high = scores[:, :1]
     return np.where(high > low, (scores - low) / np.where(high > low, high - low, 1), 1.0)
 
 
-def _zscore(scores: Any) -> Float64:
-    spread = np.nanstd(scores, axis=1, keepdims=True)
-    return _over(scores - np.nanmean(scores, axis=1, keepdims=True), spread, scores, 0.0)
+def _zscore(scores: Float64, low: Float64, count: Int64) -> Float64:
+    distance, spread = _spread(scores, low, count)
+    return distance / spread
 
 
-def _dbsf(scores: Any) -> Float64:
-    count = (~np.isnan(scores)).sum(axis=1, keepdims=True)
+def _dbsf(scores: Float64, low: Float64, count: Int64) -> Float64:
+    distance, spread = _spread(scores, low, count)
     # The spread of a sample, as those have it who came up with the method; of one score there is none.
-    spread = np.nanstd(scores, axis=1, keepdims=True) * np.sqrt(count / np.maximum(count - 1, 1))
-    return _over(scores - np.nanmean(scores, axis=1, keepdims=True), 6 * spread, scores, 0.0) + 0.5
+    return distance / (6 * spread * np.sqrt(count / np.maximum(count - 1, 1))) + 0.5
 
 
-def _over(distance: Any, spread: Any, scores: Any, equal: float) -> Float64:
-    """The distance in units of the spread. Equal scores have none, though their mean may be off by a rounding."""
-    real = np.nanmax(scores, axis=1, keepdims=True) > np.nanmin(scores, axis=1, keepdims=True)
-    return np.where(real, distance / np.where(real & (spread > 0), spread, 1), equal)
+def _spread(scores: Float64, low: Float64, count: Int64) -> tuple[Float64, Float64]:
+    """How far each score is from the mean, and the standard deviation: of equal scores 0 and 1, rounding or not."""
+    real = np.arange(scores.shape[1]) < count
+    distance = np.where(real & (scores[:, :1] > low), scores - (scores * real).sum(axis=1, keepdims=True) / count, 0)
+    spread = np.sqrt((distance * distance).sum(axis=1, keepdims=True) / count)
+    return distance, np.where(spread > 0, spread, 1)
 
 
-SCALES: dict[str, Callable[[Any], Float64]] = {"minmax": _minmax, "zscore": _zscore, "combmnz": _minmax, "dbsf": _dbsf}
-"""From the scores of a list, NaN where there is no document, to gains."""
+SCALES: dict[str, Callable[[Float64, Float64, Int64], Float64]] = {
+    "minmax": _minmax,
+    "zscore": _zscore,
+    "combmnz": _minmax,
+    "dbsf": _dbsf,
+}
+"""From the scores of lists, best first, the lowest and the number of each, to gains."""
 
 METHODS = ("rrf", *SCALES)
 
@@ -107,12 +113,12 @@ def _block(runs: Sequence[Run], weights: Float64, method: str, k: float) -> Any:
 def _gains(run: Run, weights: Float64, method: str, k: float) -> Float64:
     if method == "rrf":
         return weights / (k + np.arange(1, run.depth + 1))
-    gains = np.zeros(run.rows.shape)
-    there = (run.rows >= 0).any(axis=1)
-    scores = np.where(run.rows < 0, np.nan, run.scores.astype(np.float64))
-    if there.any():
-        gains[there] = np.nan_to_num(SCALES[method](scores[there]))
-    return weights * gains
+    lengths = (run.rows >= 0).sum(axis=1, keepdims=True)
+    if not lengths.any():
+        return np.zeros(run.rows.shape)
+    scores = np.where(run.rows >= 0, run.scores, 0).astype(np.float64)
+    count = np.maximum(lengths, 1)
+    return weights * SCALES[method](scores, np.take_along_axis(scores, count - 1, axis=1), count)
 
 
 def _descending(scores: Any) -> Any:
