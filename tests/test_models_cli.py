@@ -135,6 +135,25 @@ def test_what_is_on_this_machine(data: Any, own_folders: Path, monkeypatch: pyte
     assert [kept["encodings"] for kept in machine["stored"]] == [2]
 
 
+@pytest.mark.parametrize(
+    ("files", "needs"),
+    [
+        ({"model.safetensors": "x", "config.json": "{}"}, "torch"),
+        ({"onnx/model.onnx": "x", "tokenizer.json": "{}"}, "onnx"),
+        ({"model.safetensors": "x", "config.json": '{"model_type": "model2vec"}'}, "static"),
+        ({"documents.npy": "x", "queries.npy": "x"}, None),
+    ],
+)
+def test_what_a_folder_needs(data: Any, tmp_path: Path, files: dict[str, str], needs: str | None) -> None:
+    folder = tmp_path / "my-model"
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    machine = data("show", "model", f"dense:{folder}")["machine"]
+    assert machine["needs"] == needs
+    assert machine["files"]["path"] == str(folder)
+
+
 def test_what_was_weighed_with_it(data: Any, own_folders: Path) -> None:
     store = ResultStore(own_folders / "results")
     for model in ("bm25", "bm25?k1=0.9", "dense:use-multilingual-v3", "[bm25, dense:use-multilingual-v3]"):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from steelyard.cli.output import Output
+    from steelyard.models.machine import Files
     from steelyard.spec import ModelSpec
 
 WIDTH = 160
@@ -113,24 +114,37 @@ def _is_light(spec: ModelSpec) -> bool:
 def _machine(spec: ModelSpec) -> dict[str, Any]:
     from steelyard import config
     from steelyard.encoders.inventory import inventory
-    from steelyard.models.machine import OWN, extra_for, find_files, installed, lacking
+    from steelyard.models.machine import OWN, find_files, lacking
 
     if spec.parts:
         parts = [_machine(part) for part in spec.parts]
         return {"installed": all(part["installed"] for part in parts), "parts": parts, "model": str(spec)}
-    extra, files = extra_for(spec.family, spec.id), find_files(spec.id)
+    own, files = (spec.id or spec.family) in OWN, find_files(spec.id)
+    extra = _extra(spec, files)
     names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
     kept = [kept for kept in inventory(config.home()) if kept.encoder.partition("?")[0] in names]
     return {
         "model": str(spec),
-        "installed": installed(spec.family, spec.id),
+        "installed": (own or files is not None) and not lacking(extra),
         "needs": extra,
         "lacks": lacking(extra),
         "remedy": f"pip install 'steelyard[{extra}]'" if lacking(extra) else None,
-        "comes_with_steelyard": (spec.id or spec.family) in OWN,
+        "comes_with_steelyard": own,
         "files": {"path": str(files.path), "hub": files.hub, "bytes": files.bytes} if files else None,
         "stored": [{"name": k.folder.name, "encodings": k.encodings, "bytes": k.bytes} for k in kept],
     }
+
+
+def _extra(spec: ModelSpec, files: Files | None) -> str | None:
+    """What it needs: its files know best."""
+    from steelyard.encoders.dense_encoders import kind_of
+    from steelyard.encoders.model_folder import ModelFolder
+    from steelyard.models.machine import extra_for
+
+    if spec.family != "dense" or files is None:
+        return extra_for(spec.family, spec.id)
+    kind = kind_of(ModelFolder(spec.id, files.path)) if files.path.is_dir() else "vectors"
+    return {"sentence-transformers": "torch", "onnx": "onnx", "static": "static"}.get(kind)
 
 
 def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
