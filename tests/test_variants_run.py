@@ -16,7 +16,7 @@ from steelyard.cli import main
 from steelyard.encoders import ENCODERS
 from steelyard.errors import UsageError
 from steelyard.protocols import Index
-from steelyard.reports.variants import variant_rows
+from steelyard.reports.variants import variant_rows, variant_table
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.dense import DenseRetriever
@@ -160,7 +160,9 @@ def test_the_command_line_shows_what_each_variant_takes_and_keeps(capsys):
         "--precision",
         "binary,int8@hakari",
     ]
-    assert main([*asked, "--rescore", "hakari", "--no-report", "-o", "results"]) == 0
+    assert main([*asked, "--rescore", "hakari", "-o", "results"]) == 0
+    report = Path("results/report.html").read_text(encoding="utf-8")
+    assert 'id="variants"' in report and "16 + 512" in report
     out, err = capsys.readouterr()
     lines = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
     table = {line[0]: line[1:] for line in lines}
@@ -196,6 +198,7 @@ def test_kept_is_told_only_where_it_can_be():
         ["  pool_factor=2", "-", "-", "0.2500", "-"],
     ]
     assert variant_rows([result("bm25", "T/a", 0.9)])[1] == []
+    assert variant_table([result("bm25", "T/a", 0.9)]) == ""
 
 
 def test_the_page_names_every_precision_with_its_bytes():
