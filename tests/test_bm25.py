@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.protocols import Index, Retriever
-from steelyard.retrievers import bm25_search
+from steelyard.retrievers import postings_search
 from steelyard.retrievers.bm25 import Bm25, Bm25Index, from_spec
 from steelyard.retrievers.bm25_forms import FORMS
 from steelyard.spec import parse
@@ -99,7 +99,7 @@ def _falling(count: int) -> np.ndarray:
 def test_pruning_changes_nothing(form: str, top_k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     index, queries = made_index(form)
     whole = index.search(queries, top_k)
-    monkeypatch.setattr(bm25_search, "_SMALL", 0)
+    monkeypatch.setattr(postings_search, "_SMALL", 0)
     pruned = index.search(queries, top_k)
     np.testing.assert_array_equal(whole.rows, pruned.rows)
     np.testing.assert_array_equal(whole.scores, pruned.scores)

@@ -10,8 +10,8 @@ import pytest
 
 from steelyard.retrievers.bm25 import Bm25, from_spec
 from steelyard.retrievers.bm25_forms import FORMS
-from steelyard.retrievers.bm25_postings import PostingsBuilder
-from steelyard.retrievers.bm25_search import QueryTerms, search
+from steelyard.retrievers.postings import PostingsBuilder
+from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.spec import parse
 from steelyard.text.tokens import Tokens
 from steelyard.text.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from steelyard.encoders.sparse_encoders import as_sparse, from_function
 from steelyard.errors import DataError, ModelError, UsageError
-from steelyard.retrievers import bm25_search, load_retriever
+from steelyard.retrievers import load_retriever, postings_search
 from steelyard.retrievers.sparse import SparseRetriever
 from steelyard.retrievers.sparse_search import SparseSearch
 from steelyard.retrievers.variants import variants
@@ -61,7 +61,7 @@ def test_weights_may_be_signed(queries, documents, k):
 @given(matrices(0, 3), matrices(0, 3), st.integers(1, 3))
 def test_the_pruned_search_of_large_corpora_finds_the_same(queries, documents, k):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bm25_search, "_SMALL", 0)
+        patch.setattr(postings_search, "_SMALL", 0)
         check(queries, np.tile(documents, (3, 1)), k)
 
 

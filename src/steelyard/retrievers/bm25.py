@@ -14,8 +14,8 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bm25_forms import FORMS
-from steelyard.retrievers.bm25_postings import Postings, PostingsBuilder
-from steelyard.retrievers.bm25_search import QueryTerms, search
+from steelyard.retrievers.postings import Postings, PostingsBuilder
+from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.policy import KINDS, Policy, choose

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.retrievers.bm25_postings import Postings
+from steelyard.retrievers.postings import Postings
 from steelyard.types import Float32, Float64, Int32, Int64
 
 _SLACK = 1 - 1e-6
