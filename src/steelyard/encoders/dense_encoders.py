@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ PLACES = ("model.onnx", "onnx/model.onnx")
 """Where an ONNX file lies in a folder."""
 BESIDE_ONNX = ("*.json", "*.txt")
 """What of a repository an ONNX file needs; the weights of a large one are in files with longer names."""
+MOST_HEADER = 100_000_000
+"""Bytes that the header of a safetensors file has at most."""
 TORCH_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*/*.safetensors", "*/pytorch_model*.bin")
 
 
@@ -81,11 +84,23 @@ def _load_model(id: str, revision: str | None, given: dict[str, str], backend: s
 def kind_of(folder: ModelFolder) -> str:
     """What a folder holds: `static`, `sentence-transformers`, `onnx`, or `unknown`.
 
-    Weights for torch count before a copy of them for ONNX; model2vec's own folders are told by their config.
+    Weights for torch count before a copy of them for ONNX; a model of model2vec has one table, called `embeddings`.
     """
     settings = folder.json("config.json") or {}
-    if isinstance(settings, dict) and settings.get("model_type") == "model2vec":
+    tables = tensor_names(folder.path / "model.safetensors")
+    if settings.get("model_type") == "model2vec" or "embeddings" in tables:
         return "static"
     if any(next(folder.path.glob(pattern), None) for pattern in TORCH_WEIGHTS):
         return "sentence-transformers"
     return "onnx" if any((folder.path / place).is_file() for place in PLACES) else "unknown"
+
+
+def tensor_names(path: Path) -> set[str]:
+    """The names of the tensors in a safetensors file, from its header; none where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(size, MOST_HEADER)))
+    except (OSError, ValueError):  # whoever loads the file will say what is wrong with it
+        return set()
+    return set(header) if isinstance(header, dict) else set()
