@@ -92,7 +92,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["build", "fidelity", source, "--results", results]) == 2
     assert "weigh three or more" in capsys.readouterr().err
     models = ["bm25", "bm25?b=0&k1=0.01", "bm25?form=robertson&k1=9"]
-    assert main(["run", *models, "-t", source, "-o", results, "--no-report", "-q"]) == 0
+    done = main(["run", *models, "-t", source, "-o", results, "--no-report"])
+    assert done == 0, capsys.readouterr().err
     capsys.readouterr()
     picture = tmp_path / "fidelity.svg"
     asked = ["--results", results, "--sizes", "10", "120", "500", "--draws", "50", "--plot", str(picture), "--json"]

@@ -84,8 +84,8 @@ def _stored(arguments: argparse.Namespace, reference: str, metric: str) -> tuple
     store = ResultStore(arguments.results or config.results_folder())
     by_model: dict[str, Any] = {}
     for result in store.find(task=name):
-        if result.done and result.queries is not None and metric in result.queries.by_metric:
-            by_model.setdefault(result.model, result.queries)
+        if result.done and metric in (queries := result.per_query).by_metric:
+            by_model.setdefault(result.model, queries)
     most = max((len(queries.ids) for queries in by_model.values()), default=0)
     whole = {model: queries for model, queries in by_model.items() if len(queries.ids) == most}
     rows = []
