@@ -14,12 +14,13 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bm25_forms import FORMS
-from steelyard.retrievers.postings import Postings, PostingsBuilder
+from steelyard.retrievers.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.postings_search import QueryTerms, search
+from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.policy import KINDS, Policy, choose
-from steelyard.text.vocabulary import Reader, Vocabulary
+from steelyard.text.vocabulary import Cut, Reader, Vocabulary, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
 _PORTION = 1 << 20, 1 << 23
@@ -89,18 +90,13 @@ class Bm25:
         texts = corpus.texts
         policy = choose(texts, info, self.analyser, self.language)
         builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
-        readers: dict[Analysis, Reader] = {}
         read = Counter[str]()
-        for first, last in portions(texts):
-            portion = texts[first:last]
-            found: list[tuple[Int32, Int32]] = []
-            for analyser, group in policy.groups(portion):
-                reader = readers.setdefault(analyser, Reader(analyser, vocabulary))
-                read[str(analyser)] += len(group)
-                found += [(terms, first + rows) for terms, rows in reader.read_rows(portion, group)]
-            builder.add(*map(np.concatenate, zip(*found, strict=True)))
-            tick(len(portion))
-        postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta)
+        workers = threads()
+        cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), portions(texts), workers)
+        for portion in in_order(builder.portion, _numbered(cuts, vocabulary, read), workers):
+            builder.keep(portion)
+            tick(portion.documents)
+        postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
         notes = {
             "analysers": dict(read),
             "languages": list(policy.languages),
@@ -110,6 +106,38 @@ class Bm25:
             "documents_without_terms": int((builder.lengths == 0).sum()),
         }
         return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
+
+
+_Cuts = list[tuple[Analysis, Cut | Sequence[str], Int32]]
+
+
+def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
+    """The texts of a portion, cut by the analyser of each, with their rows in the corpus."""
+    portion = texts[first:last]
+    groups = policy.groups(portion)
+    return [
+        (analyser, words, first + rows)
+        for analyser, group in groups
+        for analyser, words, rows in cut_rows(analyser, portion, group)
+    ]
+
+
+def _numbered(
+    cuts: Iterable[tuple[tuple[int, int], _Cuts]], vocabulary: Vocabulary, read: Counter[str]
+) -> Iterator[Occurrences]:
+    """The terms of each portion, numbered in the order of the portions; counts in `read` what each analyser read."""
+    readers: dict[Analysis, Reader] = {}
+    for (first, last), parts in cuts:
+        terms, rows = [], []
+        for analyser, words, owners in parts:
+            reader = readers.setdefault(analyser, Reader(analyser, vocabulary))
+            numbers, places = reader.number(words)
+            read[str(analyser)] += len(owners)
+            terms.append(numbers)
+            rows.append(owners.take(places))
+        yield Occurrences(
+            *(part[0] if len(part) == 1 else np.concatenate(part) for part in (terms, rows)), last - first
+        )
 
 
 def portions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:

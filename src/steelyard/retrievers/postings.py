@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.retrievers.bm25_forms import Form
+from steelyard.retrievers.threads import in_order
 from steelyard.types import Float32, Float64, Int32, Int64
+
+Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +37,25 @@ class Postings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Portion:
+class Occurrences:
+    """Occurrences of terms in documents, in any order: term `terms[i]` in row `rows[i]`; of so many documents."""
+
+    terms: Int32
+    rows: Int32
+    documents: int
+
+
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """The postings of some documents, by term, then row."""
+
     terms: Int64  # distinct, ascending
     sizes: Int64  # documents of each
     rows: Int32
     counts: Float32
+    first_row: int
+    lengths: Int64  # of the documents from `first_row` on
+    documents: int
 
 
 class PostingsBuilder:
@@ -45,30 +64,50 @@ class PostingsBuilder:
     def __init__(self, documents: int) -> None:
         self.documents = documents
         self.lengths: Int64 = np.zeros(documents, dtype=np.int64)
-        self._portions: list[_Portion] = []
+        self._portions: list[Portion] = []
 
     def add(self, terms: Int32, rows: Int32) -> None:
         """Occurrences of terms in documents, in any order; every portion has later rows than the one before."""
-        if not len(terms):
-            return
-        np.add(self.lengths, np.bincount(rows, minlength=self.documents), out=self.lengths)
-        pairs = terms.astype(np.int64) * self.documents
-        pairs += rows
-        pairs.sort()
-        first = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
-        counts = np.diff(first, append=len(pairs)).astype(np.float32)
-        term, row = np.divmod(pairs[first], self.documents)
-        starts = np.flatnonzero(np.concatenate(([True], term[1:] != term[:-1])))
-        sizes = np.diff(starts, append=len(term))
-        self._portions.append(_Portion(term[starts], sizes, row.astype(np.int32), counts))
+        self.keep(self.portion(Occurrences(terms, rows, 0)))
 
-    def finish(self, terms: int, form: Form, k1: float, b: float, delta: float) -> Postings:
-        """The index of everything added."""
+    def portion(self, found: Occurrences) -> Portion:
+        """Occurrences as postings, for `keep`; may be done in any thread."""
+        if not len(found.terms):
+            none = np.zeros(0, dtype=np.int64)
+            return Portion(none, none, np.zeros(0, np.int32), np.zeros(0, np.float32), 0, none, found.documents)
+        first_row = int(found.rows.min())
+        rows = found.rows - np.int32(first_row)
+        lengths = np.bincount(rows)
+        present = np.zeros(int(found.terms.max()) + 1, dtype=np.bool_)
+        present[found.terms] = True
+        terms = np.flatnonzero(present)
+        bits = len(lengths).bit_length()
+        # A narrow key sorts in half the time: the place among the terms of this portion, then the row.
+        narrow = (len(terms) << bits) < 1 << 32
+        place = np.cumsum(present, dtype=np.uint32 if narrow else np.uint64) - 1
+        place <<= bits
+        keys = place.take(found.terms)
+        keys |= rows.view(np.uint32)
+        keys.sort()
+        keys, counts = _runs(keys)
+        _, sizes = _runs(keys >> bits)
+        keys &= (1 << bits) - 1
+        rows = keys.astype(np.int32) + np.int32(first_row)
+        return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, found.documents)
+
+    def keep(self, portion: Portion) -> None:
+        """Take in a portion; each has later rows than the one before."""
+        self.lengths[portion.first_row : portion.first_row + len(portion.lengths)] += portion.lengths
+        if len(portion.terms):
+            self._portions.append(portion)
+
+    def finish(self, terms: int, form: Form, k1: float, b: float, delta: float, workers: int = 1) -> Postings:
+        """The index of everything added, worked out by so many threads."""
         frequencies = np.zeros(terms, dtype=np.int64)
         for portion in self._portions:
             frequencies[portion.terms] += portion.sizes
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(frequencies)))
-        rows, weights = self._merge(offsets)
+        rows, weights = self._merge(offsets, workers)
         idf = form.idf(np.maximum(frequencies, 1).astype(np.float64), self.documents)
         mean_length = max(self.lengths.sum() / max(self.documents, 1), 1e-9)
         norms = (1 - b + b * self.lengths / mean_length).astype(np.float32)
@@ -76,37 +115,59 @@ class PostingsBuilder:
             idf * form.gain(np.zeros(1, np.float32), np.ones(1, np.float32), k1, delta) if delta else np.zeros(terms)
         )
         peaks = np.zeros(terms)
-        for begin, end in _blocks(offsets):
+
+        def weigh(block: tuple[int, int]) -> None:
+            begin, end = block
             place = slice(int(offsets[begin]), int(offsets[end]))
-            gains = form.gain(weights[place], norms[rows[place]], k1, delta)
+            gains = form.gain(weights[place], norms.take(rows[place]), k1, delta)
             sizes = frequencies[begin:end]
             gains *= np.repeat(idf[begin:end].astype(np.float32), sizes)
             if delta:
                 gains -= np.repeat(floor[begin:end].astype(np.float32), sizes)
             weights[place] = gains
             if len(gains):
-                peaks[begin:end] = np.maximum.reduceat(weights[place], offsets[begin:end] - offsets[begin])
+                peaks[begin:end] = np.maximum.reduceat(gains, offsets[begin:end] - offsets[begin])
+
+        for _ in in_order(weigh, _blocks(offsets), workers):
+            pass
         return Postings(offsets, rows, weights, peaks, floor)
 
-    def _merge(self, offsets: Int64) -> tuple[Int32, Float32]:
+    def _merge(self, offsets: Int64, workers: int) -> tuple[Int32, Float32]:
         """Rows and counts of all portions, by term, then row."""
         if len(self._portions) == 1:
             (only,) = self._portions
             return only.rows, only.counts
         rows = np.empty(offsets[-1], dtype=np.int32)
         counts = np.empty(offsets[-1], dtype=np.float32)
+
+        def put(item: tuple[Portion, Int64]) -> None:
+            portion, heads = item
+            before = np.cumsum(portion.sizes) - portion.sizes
+            places = np.repeat(heads - before, portion.sizes)
+            places += np.arange(len(places))
+            rows[places] = portion.rows
+            counts[places] = portion.counts
+
+        for _ in in_order(put, self._taken(offsets), workers):
+            pass
+        return rows, counts
+
+    def _taken(self, offsets: Int64) -> Iterator[tuple[Portion, Int64]]:
+        """Each portion, taken off the list to free its memory, and where its part of each of its terms begins."""
         heads = offsets[:-1].copy()
         while self._portions:
             portion = self._portions.pop(0)
-            before = np.cumsum(portion.sizes) - portion.sizes
-            places = np.arange(len(portion.rows)) + np.repeat(heads[portion.terms] - before, portion.sizes)
-            rows[places] = portion.rows
-            counts[places] = portion.counts
+            yield portion, heads[portion.terms]
             heads[portion.terms] += portion.sizes
-        return rows, counts
 
 
-def _blocks(offsets: Int64, postings: int = 1 << 20) -> list[tuple[int, int]]:
+def _runs(values: Keys) -> tuple[Keys, Int64]:
+    """The distinct values of a sorted array that is not empty, and how often each is there."""
+    first = np.concatenate((np.zeros(1, dtype=np.int64), np.flatnonzero(values[1:] != values[:-1]) + 1))
+    return values.take(first), np.diff(first, append=len(values))
+
+
+def _blocks(offsets: Int64, postings: int = 1 << 18) -> list[tuple[int, int]]:
     """Ranges of terms with about so many postings each."""
     cuts = np.searchsorted(offsets, np.arange(postings, offsets[-1], postings))
     edges = np.unique(np.concatenate(([0], cuts, [len(offsets) - 1]))).tolist()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.retrievers.postings import Postings
+from steelyard.retrievers.threads import in_order, threads
 from steelyard.types import Float32, Float64, Int32, Int64
 
 _SLACK = 1 - 1e-6
@@ -48,17 +49,27 @@ def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) 
     """
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
+    workers = threads()
     if documents <= _SMALL:
-        block = max(_CELLS // max(documents, 1), 1)
-        for first in range(0, len(queries), block):
-            last = min(first + block, len(queries))
+        step = max(_CELLS // max(documents, 1), 1)
+
+        def fill_block(first: int) -> None:
+            last = min(first + step, len(queries))
             rows[first:last], scores[first:last] = _block(postings, documents, queries, first, last, top_k)
-        return rows, scores
-    pruned = PrunedSearch(postings, documents)
-    for query in range(len(queries)):
-        place = slice(queries.offsets[query], queries.offsets[query + 1])
-        found, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
-        rows[query, : len(found)], scores[query, : len(found)] = found, values
+
+        work, items = fill_block, range(0, len(queries), step)
+    else:
+        # Each thread has a board of its own and takes every so-manieth query.
+        def fill_share(share: int) -> None:
+            pruned = PrunedSearch(postings, documents)
+            for query in range(share, len(queries), workers):
+                place = slice(queries.offsets[query], queries.offsets[query + 1])
+                found, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
+                rows[query, : len(found)], scores[query, : len(found)] = found, values
+
+        work, items = fill_share, range(min(workers, len(queries)))
+    for _ in in_order(work, items, min(workers, len(items))):
+        pass
     return rows, scores
 
 

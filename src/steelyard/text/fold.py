@@ -57,12 +57,13 @@ class _Table:
 
     def _learn_one(self, point: int) -> None:
         becomes = normalise(chr(point), fold_case=self.fold_case)
-        self.sizes[point] = len(becomes)
         self.order[point] = unicodedata.combining(chr(point))
         self.first[point] = ord(becomes[0]) if becomes else 0
         self.tails[point] = becomes[1:]
         # A half-width voicing mark joins the letter before it only once it is a full one.
         self.social[point] |= any(self.social[ord(character)] for character in becomes)
+        # Last: another thread takes a character whose size it finds for learnt.
+        self.sizes[point] = len(becomes)
 
 
 @cache

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
 from steelyard.text.analyser import Analysis
-from steelyard.text.spans import UInt64
+from steelyard.text.spans import Spans, UInt64
 from steelyard.text.tokens import number, strings
-from steelyard.types import Int32
+from steelyard.types import Int32, Int64
 
 
 class Vocabulary:
@@ -43,43 +44,68 @@ class Vocabulary:
         return len(self.number_of)
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Texts cut into words that have no term yet: word `numbers[i]` in text `owners[i]`."""
+
+    spans: Spans
+    numbers: Int32
+    keys: UInt64
+    """The key of each distinct word."""
+    first: Int64
+    """The span in which each distinct word was seen first."""
+
+
 class Reader:
-    """Reads documents, portion after portion; a word is made a string and stemmed when it is first seen, then never."""
+    """Reads documents, portion after portion; a word is made a string and stemmed when it is first seen, then never.
+
+    Cutting is most of the work and may be done ahead, in any thread; terms are numbered in the order of the portions,
+    so that the numbers do not depend on the threads.
+    """
 
     def __init__(self, analyser: Analysis, vocabulary: Vocabulary) -> None:
         self.analyser, self.vocabulary = analyser, vocabulary
         self._keys: UInt64 = np.zeros(0, dtype=np.uint64)
         self._terms: Int32 = np.zeros(0, dtype=np.int32)
 
-    def read_rows(self, texts: Sequence[str], rows: Int32) -> Iterator[tuple[Int32, Int32]]:
-        """For each occurrence of a term in the texts of these rows, its number and the row; in one or two parts.
-
-        ASCII takes a much faster way through tokenising, and one accent would close it for all.
-        """
-        mine = texts if len(rows) == len(texts) else [texts[row] for row in rows]
-        plain = np.fromiter(map(str.isascii, mine), dtype=np.bool_, count=len(mine))
-        if plain.all() or not plain.any():
-            terms, owners = self.read(mine)
-            yield terms, rows[owners]
-            return
-        for chosen in (np.flatnonzero(plain), np.flatnonzero(~plain)):
-            terms, owners = self.read([mine[place] for place in chosen.tolist()])
-            yield terms, rows[chosen[owners]]
-
     def read(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term, its number and the place of its text."""
+        return self.number(cut(self.analyser, texts))
+
+    def number(self, words: Cut | Sequence[str]) -> tuple[Int32, Int32]:
+        """For each occurrence of a term in what `cut` gave, its number and the place of its text."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        spans = self.analyser.spans(texts)
-        if spans is None:
-            tokens = self.analyser.tokens(texts)
+        if not isinstance(words, Cut):
+            tokens = self.analyser.tokens(words)
             return self.vocabulary.grow(tokens.distinct)[tokens.numbers], tokens.owners
-        numbers, keys, first = number(spans)
-        known = pc.index_in(pa.array(keys), value_set=pa.array(self._keys)).fill_null(-1).to_numpy().copy()
+        known = pc.index_in(pa.array(words.keys), value_set=pa.array(self._keys)).fill_null(-1).to_numpy().copy()
         new = np.flatnonzero(known < 0)
         known[new] = np.arange(len(self._keys), len(self._keys) + len(new))
-        terms = self.vocabulary.grow(self.analyser.terms(strings(spans, first[new])))
-        self._keys = np.concatenate((self._keys, keys[new]))
+        terms = self.vocabulary.grow(self.analyser.terms(strings(words.spans, words.first[new])))
+        self._keys = np.concatenate((self._keys, words.keys[new]))
         self._terms = np.concatenate((self._terms, terms))
-        return self._terms[known][numbers], spans.owners
+        return self._terms[known].take(words.numbers), words.spans.owners
+
+
+def cut(analyser: Analysis, texts: Sequence[str]) -> Cut | Sequence[str]:
+    """The words of texts, or the texts themselves where the analyser's own code (not for threads) cuts them."""
+    spans = analyser.spans(texts)
+    return texts if spans is None else Cut(spans, *number(spans))
+
+
+def cut_rows(
+    analyser: Analysis, texts: Sequence[str], rows: Int32
+) -> Iterator[tuple[Analysis, Cut | Sequence[str], Int32]]:
+    """The texts of these rows, cut, with the row of each; in one or two parts.
+
+    ASCII takes a much faster way through tokenising, and one accent would close it for all.
+    """
+    mine = texts if len(rows) == len(texts) else [texts[row] for row in rows]
+    plain = np.fromiter(map(str.isascii, mine), dtype=np.bool_, count=len(mine))
+    if plain.all() or not plain.any():
+        yield analyser, cut(analyser, mine), rows
+        return
+    for chosen in (np.flatnonzero(plain), np.flatnonzero(~plain)):
+        yield analyser, cut(analyser, [mine[place] for place in chosen.tolist()]), rows[chosen]
