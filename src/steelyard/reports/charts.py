@@ -108,13 +108,18 @@ def _frame(title: str, width: float, height: float, *shapes: Markup) -> Markup:
 
 
 def bars(
-    classes: Sequence[str], series: Sequence[str], counts: Sequence[Sequence[int]], title: str, axis: str
+    classes: Sequence[str],
+    series: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    title: str,
+    axis: str,
+    width: int = 840,
 ) -> Markup:
     """Upright bars in groups: `counts[s][c]` of series s in class c, with its number above; `axis` names the classes.
 
     Each series has its mark at the foot of its bars, so that colour is not the only difference.
     """
-    left, top, height, width = 16, 22, 190, 840
+    left, top, height = 16, 22, 190
     most = max((count for row in counts for count in row), default=0) or 1
     step = width / max(len(classes), 1)
     thick = min(step * 0.8 / max(len(series), 1), 54)

@@ -30,7 +30,7 @@ def welch(first: Float64, second: Float64) -> float | None:
     Where neither side has any spread, it is the chance that a random split would part the values so cleanly.
 
     >>> round(welch(np.array([1.0, 2, 3, 4]), np.array([3.0, 4, 5, 6, 8])), 4)
-    0.0519
+    0.041
     """
     if min(len(first), len(second)) < 2:
         return None

@@ -60,7 +60,7 @@ def shape(group: GroupFigures) -> Iterator[Finding]:
     """Positives, lengths and languages over tasks."""
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield finding("group_multi", count=len(several), tasks=len(group.tasks), names=_names(several))
+        yield finding("group_multi", tasks=len(group.tasks), names=_names(several))
     else:
         yield finding("group_single")
     sized = sorted(group.tasks, key=lambda task: task.document_lengths.characters.mean)
@@ -76,7 +76,7 @@ def shape(group: GroupFigures) -> Iterator[Finding]:
         )
     cross = [task for task in group.tasks if task.tongues and task.tongues.cross_language > MOST]
     if cross:
-        yield finding("group_cross", count=len(cross), names=_names(cross))
+        yield finding("group_cross", names=_names(cross))
 
 
 def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def interpretation(group: GroupFigures) -> Iterator[Finding]:
         yield finding("group_open", count=len(shared), tasks=len(group.tasks), names=_names(shared))
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield finding("group_recall", count=len(several))
+        yield finding("group_recall", names=_names(several))
     full = [task for task in group.tasks if near_ceiling(task) is not None]
     if full:
         yield finding("group_ceiling", names=_names(full), margin=1 - NEAR_CEILING)

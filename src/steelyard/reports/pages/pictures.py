@@ -89,7 +89,7 @@ def lengths(what: str, measured: Lengths) -> Picture | None:
         return None
     classes = [f"{low:,}-{high - 1:,}" for low, high in zip(drawn.edges, drawn.edges[1:], strict=False)]
     caption = f"{what} by their length in characters, in classes that double."
-    svg = bars(classes, [what], [list(drawn.counts)], caption, "characters")
+    svg = bars(classes, [what], [list(drawn.counts)], caption, "characters", width=480)
     return Picture(f"{what.lower()}-lengths", caption, svg, small=True)
 
 

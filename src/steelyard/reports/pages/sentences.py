@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,15 +10,14 @@ from typing import Any
 
 TEMPLATES = {
     # overview
-    "task_size": "{name} is a task of {queries:,} queries, {documents:,} documents and {positives:,} positive qrels: "
-    "{focus}.",
+    "task_size": "{name} is a task of {queries:query}, {documents:document} and {positives:positive qrel}: {focus}.",
     "single_positive": "Every query has exactly one positive document.",
-    "multi_positive": "{several:,} of {queries:,} queries ({share:.2%}) have several positives: {mean:.2f} per query "
+    "multi_positive": "Of {queries:query} {several:,} ({share:.2%}) have several positives: {mean:.2f} per query "
     "on average, {median:.2f} in the median, {max:,} at most.",
     "strongest": "{best} is the strongest profile, with nDCG@10 = {score:.4f}; it is ahead of {others} beyond what "
     "luck explains (p {p} or less).",
     "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but the paired test cannot tell it from {rivals} "
-    "(p {p}).",
+    "(largest p {p}).",
     "highest": "{best} has the highest nDCG@10, {score:.4f}; without values by query its lead was not tested.",
     # what the data measures
     "described": "The set's card or catalogue says of the data:",
@@ -26,14 +26,14 @@ TEMPLATES = {
     # data
     "positives": "Positives per query: {mean:.2f} on average, {min:,} at least, {median:.2f} in the median, {max:,} at "
     "most.",
-    "no_positive": "{queries:,} queries have no positive at all and count as 0 in every mean.",
-    "outside": "{count:,} positives are not in the corpus and cannot be found.",
+    "no_positive": "Queries without any positive, which count as 0 in every mean: {queries:,}.",
+    "outside": "Positives that are not in the corpus and cannot be found: {count:,}.",
     "lengths": "{what} average {characters:.2f} characters ({min:,} to {max:,}, median {median:.0f}), "
     "{words:.2f} words and {tokens:.2f} tokens.",
     "one_language": "{what} show one language, {language} ({share:.2%}).",
-    "languages": "{what} show {count:,} languages: {shares}.",
-    "scripts": "{what} are written in {count:,} scripts: {shares}.",
-    "pairs": "Of {pairs:,} pairs of query and positive {same:.2%} are in the same language, {cross:.2%} cross "
+    "languages": "{what} show {count:language}: {shares}.",
+    "scripts": "{what} are written in {count:script}: {shares}.",
+    "pairs": "Of {pairs:pair} of query and positive {same:.2%} are in the same language, {cross:.2%} cross "
     "languages, {script:.2%} cross scripts; in {undecided:.2%} one side shows no language.",
     "overlap": "A query shares {mean:.4f} of its terms with its nearest positive on average; {none:.2%} of queries "
     "share none, {full:.2%} all.",
@@ -42,15 +42,15 @@ TEMPLATES = {
     "pooled": "Counting all positives together, as published tables do, its recall@100 is {pooled:.4f}.",
     "candidates": "Its lists hold {mean:.2f} candidates on average, {min:,} at least and {max:,} at most.",
     "even_candidates": "Its lists hold {count:,} candidates each.",
-    "safeguards": "{rows:,} queries ({share:.2%}) have a safeguard row: a positive set at rank 101 because the list "
-    "had none.",
+    "safeguards": "Lists with a safeguard row, a positive set at rank 101 because the list had none: {rows:,} "
+    "({share:.2%}).",
     "many_safeguards": "So many safeguards say that the list alone often holds no positive to rerank.",
-    "first_positive": "The first relevant document stands at rank 1 for {first:,} queries, within the first ten for "
+    "first_positive": "The first relevant document stands at rank 1 for {first:query}, within the first ten for "
     "{ten:,}, within a hundred for {hundred:,}; for {lost:,} it is not in the list.",
     "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
-    "{wins:,} queries better, {losses:,} worse, {ties:,} alike).",
+    "better on {wins:query}, worse on {losses:,}, alike on {ties:,}).",
     "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
-    "{losses:,} queries better, {wins:,} worse, {ties:,} alike).",
+    "better on {losses:query}, worse on {wins:,}, alike on {ties:,}).",
     "no_difference": "Its difference from {other}, {difference:+.4f}, is one that luck explains (p {p}).",
     "no_profile": "The set has no such lists, and none were made.",
     # metrics
@@ -59,7 +59,7 @@ TEMPLATES = {
     "multi_reading": "With several positives hit@10 is satisfied by any one of them; nDCG@10 rewards having them all "
     "early; recall@100 is the mean share of a query's positives among the first hundred.",
     "ceiling": "A perfect ranking would reach nDCG@10 = {ndcg:.4f} and recall@100 = {recall:.4f}.",
-    "small_corpus": "With {documents:,} documents a random order would reach a recall@100 of {chance:.4f}; read it "
+    "small_corpus": "With {documents:document} a random order would reach a recall@100 of {chance:.4f}; read it "
     "beside that.",
     "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room to tell models "
     "apart.",
@@ -71,14 +71,14 @@ TEMPLATES = {
     "query_classes": "Lengths of queries: {classes}.",
     "numbers": "{share:.2%} of queries hold a number.",
     "names": "{share:.2%} of queries hold a capitalised name.",
-    "duplicate_queries": "{count:,} queries repeat an earlier one.",
-    "duplicate_documents": "{count:,} documents repeat another; where one is judged, its copy counts as wrong.",
-    "queries_in_corpus": "{count:,} queries stand word for word in the corpus.",
+    "duplicate_queries": "Queries that repeat an earlier one: {count:,}.",
+    "duplicate_documents": "Documents that repeat another: {count:,}; where one is judged, its copy counts as wrong.",
+    "queries_in_corpus": "Queries that stand word for word in the corpus: {count:,}.",
     # failures
-    "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:,} queries ({share:.2%}).",
-    "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:,} queries ({share:.2%}).",
-    "both_miss": "BM25 and Dense both miss: {queries:,} queries ({share:.2%}).",
-    "hybrid_loses": "Reranking hybrid misses what BM25 or Dense finds: {queries:,} queries ({share:.2%}).",
+    "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:query} ({share:.2%}).",
+    "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:query} ({share:.2%}).",
+    "both_miss": "BM25 and Dense both miss: {queries:query} ({share:.2%}).",
+    "hybrid_loses": "Reranking hybrid misses what BM25 or Dense finds: {queries:query} ({share:.2%}).",
     "found_means": "Found means that a relevant document is among the first {found}.",
     # slices
     "slice_leader": "{where} ({queries:,} queries) {best} is strongest with nDCG@10 = {score:.4f}, unlike on the whole "
@@ -104,30 +104,30 @@ TEMPLATES = {
     "published": "Published figures are those of {name}.",
     "not_published": "{name} has no published figures for this task.",
     # group
-    "group_size": "{name} has {tasks:,} tasks with {queries:,} queries, {documents:,} split-local documents and "
-    "{positives:,} positive qrels, {mean:.2f} per query.",
+    "group_size": "{name} has {tasks:task} with {queries:query}, {documents:split-local document} and "
+    "{positives:positive qrel}, {mean:.2f} per query.",
     "group_languages": "Declared languages: {languages}.",
-    "group_lead": "Over the {tasks:,} tasks {best} is ahead of {others} beyond what luck explains: mean nDCG@10 "
+    "group_lead": "Over {tasks:task} {best} is ahead of {others} beyond what luck explains: mean nDCG@10 "
     "{score:.4f} (p {p} or less, a task counting as one).",
-    "group_no_lead": "Over the {tasks:,} tasks no profile is ahead of every other beyond what luck explains; the "
+    "group_no_lead": "Over {tasks:task} no profile is ahead of every other beyond what luck explains; the "
     "highest mean nDCG@10 is that of {best}, {score:.4f}.",
-    "group_wins": "It is significantly ahead of all others on {clear:,} of {tasks:,} tasks{names}.",
-    "group_open": "On {count:,} of {tasks:,} tasks the best two profiles cannot be told apart: {names}.",
+    "group_wins": "It is significantly ahead of all others on {clear:,} of {tasks:task}{names}.",
+    "group_open": "On {count:,} of {tasks:task} the best two profiles cannot be told apart: {names}.",
     "family": "{family}: {names}.",
-    "group_multi": "{count:,} of {tasks:,} tasks have queries with several positives: {names}.",
+    "group_multi": "Of {tasks:task} those with several positives for some queries: {names}.",
     "group_single": "Every query of every task has at most one positive.",
     "shape": "Documents average from {low:.2f} characters ({low_task}) to {high:.2f} ({high_task}); corpora hold "
-    "{smallest:,} to {largest:,} documents.",
-    "group_cross": "In {count:,} tasks more than half of the pairs cross languages: {names}.",
-    "profile_mean": "{label}'s nDCG@10 is {mean:.4f} on average over {tasks:,} tasks, from {low:.4f} to {high:.4f}.",
+    "{smallest:,} to {largest:document}.",
+    "group_cross": "More than half of the pairs cross languages in {names}.",
+    "profile_mean": "{label}'s nDCG@10 is {mean:.4f} on average over {tasks:task}, from {low:.4f} to {high:.4f}.",
     "profile_strong": "It is highest on {names}.",
     "profile_weak": "It is lowest on {names}.",
-    "group_ceiling": "{names} are within {margin:.2%} of the best possible nDCG@10 and hardly tell models apart.",
-    "group_recall": "As {count:,} tasks have several positives per query, read recall@100 beside nDCG@10.",
-    "group_small": "{names} have fewer than {limit:,} documents, where a recall@100 comes easily.",
-    "group_audit": "{audited:,} of {tasks:,} tasks were audited for leakage.",
+    "group_ceiling": "Within {margin:.2%} of the best possible nDCG@10, where models can hardly differ: {names}.",
+    "group_recall": "Where queries have several positives ({names}), read recall@100 beside nDCG@10.",
+    "group_small": "Fewer than {limit:document}, where a recall@100 comes easily: {names}.",
+    "group_audit": "Audited for leakage: {audited:,} of {tasks:task}.",
     "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
-    "group_described": "Cards or catalogue describe {count:,} of {tasks:,} tasks.",
+    "group_described": "Cards or catalogue describe {count:,} of {tasks:task}.",
 }
 """By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""
 
@@ -156,8 +156,23 @@ class Finding:
 
         >>> Finding("numbers", {"share": 0.125}).sentence
         '12.50% of queries hold a number.'
+        >>> Finding("both_miss", {"queries": 1, "share": 0.5}).sentence
+        'BM25 and Dense both miss: 1 query (50.00%).'
         """
-        return TEMPLATES[self.kind].format(**self.figures)
+        return _PROSE.vformat(TEMPLATES[self.kind], (), self.figures)
+
+
+class _Prose(string.Formatter):
+    """Formats as `str.format` does, and numbers of things by their name: `{count:query}` is `1 query`, `2 queries`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec and format_spec[-1].isalpha() and len(format_spec) > 3:
+            plural = format_spec[:-1] + "ies" if format_spec.endswith("y") else format_spec + "s"
+            return f"{value:,} {format_spec if value == 1 else plural}"
+        return format(value, format_spec)
+
+
+_PROSE = _Prose()
 
 
 def finding(kind: str, **figures: Any) -> Finding:

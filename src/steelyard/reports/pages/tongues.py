@@ -45,7 +45,9 @@ class Reading:
 
 def read(task: Task) -> Reading:
     """Tell language and script of every text of the task, and the overlap of every query with its positives."""
-    among = [canonical(code) for code in task.info.languages] if len(task.info.languages) > 1 else []
+    declared = [canonical(code) for code in task.info.languages]
+    # The words of a programming language look like those of some human one: code is in what it is declared in.
+    among = declared if len(declared) > 1 or task.info.category == "code" else []
     queries = [text[:BEGINNING] for text in task.queries.texts]
     documents = [text[:BEGINNING] for text in task.corpus.texts]
     query_languages, document_languages = detect(queries, among), detect(documents, among)
