@@ -75,6 +75,17 @@ def test_what_fails_is_summed_up(nano: Path, results: Path, capsys: pytest.Captu
     assert sum(not r.done for r in ResultStore(results).all()) == 2
 
 
+def test_where_all_fails_for_one_reason_the_exit_code_tells_it(
+    nano: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("STEELYARD_OFFLINE", "HF_HUB_OFFLINE"):  # set by --offline; put back when the test is over
+        monkeypatch.setenv(variable, "")
+    (nano / "qrels" / "b.parquet").write_bytes(b"not parquet")
+    assert main(["run", "bm25", "-q", "-t", f"{nano}::b"]) == 2
+    assert "b.parquet" in capsys.readouterr().err, "a failure is told, however quiet"
+    assert main(["run", "bm25", "--offline", "-t", "NanoMMTEB-v2/belebele"]) == 3
+
+
 def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, found in [
         (["bm52", "-t", str(nano)], "did you mean 'bm25'"),

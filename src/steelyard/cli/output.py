@@ -41,6 +41,10 @@ class Output:
         if self.verbose:
             self.note(text)
 
+    def complain(self, text: str) -> None:
+        """Tell of something that failed, on standard error; also with --quiet."""
+        print(text, file=sys.stderr, flush=True)
+
     def error(self, error: SteelyardError) -> None:
         """Say what went wrong and what to do about it."""
         if self.verbose:

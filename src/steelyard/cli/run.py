@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Evaluate, show one table, write the report; 1 if anything failed, 130 if interrupted."""
+    """Evaluate, show one table, write the report; `_exit_code` says what is returned, 130 if interrupted."""
     if arguments.offline:
         os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
     from steelyard.engine import Results
@@ -178,5 +178,16 @@ def _tell_failures(results: Results, output: Output) -> int:
         spoilt.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
     for error, places in spoilt.items():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        output.note(f"failed: {places[0]}{more}\n  {error}")
-    return 1 if spoilt else 0
+        output.complain(f"failed: {places[0]}{more}\n  {error}")
+    return _exit_code(results)
+
+
+def _exit_code(results: Results) -> int:
+    """0 if all went well, else 1; where nothing went well for one reason, that reason's code (bad input, missing)."""
+    from steelyard import errors
+
+    if not results.failures:
+        return 0
+    kinds = (getattr(errors, failed.error.type, None) for failed in results.failures if failed.error)
+    codes = {kind.exit_code if kind else 1 for kind in kinds}
+    return codes.pop() if len(codes) == 1 and len(results.failures) == len(results) else 1
