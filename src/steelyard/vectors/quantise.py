@@ -238,8 +238,8 @@ class Binary(_Coded):
 class RawInt8(_Coded):
     """int8@hakari: affine codes of both sides over the range of the whole corpus, compared as they are.
 
-    HAKARI-Bench's definition, which leaves out that steps differ between dimensions and that code 0 is no zero; to
-    reproduce its tables, not to judge int8. Vectors are normalised first; lists end at 100.
+    HAKARI-Bench's definition, which leaves out that steps differ between dimensions and that code 0 is no zero: another
+    similarity, there to reproduce its tables and not to judge int8. Vectors are normalised first; lists end at 100.
     """
 
     lowest: Float32
