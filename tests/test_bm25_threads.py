@@ -55,7 +55,7 @@ def test_threads_change_nothing_in_the_index(info: TaskInfo, monkeypatch: pytest
 @pytest.mark.parametrize("small", [0, 1 << 16])
 def test_threads_change_nothing_in_a_run(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings_search, "_SMALL", small)
-    monkeypatch.setattr(postings_search, "_CELLS", 5_000)
+    monkeypatch.setattr(postings_search, "_CELLS", 600)
     runs: list[Run] = []
     for workers in (1, 2, 5):
         index, queries = indexed(workers, TaskInfo("t/en", language="en"), monkeypatch)

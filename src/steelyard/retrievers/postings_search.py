@@ -17,7 +17,7 @@ from steelyard.types import Float32, Float64, Int32, Int64
 _SLACK = 1 - 1e-6
 """Scores compare as float32, sums are float64: what is this close to the threshold may still tie with it."""
 
-_SEEDS = 4
+_SEEDS = 2
 """For each place of the list, so many documents are scored in full to find the threshold."""
 
 _LAST_ROW = np.int64(2**31 - 1)
@@ -25,6 +25,9 @@ _SMALL = 1 << 16
 """Up to so many documents a corpus is searched in blocks of queries."""
 _CELLS = 1 << 18
 """Scores on the board at once in a block of queries, at least those of one query."""
+
+_BLOCKS = 32
+"""From so many blocks of queries on, several threads search: starting them costs as much as some blocks."""
 
 _SHORT = 256
 """Up to this length lists of postings are counted together, longer ones each with a call of its own."""
@@ -58,6 +61,7 @@ def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) 
             rows[first:last], scores[first:last] = _block(postings, documents, queries, first, last, top_k)
 
         work, items = fill_block, range(0, len(queries), step)
+        workers = workers if len(items) >= _BLOCKS else 1
     else:
         # Each thread has a board of its own and takes every so-manieth query.
         def fill_share(share: int) -> None:
@@ -139,16 +143,21 @@ class PrunedSearch:
         threshold = _threshold(lists, top_k)
         # Documents that are only in the lists from `full` on can't reach the threshold.
         full = int(np.argmax(rest < threshold)) if threshold > 0 else len(lists)
-        for part in lists[:full]:
-            self.board[part.rows] += part.weights if part.count == 1 else part.count * part.weights
-        if sum(len(part.rows) for part in lists[:full]) * 16 > len(self.board):
-            rows = np.flatnonzero(self.board > max(threshold - rest[full], 0.0)).astype(np.int32)
-            scores = self.board[rows]
+        limit = max(threshold - rest[full], 0.0)
+        places = [part.rows.astype(np.intp) for part in lists[:full]]
+        for part, at in zip(lists, places, strict=False):
+            np.add.at(self.board, at, part.count * part.weights)
+        counted = sum(map(len, places))
+        if counted * 2 > len(self.board):
+            rows = np.flatnonzero(self.board > limit).astype(np.int32)
+        else:
+            rows = _distinct([part.rows[self.board.take(at) > limit] for part, at in zip(lists, places, strict=False)])
+        scores = self.board[rows]
+        if counted * 8 > len(self.board):
             self.board.fill(0)
         else:
-            rows = _distinct([part.rows for part in lists[:full]])
-            scores = self.board[rows]
-            self.board[rows] = 0
+            for at in places:
+                self.board[at] = 0
         for place in range(full, len(lists)):
             if len(rows) > top_k:
                 threshold = max(threshold, _kth(scores, top_k) * _SLACK)
@@ -169,8 +178,8 @@ class _List:
     def look_up(self, wanted: Int32) -> Float64:
         """What the term adds to some documents, in ascending order of rows; 0 where it does not occur."""
         at = np.searchsorted(self.rows, wanted)
-        at[at == len(self.rows)] = 0
-        return np.where(self.rows[at] == wanted, self.count * self.weights[at], 0.0)
+        found = self.rows.take(at, mode="clip") == wanted
+        return np.where(found, self.count * self.weights.take(at, mode="clip"), 0.0)
 
 
 def _threshold(lists: list[_List], top_k: int) -> float:
