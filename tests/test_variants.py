@@ -190,14 +190,13 @@ def test_rescoring_makes_up_for_what_codes_lose():
 @given(matrices, st.integers(1, 9))
 @settings(max_examples=100, deadline=None)
 def test_truncation_keeps_lengths(documents, dimension):
+    before = documents.copy()
     kept = truncated(documents, dimension)
+    assert (documents == before).all()
     assert kept.shape[1] == min(dimension, documents.shape[1]) and kept.dtype == np.float32
     there = np.linalg.norm(documents[:, :dimension].astype(np.float64), axis=1) > 1e-3
     lengths = np.linalg.norm(documents.astype(np.float64), axis=1)
     np.testing.assert_allclose(np.linalg.norm(kept, axis=1)[there], lengths[there], rtol=1e-4)
-    before = documents.copy()
-    truncated(documents, dimension)
-    assert (documents == before).all()
 
 
 @given(st.lists(st.lists(st.sampled_from([-0.0, 0.0, 0.5, -1.5]), min_size=4, max_size=4), min_size=1, max_size=5))

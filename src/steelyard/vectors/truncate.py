@@ -18,7 +18,7 @@ def truncated(vectors: Float32, dimension: int) -> Float32:
     """
     if dimension >= vectors.shape[1]:
         return vectors
-    kept = np.ascontiguousarray(vectors[:, :dimension])
+    kept = vectors[:, :dimension].copy()  # a slice of a single row would be the caller's own memory
     whole, rest = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in (vectors, kept))
     kept *= np.divide(whole, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
     return kept
