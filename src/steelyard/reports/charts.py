@@ -194,7 +194,7 @@ def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Mark
     for gain in (-1.0, -0.5, 0.0, 0.5, 1.0):
         kind = "grid" if gain else "grid zero"
         shapes.append(tag("line", x1=left, x2=left + width, y1=y(gain), y2=y(gain), class_=kind))
-        shapes.append(tag("text", f"{gain:+.1f}", x=left - 16, y=y(gain) + 4, class_="label"))
+        shapes.append(tag("text", f"{gain:+.1f}" if gain else "0", x=left - 16, y=y(gain) + 4, class_="label"))
     for spot in spots:
         radius = max(_round(15 * (spot.weight / most) ** 0.5), 2)
         note = tag("title", f"{across} {spot.x:.1f}, {upward} {spot.y:+.1f}: {spot.weight:,}")

@@ -70,7 +70,10 @@ def positive_row(task: Task, query: int) -> int:
 def _example(task: Task, measured: Sequence[Measured], winner: Kind, query: int) -> FailureExample:
     run = by_kind(measured)[winner].profile.run
     top = int(run.rows[query, 0]) if run.depth else -1
-    positive = positive_row(task, query)
+    found = [one for one in measured if one.ranks[query]]
+    finder = min(found, key=lambda one: int(one.ranks[query]), default=None)
+    # Of several positives, the one that some profile found first.
+    positive = int(finder.profile.run.rows[query, finder.ranks[query] - 1]) if finder else positive_row(task, query)
     return FailureExample(
         query_id=task.queries.ids[query],
         query=cut(task.queries.texts[query], CUT),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.reports.pages.figures import Comparison, Lengths, ProfileFigures, SliceFigures, TaskFigures
 from steelyard.reports.pages.inputs import LABELS, Kind
-from steelyard.reports.pages.sentences import Finding, P, finding, language_name, listed
+from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed
 from steelyard.reports.pages.thresholds import (
     FEWEST,
     FOUND,
@@ -236,7 +236,7 @@ def tendencies(figures: TaskFigures) -> Iterator[Finding]:
     if one is None:
         return
     if one.questions >= SOME:
-        words = listed([f"“{word}” {count:,}" for word, count in one.question_words.items()])
+        words = listed([f"{isolated(f'“{word}”')} {count:,}" for word, count in one.question_words.items()])
         yield finding("questions", share=one.questions, words=f" ({words})" if words else "")
     else:
         yield finding("no_questions", share=one.questions)
@@ -265,8 +265,11 @@ def failures(figures: TaskFigures) -> Iterator[Finding]:
 def slices(figures: TaskFigures) -> Iterator[Finding]:
     """Slices where another profile leads than on the whole, and what overlap does."""
     best = figures.best
-    for part in figures.slices:
-        if best is not None and part.best != best.kind and not part.rivals and part.queries >= FEWEST:
+    led = [part for part in figures.slices if best and part.best != best.kind and not part.rivals]
+    # A script and its only language are the same queries: the first to name them is enough.
+    distinct = {(part.queries, tuple(part.ndcg_at_10.values())): part for part in reversed(led)}
+    for part in reversed(distinct.values()):
+        if best is not None and part.queries >= FEWEST:
             yield finding(
                 "slice_leader",
                 where=sentence_case(where(part)),

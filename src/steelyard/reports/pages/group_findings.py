@@ -29,7 +29,7 @@ def overview(group: GroupFigures) -> Iterator[Finding]:
 
 def lead(group: GroupFigures) -> Iterator[Finding]:
     """The profile that is ahead over tasks, where one is."""
-    if len(group.means) < 2:
+    if len(group.means) < 2 or len(group.tasks) < 2:
         return
     best = max(group.means, key=lambda kind: group.means[kind])
     tests = [test for test in group.comparisons if test.better == best]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -70,7 +71,7 @@ TEMPLATES = {
     "no_questions": "{share:.2%} of queries are questions, by question mark or question word.",
     "query_classes": "Lengths of queries: {classes}.",
     "numbers": "{share:.2%} of queries hold a number.",
-    "names": "{share:.2%} of queries hold a capitalised name.",
+    "names": "Of queries in languages that capitalise names {share:.2%} hold one.",
     "duplicate_queries": "Queries that repeat an earlier one: {count:,}.",
     "duplicate_documents": "Documents that repeat another: {count:,}; where one is judged, its copy counts as wrong.",
     "queries_in_corpus": "Queries that stand word for word in the corpus: {count:,}.",
@@ -95,7 +96,7 @@ TEMPLATES = {
     "weak_slice": "{label} is {difference:.4f} nDCG@10 lower {where} than on the other queries ({queries:,} queries, "
     "{score:.4f}; p {p}).",
     "hybrid_hurts": "Joining the lists costs: Reranking hybrid is {difference:.4f} below {best} (p {p}), so a "
-    "fusion should weigh {best} more.",
+    "fusion that weighs {best} more is worth trying.",
     "hybrid_helps": "Joining the lists pays: Reranking hybrid is {difference:.4f} above {other}, the next best "
     "(p {p}).",
     "room_for_reranking": "Reordering alone could add {gain:.4f} nDCG@10 to {label}.",
@@ -194,6 +195,15 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def isolated(text: str) -> str:
+    """Text that may run from right to left, kept from turning the sentence around it (Unicode isolates).
+
+    >>> isolated("left"), len(isolated("يمين"))
+    ('left', 6)
+    """
+    return f"\u2068{text}\u2069" if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text) else text
 
 
 @cache

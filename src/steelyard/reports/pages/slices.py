@@ -125,7 +125,8 @@ def _figures(
     if large and others:
         tests = stats.paired_tests(dict.fromkeys(others, inside[best]), {kind: inside[kind] for kind in others})
         leads = {kind: tests[kind].p_value for kind in others}
-    tested = {kind: welch(inside[kind], outside[kind]) for kind in inside} if large else {}
+    rest = min(len(values) for values in outside.values())
+    tested = {kind: welch(inside[kind], outside[kind]) for kind in inside} if large and rest >= FEWEST else {}
     figures = SliceFigures(
         dimension=part.dimension,
         name=part.name,

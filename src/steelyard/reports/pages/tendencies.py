@@ -39,6 +39,9 @@ FIRST_WORDS = {
 NOUNS_TOO = frozenset({"de", "lb"})
 """Languages that capitalise every noun: a capital says nothing of names."""
 
+CASED = frozenset({"latin", "cyrillic", "greek", "armenian"})
+"""Scripts that have capitals."""
+
 SHOWN = 5
 _MARK = re.compile(r"[?？؟;՞፧]\s*[\"'”’»)]*\s*$")
 
@@ -60,7 +63,7 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
         question_words={word: found[word] for word in ranked[:SHOWN]},
         length_classes={name: float((classes == i).sum()) / total for i, name in enumerate(LENGTH_CLASSES)},
         numbers=sum(any(map(str.isdigit, text)) for text in texts) / total,
-        names=_names(texts, reading.query_languages),
+        names=_names(texts, reading),
         duplicate_queries=len(texts) - len(set(map(_bare, texts))),
         duplicate_documents=len(task.corpus) - len(documents),
         queries_that_are_documents=sum(_bare(text) in documents for text in texts),
@@ -82,12 +85,12 @@ def _question_word(text: str, language: str) -> str:
     return next((word for word in inside if word in lowered), "")
 
 
-def _names(texts: Sequence[str], languages: Sequence[str]) -> float | None:
+def _names(texts: Sequence[str], reading: Reading) -> float | None:
     """Of queries whose script has capitals and whose language keeps them for names."""
     cased = [
         text
-        for text, language in zip(texts, languages, strict=True)
-        if language not in NOUNS_TOO and text.lower() != text.upper()
+        for text, language, script in zip(texts, reading.query_languages, reading.query_scripts, strict=True)
+        if script in CASED and language not in NOUNS_TOO
     ]
     if len(cased) < FEWEST:
         return None

@@ -6,7 +6,7 @@ SIGNIFICANT = 0.05
 """A difference is claimed where its p-value, adjusted after Holm for all tests of its kind on the page, is below."""
 
 FEWEST = 20
-"""A slice with fewer queries is shown, but nothing is claimed of it."""
+"""Nothing is claimed of a slice with fewer queries, nor of one that leaves fewer to compare it with."""
 
 FOUND = 10
 """A query is found by a profile that has a relevant document among so many of its first."""
