@@ -34,7 +34,7 @@ class ModelSpec:
     """The models that are fused, for the family `fusion`; the stages, first to last, for the family `pipeline`."""
 
     def __str__(self) -> str:
-        options = "&".join(f"{name}={quote(value, safe='/:')}" for name, value in sorted(self.options.items()))
+        options = "&".join(f"{name}={quote(value, safe='/:@')}" for name, value in sorted(self.options.items()))
         tail = f"?{options}" if options else ""
         if self.family == "pipeline":
             return " > ".join(map(str, self.parts))
