@@ -77,7 +77,9 @@ def stored_scores(folder: Path, task: str, metric: str, models: Sequence[str] = 
     found = [result for result in store.find(task=task, report=report) if not models or result.model in models]
     if not found:
         known = sorted({result.task for result in store.all(report) if result.done})
-        raise UnknownName("task with results", task, known, hint=f"{folder} has: {', '.join(known) or 'no results'}")
+        there = f"{folder} has {', '.join(known) or 'no results'}"
+        hint = f"weigh three or more models: steelyard run MODEL MODEL MODEL -t TASK; {there}"
+        raise UnknownName("task with results", task, known, hint=hint)
     usable, passed_over = _usable(found, metric)
     ids = sorted(next(iter(usable.values())).per_query.ids) if usable else []
     rows = []

@@ -19,6 +19,7 @@ from steelyard.build.cut import cut
 from steelyard.build.fidelity_scores import Scored, Weigh
 from steelyard.build.recipe import Recipe
 from steelyard.build.source import open_sources
+from steelyard.datasets import load_task
 from steelyard.errors import UsageError
 from steelyard.stats.agreement import MEASURES, agreement, spread
 from steelyard.types import Float64, Interval, Task
@@ -57,8 +58,10 @@ class Fidelity:
         return (self.intervals[measure].low if surely else self.means[measure]) >= target
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
+        """JSON-ready, each measure by its name."""
+        facts = asdict(self)
+        means, intervals = facts.pop("means"), facts.pop("intervals")
+        return {**facts, **means, "intervals": intervals}
 
 
 def resample(scored: Scored, sizes: Sequence[int], *, draws: int = DRAWS, seed: int = 0) -> list[Fidelity]:
@@ -156,8 +159,8 @@ def recut(
 
 def _cut(reference: str, recipe: Recipe, offline: bool | None) -> Task:
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        (written,) = cut(reference, Path(folder) / "cut", recipe, offline=offline).tasks.values()
-    task = written.task
+        # Read as anybody would: language and category, which analysers go by, come from the finished manifest.
+        task = load_task(cut(reference, Path(folder) / "cut", recipe, offline=offline).folder)
     if len(task.queries) < recipe.queries or len(task.corpus) < recipe.documents:
         raise UsageError(f"only {len(task.queries):,} queries and {len(task.corpus):,} documents were left")
     return task

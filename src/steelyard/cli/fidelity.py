@@ -1,0 +1,254 @@
+"""`steelyard build fidelity`: how well a cut of n queries and m documents ranks models as the full set does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.progress import duration
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from steelyard.build.fidelity_scores import Scored, Weigh
+    from steelyard.build.fidelity_sizes import Fidelity, Impossible
+    from steelyard.build.recipe import Recipe
+    from steelyard.cli.output import Output
+    from steelyard.types import Task
+
+LABELS = {"spearman": "Spearman", "kendall": "Kendall", "pairs": "pairs"}
+SIZES = (10, 20, 50, 100, 200, 500, 1000)
+
+
+def configure(add: Callable[..., Any]) -> None:
+    """Add the arguments of the sub-verb."""
+    add("--results", type=Path, metavar="DIR", help="take the full set's figures from stored results, not from a run")
+    add("-m", "--model", action="append", default=[], help="compare these (default: all stored; else a light grid)")
+    add("--metric", default="nDCG@10", help="that ranks the models (default: nDCG@10)")
+    add("--sizes", type=int, nargs="+", default=[], metavar="N", help="numbers of queries (default: 10 20 50 100 ...)")
+    add("--cut-docs", type=int, nargs="+", default=[], metavar="M", help="really cut, to each of these many documents")
+    add("--seeds", type=int, default=5, metavar="N", help="real cuts of each size (default: 5)")
+    add("--draws", type=int, default=1000, metavar="N", help="resamples of each size (default: 1000)")
+    add("--target", type=float, default=0.95, metavar="X", help="the smallest cut that reaches this (default: 0.95)")
+    add("--by", choices=list(LABELS), default="spearman", help="the measure of the target (default: spearman)")
+    add("--plot", type=Path, metavar="FILE.html", help="write a page with fidelity against size")
+
+
+def run(arguments: argparse.Namespace, output: Output, reference: str, recipe: Recipe) -> int:
+    """Get the figures of the full set, resample them, cut if asked to, and name the smallest cut that will do."""
+    from steelyard.build.fidelity_sizes import recut, resample
+    from steelyard.metrics import parse
+
+    _check(arguments)
+    metric = str(parse(arguments.metric))
+    weigh = weigher(metric, output)
+    scored = _full(arguments, output, reference, metric, weigh)
+    for name, reason in scored.passed_over.items():
+        output.note(f"passed over: {name}: {reason}")
+    sizes = _sizes(arguments, scored.queries, output)
+    found = resample(scored, sizes, draws=arguments.draws, seed=arguments.seed)
+    impossible: list[Impossible] = []
+    if arguments.cut_docs:
+        made, impossible = recut(
+            reference,
+            scored,
+            [(queries, documents) for documents in arguments.cut_docs for queries in sizes],
+            weigher(metric),
+            recipe=recipe,
+            seeds=range(arguments.seed, arguments.seed + arguments.seeds),
+            offline=arguments.offline or None,
+            watch=_watch(output),
+        )
+        found += made
+    _tell(arguments, output, scored, found, impossible)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not 0 < arguments.target <= 1:
+        raise UsageError(f"a target of {arguments.target:g}", hint="above 0 and at most 1, which is the same order")
+    for name in ("seeds", "draws"):
+        if getattr(arguments, name) < 1:
+            raise UsageError(f"--{name} {getattr(arguments, name)}", hint="1 or more")
+
+
+def _sizes(arguments: argparse.Namespace, queries: int, output: Output) -> list[int]:
+    wanted = sorted({*arguments.sizes}) or [*(size for size in SIZES if size < queries), queries]
+    for size in (size for size in wanted if size > queries):
+        output.note(f"{size:,} queries: left out, the full set has {queries:,}")
+    fitting = [size for size in wanted if size <= queries]
+    if not fitting:
+        raise UsageError(f"no size fits: the full set has {queries:,} queries", hint="give smaller --sizes")
+    return fitting
+
+
+def _full(arguments: argparse.Namespace, output: Output, reference: str, metric: str, weigh: Weigh) -> Scored:
+    """The figures of the full set, stored or fresh."""
+    from steelyard.build.fidelity_scores import GRID, stored_scores
+    from steelyard.datasets import load_task
+    from steelyard.retrievers import canonical
+
+    models = [str(canonical(model)) for model in arguments.model]
+    if arguments.results is None:
+        return weigh(
+            load_task(reference, offline=arguments.offline or None), models or [*map(str, map(canonical, GRID))]
+        )
+    task = _stored_name(reference, arguments.results)
+    return stored_scores(arguments.results, task, metric, models, lambda damaged: output.note(str(damaged)))
+
+
+def _stored_name(reference: str, folder: Path) -> str:
+    """What results call the task: by the same name, or by the one that a path stands for."""
+    from steelyard.datasets import task_facts
+    from steelyard.results import ResultStore
+
+    if ResultStore(folder).find(task=reference, report=lambda damaged: None) or not Path(reference).exists():
+        return reference
+    facts = task_facts(reference)
+    return facts.name if facts is not None else reference
+
+
+def weigher(metric: str, output: Output | None = None) -> Weigh:
+    """Weighs models on a task as the engine does, the parts of fusions once; says so where there is an output."""
+    import numpy as np
+
+    from steelyard.build.fidelity_scores import Scored
+    from steelyard.engine.plan import TOP_K
+    from steelyard.engine.task import Bench, depth_for
+    from steelyard.metrics import score
+    from steelyard.retrievers import load_retriever
+
+    def weigh(task: Task, models: Sequence[str]) -> Scored:
+        retrievers = [load_retriever(model) for model in models]
+        bench = Bench(task, depth_for(retrievers, TOP_K), 0.0)
+        rows = []
+        for number, retriever in enumerate(retrievers):
+            if output is not None:
+                output.note(f"{number + 1}/{len(models)}  {retriever.name} on {task.name}")
+            run = bench.retrieve(retriever).run.cut(TOP_K)
+            rows.append(score(run, task.qrels, [metric]).per_query[metric])
+        return Scored(task.name, metric, tuple(models), np.stack(rows), {})
+
+    return weigh
+
+
+def _watch(output: Output) -> Callable[[int, int, str], None]:
+    started = time.monotonic()
+
+    def watch(done: int, total: int, stage: str) -> None:
+        spent = time.monotonic() - started
+        left = f"  {duration(spent / done * (total - done))} left" if 0 < done < total else ""
+        if stage:
+            output.note(f"cut {done + 1}/{total}{left}  {stage}")
+
+    return watch
+
+
+def _tell(
+    arguments: argparse.Namespace,
+    output: Output,
+    scored: Scored,
+    found: list[Fidelity],
+    impossible: list[Impossible],
+) -> None:
+    best = _smallest(arguments, scored, found)
+    sentences = [_sentence(arguments, way, sure, one) for way, two in best.items() for sure, one in two.items()]
+    for one in impossible:
+        output.note(f"not cut: {one.queries:,} queries x {one.documents:,} documents: {one.reason}")
+    if arguments.plot is not None:
+        output.note(f"page: {_write_page(arguments, scored, found, sentences)}")
+    if output.json:
+        output.data(
+            {
+                "task": scored.task,
+                "metric": scored.metric,
+                "queries": scored.queries,
+                "models": dict(zip(scored.models, scored.figures.tolist(), strict=True)),
+                "fidelity": [one.to_dict() for one in found],
+                "impossible": [vars(one) for one in impossible],
+                "target": {"measure": arguments.by, "value": arguments.target},
+                "smallest": {
+                    way: {sure: one.to_dict() if one else None for sure, one in two.items()}
+                    for way, two in best.items()
+                },
+            }
+        )
+        return
+    output.table(*_table(found))
+    for sentence in sentences:
+        output.note(sentence)
+
+
+def _smallest(
+    arguments: argparse.Namespace, scored: Scored, found: list[Fidelity]
+) -> dict[str, dict[str, Fidelity | None]]:
+    """By way, what meets the target on average, and what meets it down to the low end of the interval."""
+    from steelyard.build.fidelity_sizes import fewest_queries, smallest
+
+    target, by, drawn = arguments.target, arguments.by, {"draws": arguments.draws, "seed": arguments.seed}
+    strictness = {"on_average": False, "low_end": True}
+    best = {
+        "resampled": {
+            name: fewest_queries(scored, target, by, surely=surely, **drawn) for name, surely in strictness.items()
+        }
+    }
+    if any(one.way == "cut" for one in found):
+        best["cut"] = {name: smallest(found, target, by, surely=surely) for name, surely in strictness.items()}
+    return best
+
+
+def _sentence(arguments: argparse.Namespace, way: str, sure: str, one: Fidelity | None) -> str:
+    where = "on average" if sure == "on_average" else "at the low end of the interval"
+    goal = f"{LABELS[arguments.by]} of {arguments.target:g} {where}"
+    if one is None:
+        return f"{way}: no size that was tried reaches a {goal}"
+    size = f"{one.queries:,} queries" + (f" x {one.documents:,} documents" if one.documents is not None else "")
+    interval = one.intervals[arguments.by]
+    exact = f"{one.means[arguments.by]:.3f}, {interval.low:.3f} to {interval.high:.3f} in {interval.level:.0%} of cuts"
+    return f"{way}: {size} reach a {goal} ({exact})"
+
+
+def _table(found: Sequence[Fidelity]) -> tuple[list[str], list[list[Any]]]:
+    columns = ["way", "queries", "documents", "draws"]
+    columns += [head for label in LABELS.values() for head in (label, "interval")]
+    rows: list[list[Any]] = []
+    for one in found:
+        row: list[Any] = [one.way, one.queries, "all" if one.documents is None else f"{one.documents:,}", one.draws]
+        for name in LABELS:
+            interval = one.intervals[name]
+            row += [one.means[name], f"{interval.low:.3f} to {interval.high:.3f} ({interval.level:.0%})"]
+        rows.append(row)
+    return columns, rows
+
+
+def _write_page(
+    arguments: argparse.Namespace, scored: Scored, found: Sequence[Fidelity], sentences: Sequence[str]
+) -> Path:
+    from steelyard.reports.curves import Curve, Point, curve_plot, write_page
+
+    plots = {}
+    for measure, label in LABELS.items():
+        curves = []
+        for documents in dict.fromkeys(one.documents for one in found):
+            points = [
+                Point(one.queries, one.means[measure], one.intervals[measure].low, one.intervals[measure].high)
+                for one in sorted(found, key=lambda one: one.queries)
+                if one.documents == documents
+            ]
+            name = "all documents" if documents is None else f"{documents:,} documents"
+            curves.append(Curve(name, tuple(points)))
+        target = arguments.target if measure == arguments.by else None
+        title = f"{label}: agreement with the full set's ranking"
+        plots[title] = curve_plot(curves, title, "queries of the cut", target)
+    told = [
+        f"How well cuts of {scored.task} rank {len(scored.models)} models by {arguments.metric} as the full set does. "
+        "Shaded: where a single cut may lie.",
+        *sentences,
+    ]
+    ranked = sorted(zip(scored.models, scored.figures.tolist(), strict=True), key=lambda pair: -pair[1])
+    figures: list[list[Any]] = [[model, figure] for model, figure in ranked]
+    tables = {"Figures": _table(found), "Models on the full set": (["model", arguments.metric], figures)}
+    return write_page(arguments.plot, f"Fidelity of cuts of {scored.task}", told, plots, tables)
