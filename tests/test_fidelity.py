@@ -285,5 +285,7 @@ def test_the_command_reads_stored_results(source: str, tmp_path: Path, capsys: p
     rows = [line.split()[:4] for line in told.out.splitlines() if line.startswith("resampled")]
     assert rows == [["resampled", n, "all", "50"] for n in ("10", "20", "50", "100", "120")]
     assert "at the low end of the interval" in told.err
+    with pytest.raises(UsageError, match=r"ends in \.html"):
+        command(Output(), source, "--plot", "fidelity.svg")
     with pytest.raises(UsageError, match="a target of 2"):
         command(Output(), source, "--results", results, "--target", "2")

@@ -70,6 +70,8 @@ def run(arguments: argparse.Namespace, output: Output, reference: str, recipe: R
 def _check(arguments: argparse.Namespace) -> None:
     if not 0 < arguments.target <= 1:
         raise UsageError(f"a target of {arguments.target:g}", hint="above 0 and at most 1, which is the same order")
+    if arguments.plot is not None and arguments.plot.suffix not in (".html", ".htm"):
+        raise UsageError(f"--plot {arguments.plot}", hint="it is a page: give a file that ends in .html")
     for name in ("seeds", "draws"):
         if getattr(arguments, name) < 1:
             raise UsageError(f"--{name} {getattr(arguments, name)}", hint="1 or more")
