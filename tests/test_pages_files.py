@@ -146,6 +146,12 @@ def test_the_same_figures_give_the_same_bytes(folder: Path, tmp_path: Path) -> N
         assert path.read_bytes() == (folder / path.name).read_bytes()
 
 
+def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
+    task, profiles = ranked_task({"bm25": [1, 2]}, name="../index")
+    files = write_pages(group_figures("..", [task_figures(task, profiles)]), tmp_path / "out", ["json"])
+    assert [path.relative_to(tmp_path / "out").as_posix() for path in files] == ["_../index.json", "_../index_.json"]
+
+
 def nano_set(folder: Path, *, lists: bool) -> None:
     task, profiles = ranked_task(
         {"bm25": [40, 0, 1], "dense": [1, 0, 30], "hybrid": [1, 20, 2]}, name="NanoCMTEB/medical"

@@ -59,12 +59,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     published = _published(arguments.against, names) if arguments.against else {}
     maker = PageMaker(arguments, output)
     groups = maker.groups(names, published)
-    files = [path for group in groups for path in write_pages(group, arguments.output, formats)]
+    written = [write_pages(group, arguments.output, formats) for group in groups]
+    files = [path for paths in written for path in paths]
     if output.json:
         output.data({"pages": [str(path) for path in files], "failed": maker.failures})
     else:
-        for group in groups:
-            output.line(str(arguments.output / group.name / f"index.{formats[0]}"))
+        for paths in written:
+            output.line(str(paths[0]))
     tasks = sum(len(group.tasks) for group in groups)
     output.note(f"{len(groups)} group and {tasks} task pages in {arguments.output}")
     return 1 if maker.failures else 0

@@ -15,6 +15,16 @@ HEADINGS = {
 }
 
 
+def file_name(name: str) -> str:
+    """A name that is safe as that of a file or folder, whatever a set calls itself.
+
+    >>> file_name("NanoBEIR-ar/NanoArguAna"), file_name("../etc: x")
+    ('NanoBEIR-ar__NanoArguAna', '_..__etc__x')
+    """
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name.replace("/", "__"))
+    return f"_{safe}" if not safe or safe.startswith(".") else safe
+
+
 def slug_of(figures: TaskFigures) -> str:
     """The name of the task's files: its name within the set.
 
@@ -24,8 +34,8 @@ def slug_of(figures: TaskFigures) -> str:
     >>> slug_of(TaskFigures("A/b/c", "A", "b", "c", "", "en", "code", 1, 1, positives, lengths, lengths))
     'b__c'
     """
-    inner = figures.name.removeprefix(f"{figures.nano_set}/")
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in inner.replace("/", "__"))
+    name = file_name(figures.name.removeprefix(f"{figures.nano_set}/"))
+    return f"{name}_" if name == "index" else name
 
 
 def task_page(figures: TaskFigures) -> Page:

@@ -12,7 +12,7 @@ from steelyard.reports.pages.group_page import group_page
 from steelyard.reports.pages.html_page import html_page, standalone
 from steelyard.reports.pages.json_page import json_page
 from steelyard.reports.pages.markdown import markdown, picture_file
-from steelyard.reports.pages.task_page import task_page
+from steelyard.reports.pages.task_page import file_name, task_page
 from steelyard.results.atomic import write_whole
 
 Figures = TaskFigures | GroupFigures
@@ -40,7 +40,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
     """Write the page of a group and those of its tasks under `folder/<group>`; the files, the group's first."""
-    home = folder / group.name
+    home = folder / file_name(group.name)
     wanted = tuple(formats)
     files = _write(home, group_page(group), group, wanted)
     for task in group.tasks:
