@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -46,10 +47,30 @@ def test_marks_belong_to_the_word(words: list[str]) -> None:
 
 def test_scripts_without_spaces_become_n_grams() -> None:
     assert tokens("東京2020年") == ["2020", "東", "京", "年", "東京"]
-    assert tokens("ไทย ก", Grams(unspaced=(2,))) == ["ก", "ไท", "ทย"]
+    assert tokens("ไทย ก", Grams(unspaced=(2,))) == ["ก", "ไทย"]
     assert tokens("한국어를 씀") == ["씀", "한국", "국어", "어를"]
-    assert tokens("ຂອງ") == ["ຂອງ"]
-    assert tokens("ភាសា")[:1] == ["ភាស"]
+
+
+CLUSTERS = {
+    "thai": ["น้ำ", "เที่", "ย", "ว", "โบว์", "สิ", "ทธิ์"],
+    "lao": ["ພາ", "ສາ", "ລາ", "ວ", "ເກົ່າ"],
+    "khmer": ["ភា", "សា", "ខ្មែ", "រ"],
+    "burmese": ["မြန်", "မာ", "ဘာ", "သာ", "တ", "က္က", "သိုလ်"],
+}
+
+
+@pytest.mark.parametrize("clusters", CLUSTERS.values(), ids=CLUSTERS.keys())
+def test_a_vowel_is_never_parted_from_its_consonant(clusters: list[str]) -> None:
+    clusters = list(map(normalise, clusters))
+    pairs = [first + second for first, second in pairwise(clusters)]
+    assert tokens("".join(clusters)) == [*clusters, *pairs]
+    # Spaces and other scripts end a run; its last cluster pairs with nothing beyond.
+    apart = tokens(f"{clusters[0]} {clusters[1]}x{clusters[2]}{clusters[3]}")
+    assert apart == ["x", *clusters[:4], clusters[2] + clusters[3]]
+
+
+def test_marks_without_a_consonant_are_kept() -> None:
+    assert tokens("a\u0e49\u0e49 \u0e40") == ["a", "\u0e49\u0e49", "\u0e40"]
 
 
 def test_width_case_and_composition_do_not_matter() -> None:

@@ -17,7 +17,7 @@ from steelyard.text.languages import STEMMERS
 from steelyard.text.spans import Grams, Spans, find
 from steelyard.text.tokens import Tokens
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32, classes
+from steelyard.text.clusters import cluster_begins
 from steelyard.text.fold import fold
 from steelyard.text.normalise import normalise
 from steelyard.types import Int32, Int64
@@ -21,14 +22,15 @@ _END = "\0"
 
 @dataclass(frozen=True)
 class Grams:
-    """Lengths of the character n-grams that a run of each spaceless script is cut into.
+    """Lengths of the n-grams that a run of each spaceless script is cut into.
 
-    A run that is shorter than the shortest length is a token as it is.
+    They are n-grams of characters; in South-East Asian scripts, of clusters (`clusters`). A run that is shorter than
+    the shortest length is a token as it is.
     """
 
     han_kana: tuple[int, ...] = (1, 2)
     hangul: tuple[int, ...] = (2,)
-    unspaced: tuple[int, ...] = (3,)
+    unspaced: tuple[int, ...] = (1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +125,13 @@ def _general(points: UInt32, grams: Grams, underscore: bool) -> Spans:
     first, last, run_kind = edges[:-1], edges[1:], kinds[edges[:-1]]
     words = run_kind == WORD
     pieces = [(first[words], last[words])]
-    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul), (UNSPACED, grams.unspaced)):
+    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
         chosen = run_kind == kind
         if chosen.any():
             pieces += _grams(first[chosen], last[chosen], lengths)
+    chosen = run_kind == UNSPACED
+    if chosen.any():
+        pieces += _cluster_grams(points, first[chosen], last[chosen], grams.unspaced)
     begin = np.concatenate([piece[0] for piece in pieces])
     end = np.concatenate([piece[1] for piece in pieces])
     data = points.tobytes().decode("utf-32-le").encode()
@@ -150,6 +155,21 @@ def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[In
         begin = np.arange(counts.sum()) + np.repeat(first - before, counts)
         pieces.append((begin, begin + length))
     return pieces
+
+
+def _cluster_grams(points: UInt32, first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
+    """As `_grams`, counted in clusters."""
+    begins = cluster_begins(points)
+    begins[first] = True
+    inside = np.zeros(len(points) + 1, dtype=np.int8)
+    inside[first] = 1
+    inside[last] -= 1
+    clusters = np.flatnonzero(begins & (np.cumsum(inside[:-1], dtype=np.int8) > 0))
+    head = np.searchsorted(clusters, first)
+    ends = np.append(clusters[1:], last[-1])
+    ends[head[1:] - 1] = last[:-1]
+    grams = _grams(head, np.append(head[1:], len(clusters)), lengths)
+    return [(clusters[begin], ends[end - 1]) for begin, end in grams]
 
 
 def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:

@@ -65,6 +65,7 @@ class Reader:
 
     def __init__(self, analyser: Analysis, vocabulary: Vocabulary) -> None:
         self.analyser, self.vocabulary = analyser, vocabulary
+        # The words seen so far by their keys, ascending, and the term of each.
         self._keys: UInt64 = np.zeros(0, dtype=np.uint64)
         self._terms: Int32 = np.zeros(0, dtype=np.int32)
 
@@ -74,19 +75,21 @@ class Reader:
 
     def number(self, words: Cut | Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term in what `cut` gave, its number and the place of its text."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not isinstance(words, Cut):
             tokens = self.analyser.tokens(words)
             return self.vocabulary.grow(tokens.distinct)[tokens.numbers], tokens.owners
-        known = pc.index_in(pa.array(words.keys), value_set=pa.array(self._keys)).fill_null(-1).to_numpy().copy()
-        new = np.flatnonzero(known < 0)
-        known[new] = np.arange(len(self._keys), len(self._keys) + len(new))
-        terms = self.vocabulary.grow(self.analyser.terms(strings(words.spans, words.first[new])))
-        self._keys = np.concatenate((self._keys, words.keys[new]))
-        self._terms = np.concatenate((self._terms, terms))
-        return self._terms[known].take(words.numbers), words.spans.owners
+        at = np.searchsorted(self._keys, words.keys)
+        known = np.zeros(len(at), dtype=np.bool_)
+        if len(self._keys):
+            known = self._keys.take(at, mode="clip") == words.keys
+        terms = np.empty(len(at), dtype=np.int32)
+        terms[known] = self._terms[at[known]]
+        new = np.flatnonzero(~known)
+        terms[new] = self.vocabulary.grow(self.analyser.terms(strings(words.spans, words.first[new])))
+        new = new[np.argsort(words.keys[new])]
+        self._keys = np.insert(self._keys, at[new], words.keys[new])
+        self._terms = np.insert(self._terms, at[new], terms[new])
+        return terms.take(words.numbers), words.spans.owners
 
 
 def cut(analyser: Analysis, texts: Sequence[str]) -> Cut | Sequence[str]:
