@@ -33,6 +33,7 @@ WORDS = [
 def indexed(workers: int, info: TaskInfo, monkeypatch: pytest.MonkeyPatch) -> tuple[Bm25Index, Queries]:
     """An index of some twenty portions, made and searched by so many threads."""
     monkeypatch.setattr(bm25, "_PORTION", (1 << 10, 1 << 10))
+    monkeypatch.setattr(bm25, "_SHARED", 0)
     monkeypatch.setattr(bm25, "threads", lambda: workers)
     monkeypatch.setattr(postings_search, "threads", lambda: workers)
     rng = np.random.default_rng(11)

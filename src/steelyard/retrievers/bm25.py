@@ -26,6 +26,9 @@ from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 _PORTION = 1 << 20, 1 << 23
 """Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
 
+_SHARED = 1 << 24
+"""From so many characters on, several threads index: starting them costs more than they save on less."""
+
 OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "default": {"form": "lucene", "k1": "1.2", "b": "0.75", "analyser": "default"},
@@ -91,7 +94,7 @@ class Bm25:
         policy = choose(texts, info, self.analyser, self.language)
         builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
         read = Counter[str]()
-        workers = threads()
+        workers = threads() if sum(map(len, texts)) >= _SHARED else 1
         cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), portions(texts), workers)
         for portion in in_order(builder.portion, _numbered(cuts, vocabulary, read), workers):
             builder.keep(portion)
@@ -135,9 +138,11 @@ def _numbered(
             read[str(analyser)] += len(owners)
             terms.append(numbers)
             rows.append(owners.take(places))
-        yield Occurrences(
-            *(part[0] if len(part) == 1 else np.concatenate(part) for part in (terms, rows)), last - first
-        )
+        yield Occurrences(_together(terms), _together(rows), last - first)
+
+
+def _together(parts: list[Int32]) -> Int32:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def portions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from steelyard.retrievers.bm25_forms import Form
 from steelyard.retrievers.threads import in_order
 from steelyard.types import Float32, Float64, Int32, Int64
 
-Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+Keys = npt.NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +84,14 @@ class PostingsBuilder:
         terms = np.flatnonzero(present)
         bits = len(lengths).bit_length()
         # A narrow key sorts in half the time: the place among the terms of this portion, then the row.
-        narrow = (len(terms) << bits) < 1 << 32
-        place = np.cumsum(present, dtype=np.uint32 if narrow else np.uint64) - 1
+        width: type[np.unsignedinteger[Any]] = np.uint32 if len(terms) << bits < 1 << 32 else np.uint64
+        place: Keys = np.cumsum(present, dtype=width) - width(1)
         place <<= bits
-        keys = place.take(found.terms)
+        keys: Keys = place.take(found.terms)
         keys |= rows.view(np.uint32)
         keys.sort()
         keys, counts = _runs(keys)
-        _, sizes = _runs(keys >> bits)
+        _, sizes = _runs(np.right_shift(keys, bits))
         keys &= (1 << bits) - 1
         rows = keys.astype(np.int32) + np.int32(first_row)
         return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, found.documents)

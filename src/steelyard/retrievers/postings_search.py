@@ -6,6 +6,7 @@ matter: both ways give the same bits, and documents of equal content score equal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,7 @@ def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) 
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
     workers = threads()
+    work: Callable[[int], None]
     if documents <= _SMALL:
         step = max(_CELLS // max(documents, 1), 1)
 
@@ -63,7 +65,7 @@ def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) 
         work, items = fill_block, range(0, len(queries), step)
         workers = workers if len(items) >= _BLOCKS else 1
     else:
-        # Each thread has a board of its own and takes every so-manieth query.
+        # Each thread has a board of its own and takes a share of the queries.
         def fill_share(share: int) -> None:
             pruned = PrunedSearch(postings, documents)
             for query in range(share, len(queries), workers):

@@ -51,7 +51,7 @@ def cluster_begins(points: UInt32) -> Bools:
     ['โร', 'ง', 'เรี', 'ย', 'น', 'ซู', 'เป', 'อร์', 'โบว์', 'ล']
     """
     part = _table().take(points, mode="clip")
-    begins = (part == _BASE) | (part == _BEFORE)
+    begins: Bools = (part == _BASE) | (part == _BEFORE)
     begins[1:] &= (part[:-1] != _BEFORE) & (part[:-1] != _STACKER)
     silent = part[1:] == _SILENCER
     begins[:-1] &= ~silent
