@@ -67,7 +67,9 @@ def curve_plot(curves: Sequence[Curve], title: str, across: str, target: float |
         above = [f"{x(p.size)},{y(p.high)}" for p in curve.points]
         below = [f"{x(p.size)},{y(p.low)}" for p in reversed(curve.points)]
         line = " ".join(f"{x(p.size)},{y(p.value)}" for p in curve.points)
-        shapes.append(tag("polygon", points=" ".join(above + below), class_=series, fill_opacity="0.1", stroke="none"))
+        shapes.append(
+            tag("polygon", points=" ".join(above + below), class_=series, style="fill-opacity:.12;stroke:none")
+        )
         shapes.append(tag("polyline", points=line, class_=series, style="fill:none;stroke-width:2"))
         for point in curve.points:
             note = f"{curve.name}, {point.size:,}: {point.value:.3f} ({point.low:.3f} to {point.high:.3f})"
