@@ -1,9 +1,10 @@
-"""What is put in front of a text: the prompt asked for, else the model's own for that role, else nothing."""
+"""What is put in front of a text: the prompt asked for, else the model's own for that role, else its card's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steelyard import models
 from steelyard.errors import UnknownName
 from steelyard.services.options import Options
 from steelyard.types import Role
@@ -17,14 +18,19 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
     """The prompt for each role, from the model's own by name and the options.
 
     A prompt in words (`query_prompt`, even if empty) counts before one of the model's by name (`query_prompt_name`),
-    that before one for both roles (`prompt_name`), and that before what the model declares for the role.
+    that before one for both roles (`prompt_name`), and that before what the model declares for the role. A model that
+    declares none at all is given those that its page asks for, where a card of ours has them (e5's `query: `).
 
     >>> own = {"query": "query: ", "passage": "passage: ", "sts": "compare: "}
     >>> role_prompts(own, Options("x", {}, OPTIONS))
     {'query': 'query: ', 'document': 'passage: '}
     >>> role_prompts(own, Options("x", {"prompt_name": "sts", "document_prompt": ""}, OPTIONS))
     {'query': 'compare: ', 'document': ''}
+    >>> role_prompts({}, Options("dense:intfloat/e5-base-v2", {}, OPTIONS))
+    {'query': 'query: ', 'document': 'passage: '}
     """
+    if not any(own.values()):
+        own = models.prompts_for(options.model.partition(":")[2])
     return {role: _prompt(role, own, options) for role in NAMES}
 
 
