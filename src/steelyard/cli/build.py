@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli import build_fidelity
+from steelyard.cli import fidelity
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="never reach for the network")
     _configure_cut(parser.add_argument_group("cutting a set").add_argument)
     _configure_candidates(parser.add_argument_group("candidate lists (build candidates SET)").add_argument)
-    build_fidelity.configure(parser.add_argument_group("fidelity (build fidelity TASK)").add_argument)
+    fidelity.configure(parser.add_argument_group("fidelity (build fidelity TASK)").add_argument)
 
 
 def _configure_cut(add: Callable[..., Any]) -> None:
@@ -93,8 +93,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return _candidates(arguments, output, words[1])
     if words[0] == "fidelity":
         if len(words) != 2:
-            raise UsageError("build fidelity takes one task", hint="steelyard build fidelity TASK --sizes 25 50 100")
-        return build_fidelity.run(arguments, output, words[1], _recipe(arguments))
+            raise UsageError("build fidelity takes one task", hint="steelyard build fidelity TASK --cut-docs 2000")
+        return fidelity.run(arguments, output, words[1], _recipe(arguments))
     if len(words) != 1:
         raise UsageError(f"one source at a time, found {' '.join(words)}", hint="steelyard build SOURCE -o DIR")
     return _cut(arguments, output, words[0])
