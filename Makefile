@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint types contracts tests docs bench clean
+.PHONY: help demo test lint types contracts tests browser docs bench clean
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -34,8 +34,13 @@ types: .venv/dev ## mypy, strict
 contracts: .venv/dev ## which part may import which
 	$(BIN)/lint-imports
 
-tests: .venv/dev ## pytest, doctests included; no network
+tests: .venv/dev browser ## pytest, doctests included; no network
 	$(BIN)/pytest
+
+browser: ## Chromium, in which the tests open the pages
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	  { echo "The tests open pages in Chromium: install it (apt-get install chromium, as root) and try again."; exit 1; }
 
 docs: .venv/dev ## write the generated pages of docs/ anew
 	$(BIN)/python docs/generate.py
