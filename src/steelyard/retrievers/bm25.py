@@ -23,7 +23,7 @@ from steelyard.text.policy import KINDS, Policy, choose
 from steelyard.text.vocabulary import Cut, Reader, Vocabulary, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
-_PORTION = 1 << 20, 1 << 23
+_PORTION = 1 << 21, 1 << 23
 """Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
 
 _SHARED = 1 << 24

@@ -109,8 +109,9 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
     data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
     buffer = np.frombuffer(data, dtype=np.uint8)
     in_word = buffer > ord(" ")
-    edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
-    starts, ends = edges[0::2], edges[1::2]
+    edges = np.flatnonzero(in_word[1:] != in_word[:-1])
+    edges += 1
+    starts, ends = edges[0::2].copy(), edges[1::2]
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
     return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts))
