@@ -142,7 +142,8 @@ def test_a_key_is_found_nowhere(case: str, tmp_path: Path) -> None:
         model = f"dense:api/tiny?url={api.url}&key_env=STEELYARD_TEST_KEY&max_retries=1&backoff=0.01"
         command = [sys.executable, "-m", "steelyard", "run", "-v", model, "-t", "NanoAlmanac/en", "-o", "results"]
         done = subprocess.run([*command], cwd=tmp_path, capture_output=True, text=True, env={**os.environ})
-        assert done.returncode == (0 if case in ("all is well", "echoed") else 1), done.stderr
+        # 3: the service is away or refuses; 1: what it says is wrong.
+        assert done.returncode in ((0,) if case in ("all is well", "echoed") else (1, 3)), done.stderr
         assert {headers["Authorization"] for headers in api.headers} == {f"Bearer {KEY}"}
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.suffix == ".json" and path.is_relative_to(tmp_path / "results") for path in files)

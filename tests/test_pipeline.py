@@ -323,7 +323,7 @@ def test_the_command_line_saves_runs_sweeps_depths_and_ranks_candidates(
     assert "expected whole numbers such as 10,20,50, found '3,nine'" in capsys.readouterr().err
     assert main(["run", "rerank:lengths:fit", "-t", "NanoAlmanac/en", "-o", out, "--no-report", "--limit", "2"]) == 2
     assert "--candidates" in capsys.readouterr().err
-    assert main(["run", "rerank:lengths:fit", "--candidates", "mine", "-t", "NanoAlmanac/en", "-o", out, "-q"]) == 1
+    assert main(["run", "rerank:lengths:fit", "--candidates", "mine", "-t", "NanoAlmanac/en", "-o", out, "-q"]) == 2
 
 
 def test_a_pipeline_can_be_shown(
