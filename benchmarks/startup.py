@@ -25,7 +25,7 @@ def main(repetitions: int = 30) -> int:
     for _ in range(repetitions):
         for name, command in COMMANDS.items():
             start = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             times[name].append(time.perf_counter() - start)
     medians = {name: statistics.median(values) for name, values in times.items()}
     bare = medians["python -c pass"]

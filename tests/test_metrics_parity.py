@@ -132,3 +132,12 @@ def test_queries_without_judgements_are_dropped_as_mteb_drops_them() -> None:
     expected = load("mteb/expected_2.26.24.json")["FixtureRetrievalIgnoreIds"]
     assert ours["ndcg_at_10"] == expected["ndcg_at_10"]
     assert ours["nauc_map_at_10_std"] == pytest.approx(expected["nauc_map_at_10_std"], abs=TOLERANCE)
+
+
+def test_scores_that_are_there_already_give_mtebs_keys() -> None:
+    rng = np.random.default_rng(3)
+    rows = np.stack([rng.permutation(300)[:120] for _ in range(40)])
+    run = Run.of(rows, np.round(rng.random(rows.shape), 2).astype(np.float32))
+    judged = np.concatenate([rng.choice(300, 4, replace=False) for _ in range(40)])
+    qrels = Qrels.of(np.repeat(np.arange(40), 4), judged, rng.integers(0, 4, 160), queries=40)
+    assert mteb_scores(run, qrels, scores=score(run, qrels)) == mteb_scores(run, qrels)

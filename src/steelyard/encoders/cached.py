@@ -66,9 +66,7 @@ def encode_once(
         found = encoder.look_up(ids, texts, role)
         tick(len(texts))
         return found, Tally(len(texts), encoded=0, stored=len(set(texts)))
-    row_of: dict[str, int] = {}
-    rows = np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), dtype=np.int64, count=len(texts))
-    distinct = list(row_of)
+    distinct = list(dict.fromkeys(texts))
     if store is None:
         known, vectors = np.zeros(len(distinct), dtype=bool), np.empty((len(distinct), encoder.dimension), np.float32)
     else:
@@ -91,7 +89,10 @@ def encode_once(
     problems = tuple(store.problems) if store is not None else ()
     account = encoder.account() if isinstance(encoder, KeepsAccount) else {}
     tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
-    return vectors if len(distinct) == len(texts) else vectors[rows], tally
+    if len(distinct) == len(texts):
+        return vectors, tally
+    row_of = {text: row for row, text in enumerate(distinct)}
+    return vectors[[row_of[text] for text in texts]], tally
 
 
 def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> Float32:

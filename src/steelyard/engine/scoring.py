@@ -52,7 +52,7 @@ def figures(run: Run, task: Task, extra: Sequence[str] = ()) -> Figures:
     scores = score(run, task.qrels, tuple(wanted))
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     queries = QueryScores(task.queries.ids, ranks, scores.per_query)
-    mteb = {name: value for name, value in mteb_scores(run, task.qrels).items() if name != "main_score"}
+    mteb = {name: value for name, value in mteb_scores(run, task.qrels, scores=scores).items() if name != "main_score"}
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     intervals = stats.intervals(scores.per_query, **RESAMPLING)
     return Figures({**scores.means, **scores.whole}, mteb, intervals, queries, misses)

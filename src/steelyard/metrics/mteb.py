@@ -25,13 +25,15 @@ def mteb_scores(
     main: str = "ndcg_at_10",
     ignore: npt.ArrayLike | None = None,
     mrr_run: Run | None = None,
+    scores: Scores | None = None,
 ) -> dict[str, float | None]:
     """The scores of one subset as mteb has them: 149 keys for 2.26, 141 for 1.14, in its order, None for its NaN.
 
     mteb drops queries without any judgement; so does this. Two things are better here than there: an nAUC of a
     metric that is the same for all queries is None, where mteb may print rounding noise; and 1.14's MRR, which
     followed the order of a dictionary among equal scores, follows the document ids, unless `mrr_run` says otherwise.
-    `ignore` and `mrr_run` are those of `score`.
+    `ignore` and `mrr_run` are those of `score`. `scores` are what `score` gave for the same run and judgements, if it
+    was asked before: they are taken where they cannot differ from mteb's.
 
     >>> run = Run.of([[0, 1], [1, 2]], [[0.9, 0.8], [0.7, 0.6]])
     >>> scores = mteb_scores(run, Qrels.of([0, 1], [1, 1], [1, 1], queries=2))
@@ -39,10 +41,13 @@ def mteb_scores(
     (149, 0.81546, 0.81546)
     """
     kept = np.flatnonzero(qrels.counts)
+    if ignore is not None or mrr_run is not None or len(kept) < len(run) or not _serves(scores, run, profile):
+        scores = None
     if len(kept) < len(run):
         run, qrels, mrr_run = _lists(run, kept), _judgements(qrels, kept), mrr_run and _lists(mrr_run, kept)
         ignore = None if ignore is None else np.asarray(ignore)[kept]
-    scores = score(run, qrels, _metrics(profile), ignore=ignore, profile=profile, mrr_run=mrr_run)
+    if scores is None:
+        scores = score(run, qrels, _metrics(profile), ignore=ignore, profile=profile, mrr_run=mrr_run)
     out: dict[str, float | None] = {}
     for name in ("ndcg", "map", "recall"):
         out |= _means(scores, name)
@@ -54,6 +59,15 @@ def mteb_scores(
         out |= _means(scores, "hit_rate")
     out["main_score"] = out[main]
     return out
+
+
+def _serves(scores: Scores | None, run: Run, profile: MtebProfile) -> bool:
+    """Whether our own scores are mteb's: every metric is there, ties are averaged as since 2.26, and no score is a
+    double, which mteb's MRR would not round.
+    """
+    if scores is None or profile != "mteb-2.26" or run.scores.dtype != np.float32:
+        return False
+    return all(str(metric) in scores.per_query for metric in _metrics(profile))
 
 
 def _metrics(profile: MtebProfile) -> list[Metric]:
