@@ -60,9 +60,7 @@ def test_the_snippets_run(name: str, tmp_path: Path) -> None:
         else:
             continue
         for command in commands:
-            done = subprocess.run(
-                command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{command[-1]}\n{done.stdout}\n{done.stderr}"
             ran += 1
     assert ran >= 3
