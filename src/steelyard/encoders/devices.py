@@ -8,7 +8,15 @@ from typing import Any
 from steelyard.errors import MissingPart, UsageError
 
 AUTO = "auto"
-SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "failed to allocate", "bad allocation")
+SIGNS = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "failed to allocate",
+    "bad allocation",
+    "bad_alloc",
+    "could not create a primitive",  # what oneDNN says when it finds no memory for its scratchpad
+)
 """What the messages of torch and onnxruntime say, on any device."""
 
 
