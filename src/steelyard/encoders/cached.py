@@ -81,6 +81,8 @@ def encode_once(
 
     if isinstance(encoder, EncodesInParts):
         receive(encoder, distinct, unknown, role, vectors, keep, tick)
+    elif store is None and distinct:  # nothing to be kept on the way: in one piece, without a copy
+        vectors = _checked(encoder, distinct, role, tick)
     else:
         for start in range(0, len(unknown), PART):
             part = unknown[start : start + PART]
@@ -101,7 +103,9 @@ def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> 
     expected = (len(texts), encoder.dimension)
     if vectors.shape != expected:
         raise ModelError(f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}")
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(vectors.sum(axis=1)))  # NaN and infinity survive a sum; one pass
+    bad = suspects[~np.isfinite(vectors[suspects]).all(axis=1)]
     if len(bad):
         text = texts[bad[0]]
         shown = text if len(text) <= SHOWN else text[:SHOWN] + "…"
