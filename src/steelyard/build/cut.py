@@ -226,7 +226,7 @@ def _refuse_other(folder: Path, task: str, key: str, overwrite: bool) -> None:
 def _public(source: str) -> str:
     """Where data came from, without the folders of this machine.
 
-    >>> _public("/home/me/corpus.jsonl,/home/me/queries.jsonl"), _public("BeIR/scifact")
+    >>> _public("/mine/corpus.jsonl,/mine/queries.jsonl"), _public("BeIR/scifact")
     ('corpus.jsonl, queries.jsonl', 'BeIR/scifact')
     """
     parts = [Path(part.strip()) for part in source.split(",")]

@@ -109,10 +109,9 @@ def write_whole(path: Path, parts: Sequence[bytes | memoryview]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    finally:  # after a failure; once it has its name, there is nothing left to remove
         with suppress(OSError):
             temporary.unlink()
-        raise
 
 
 def sums(matrix: Float32) -> npt.NDArray[np.uint32]:

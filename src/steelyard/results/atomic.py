@@ -50,9 +50,8 @@ def _try_to_write(path: Path, content: bytes) -> bool:
             file.flush()
             os.fsync(file.fileno())
             temporary.replace(path)
-        except BaseException:
+        finally:  # after a failure; once it has its name, there is nothing left to remove
             temporary.unlink(missing_ok=True)
-            raise
     return True
 
 
