@@ -161,7 +161,7 @@ def _take_mined(
     finds = [
         mine(
             source, scanned, load_retriever(model), queries, known, owned,
-            depth=depth, pool=recipe.pool, journal=journal, step=f"mined-{number}", tick=watch(f"mining with {model}"),
+            depth=depth, pool=recipe.pool, journal=journal, step=f"mining-{number}", tick=watch(f"mining with {model}"),
         )
         for number, model in enumerate(recipe.mine)
     ]  # fmt: skip

@@ -60,36 +60,39 @@ def mine(
     if (kept := journal.recall(step)) is not None:
         found, done = Mined(kept["places"], kept["scores"], kept["positive"]), int(kept["done"])
     most = max(map(len, owned.values()), default=0)
-    for number, portion in enumerate(_portions(source, scanned, positives, pool, tick)):
-        if number < done:
-            continue
+    for end, portion in _portions(source, scanned, positives, pool, done, tick):
         fresh = _search(retriever, source.info, queries, portion, positives, owned, depth + most)
         found = _best(found, fresh, depth)
-        journal.note(step, places=found.places, scores=found.scores, positive=found.positive, done=np.int64(number + 1))
+        journal.note(step, places=found.places, scores=found.scores, positive=found.positive, done=np.int64(end))
     return found
 
 
 def _portions(
-    source: Source, scanned: Scan, positives: Mapping[int, Document], pool: int | None, tick: Tick
-) -> Iterator[dict[int, Document]]:
-    """The corpus, or the pool that was drawn from it, without the positives."""
+    source: Source, scanned: Scan, positives: Mapping[int, Document], pool: int | None, done: int, tick: Tick
+) -> Iterator[tuple[int, dict[int, Document]]]:
+    """The corpus after the first `done` places, or the pool that was drawn from it, without the positives.
+
+    With each portion comes the place where it ends.
+    """
     free = np.ones(len(scanned), dtype=bool)
     if pool is not None:
         free[:] = False
         free[scanned.first(pool, without=[])] = True
     free[list(positives)] = False
+    free[:done] = False
     waiting: dict[int, Document] = {}
     for start, columns in numbered(source):
-        rows = np.flatnonzero(free[start : start + len(columns["id"])])
-        for row, document in zip(rows.tolist(), documents_of(columns, rows), strict=True):
+        end = start + len(columns["id"])
+        rows = np.flatnonzero(free[start:end])
+        for row, document in zip(rows.tolist(), documents_of(columns, rows) if len(rows) else (), strict=True):
             if document.text:
                 waiting[start + row] = document
-        tick(len(columns["id"]))
+        tick(end - start)
         if len(waiting) >= PORTION:
-            yield waiting
+            yield end, waiting
             waiting = {}
     if waiting:
-        yield waiting
+        yield len(scanned), waiting
 
 
 def _search(

@@ -15,6 +15,9 @@ from steelyard.errors import DataError
 from steelyard.protocols import Tick, no_tick
 from steelyard.types import Int64, join_title
 
+STRETCH = 1 << 20
+"""Documents whose draws are compared at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scan:
@@ -32,12 +35,15 @@ class Scan:
         """The first `count` places of the draw (or of the source), leaving out those `without`."""
         free = np.ones(len(self), dtype=bool)
         free[np.asarray(without, dtype=np.int64)] = False
-        places = np.flatnonzero(free)
-        if source_order:
-            return places[:count]
-        if count < len(places):
-            places = places[np.argpartition(self.draws[places], count)[:count]]
-        return places[np.argsort(self.draws[places], kind="stable")]
+        best = np.empty(0, dtype=np.int64)
+        # A stretch at a time: a copy of ten million numbers would cost more than all else that is kept.
+        for start in range(0, len(self), STRETCH):
+            best = np.concatenate([best, start + np.flatnonzero(free[start : start + STRETCH])])
+            if source_order and len(best) >= count:
+                return best[:count]
+            if not source_order and count < len(best):
+                best = best[np.argpartition(self.draws[best], count)[:count]]
+        return best if source_order else best[np.argsort(self.draws[best], kind="stable")]
 
 
 @dataclass(frozen=True)
