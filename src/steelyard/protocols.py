@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from steelyard.samples import AnyTask
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, Task, TaskInfo
 
 Settings = Mapping[str, Any]
@@ -127,6 +128,20 @@ class Composite(Protocol):
 
 
 @runtime_checkable
+class Embeds(Protocol):
+    """A model that has a vector for a text of any kind, so that it can be weighed without anything to search."""
+
+    @property
+    def similarity(self) -> str:
+        """How its vectors are compared, as the model declares it."""
+        ...
+
+    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
+        """A raw vector for each text, each distinct one encoded once, and notes on how they were come by."""
+        ...
+
+
+@runtime_checkable
 class Reranker(Protocol):
     """Reads a query and a document together, and says how well they fit."""
 
@@ -166,7 +181,7 @@ class Encoder(Protocol):
 
     @property
     def similarity(self) -> str:
-        """`cosine` or `dot`, as the model declares it."""
+        """`cosine`, `dot`, `euclidean` or `manhattan`, as the model declares it; distances score with a minus."""
         ...
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
@@ -185,7 +200,7 @@ class TaskSource(Protocol):
         """The full names of the tasks that the reference stands for."""
         ...
 
-    def load(self, name: str) -> Task:
+    def load(self, name: str) -> AnyTask:
         """One task, validated."""
         ...
 

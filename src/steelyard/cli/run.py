@@ -146,9 +146,9 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
     if output.json:
         output.data(results.to_dicts())
     elif results:
-        metric = str(parse(arguments.metrics[0])) if arguments.metrics else MAIN_METRIC
+        metric = str(parse(arguments.metrics[0])) if arguments.metrics else None
         output.note("")
-        variants = variant_rows(results, metric)
+        variants = variant_rows(results, metric or MAIN_METRIC)
         main = Results(result for result in results if not result.notes.get("variant_of")) if variants[1] else results
         if main:
             output.table(*main.table(metric, intervals=output.verbose))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steelyard.datasets.loading import known_names, load_task, load_tasks, task_facts, task_names
+from steelyard.datasets.loading import known_names, load_any, load_task, load_tasks, task_facts, task_names
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = [
     "Report",
     "check",
     "known_names",
+    "load_any",
     "load_task",
     "load_tasks",
     "profile",

@@ -14,6 +14,7 @@ from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from steelyard.samples import AnyTask
     from steelyard.types import Task, TaskInfo
 
 
@@ -25,12 +26,29 @@ def load_task(
     validate: Validate | None = None,
     candidates: Sequence[str] | None = None,
 ) -> Task:
-    """One task, checked.
+    """One retrieval or reranking task, checked; `load_any` has every type.
 
     `reference` is a name (`NanoStdlib/docstring-to-code`, `NanoMMTEB-v2/belebele`), a path (`set::task`, a BEIR
     folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
     `ir_datasets:id`. An unknown name is an UnknownName with near ones, bad data a DataError with file and row.
     """
+    from steelyard.types import Task
+
+    task = load_any(reference, revision=revision, offline=offline, validate=validate, candidates=candidates)
+    if not isinstance(task, Task):
+        raise UsageError(f"{task.name} is a task of type {task.info.type}: there is nothing to search in it")
+    return task
+
+
+def load_any(
+    reference: str | Path,
+    *,
+    revision: str | None = None,
+    offline: bool | None = None,
+    validate: Validate | None = None,
+    candidates: Sequence[str] | None = None,
+) -> AnyTask:
+    """One task of any type, checked. References are those of `load_task`."""
     options = LoadOptions(revision, offline, validate, tuple(candidates) if candidates is not None else None)
     text = str(reference)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)

@@ -8,30 +8,31 @@ from typing import TypeVar, cast
 
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.events import Listener, silent
-from steelyard.engine.plan import STRATEGIES, TOP_K, Conditions, OverwriteStrategy, SaveRuns, Shelf
+from steelyard.engine.plan import PROFILES, STRATEGIES, TOP_K, Conditions, OverwriteStrategy, Profile, SaveRuns, Shelf
 from steelyard.engine.results import Results
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
 from steelyard.protocols import Retriever
 from steelyard.results import ResultStore
+from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
-from steelyard.types import Task
 
 __all__ = ["Results", "evaluate"]
 
 T = TypeVar("T")
 AnyModel = str | ModelSpec | Retriever
-AnyTask = str | Path | Task
+TaskLike = str | Path | AnyTask
 
 
 def evaluate(
     models: AnyModel | Sequence[AnyModel],
-    tasks: AnyTask | Sequence[AnyTask] = "builtin",
+    tasks: TaskLike | Sequence[TaskLike] = "builtin",
     *,
     metrics: Iterable[str | Metric] = (),
     top_k: int = TOP_K,
     limit: int | None = None,
     seed: int = 0,
+    profile: Profile = PROFILES[0],
     candidates: str | None = None,
     depths: Sequence[int] = (),
     results: str | Path | None = None,
@@ -45,9 +46,10 @@ def evaluate(
     `protocols.Retriever`; a task is a name, a group, a path or a `Task`. The default metrics are always computed;
     `metrics` adds to them. With `results`, a folder, every result is stored when it is ready and what is stored
     already is not done again. `candidates` names the lists of the tasks that a reranker without a first stage ranks;
-    `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs.
+    `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs; `profile` says
+    which mteb the `mteb` figures follow.
 
-    >>> from steelyard.types import Corpus, Qrels, Queries, TaskInfo
+    >>> from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
     >>> corpus = Corpus.of(["nile", "alps"], ["The Nile is a river in Africa.", "The Alps are mountains in Europe."])
     >>> queries = Queries(("q1", "q2"), ("longest river", "high mountains"))
     >>> qrels = Qrels.of([0, 1], [corpus.row_of["nile"], corpus.row_of["alps"]], [1, 1], queries=2)
@@ -59,20 +61,23 @@ def evaluate(
     """
     if overwrite_strategy not in STRATEGIES:
         raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
-    conditions = Conditions.of(top_k=top_k, metrics=metrics, limit=limit, seed=seed)
+    conditions = Conditions.of(top_k=top_k, metrics=metrics, limit=limit, seed=seed, profile=profile)
     shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
     loaded = load_models(as_list(models), candidates=candidates, depths=depths)
     batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)
     return Results(batch.run())
 
 
-def expand(tasks: Sequence[AnyTask], *, languages: Sequence[str] = (), type: str | None = None) -> list[str | Task]:
+def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: str | None = None) -> list[str | AnyTask]:
     """Tasks with every group, pattern and folder replaced by the names in it; tasks in memory stay as they are."""
     from steelyard.datasets import task_names
 
-    expanded: list[str | Task] = []
+    expanded: list[str | AnyTask] = []
     for task in tasks:
-        expanded.extend([task] if isinstance(task, Task) else task_names([str(task)], languages=languages, type=type))
+        if isinstance(task, str | Path):
+            expanded.extend(task_names([str(task)], languages=languages, type=type))
+        else:
+            expanded.append(task)
     if not expanded:
         raise UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint="other languages, or other tasks")
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}

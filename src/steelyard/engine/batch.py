@@ -12,14 +12,16 @@ from typing import TypeVar
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
+from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, size
 from steelyard.engine.runs import run_bytes
+from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for, now
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.protocols import Retriever
 from steelyard.results import Failure, Result, TaskFacts
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
+from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
 
@@ -31,7 +33,7 @@ class Batch:
     """Every model on every task, under one set of conditions."""
 
     models: Sequence[Model]
-    tasks: Sequence[str | Task]
+    tasks: Sequence[str | AnyTask]
     """Names to load, or tasks that are in memory already."""
     conditions: Conditions = field(default_factory=Conditions)
     shelf: Shelf = field(default_factory=lambda: Shelf(None))
@@ -49,7 +51,7 @@ class Batch:
                     self.listen(Finished(result, stored))
                     yield result
 
-    def _task(self, name: str, reference: str | Task, interrupts: Interrupts) -> Iterator[tuple[Result, bool]]:
+    def _task(self, name: str, reference: str | AnyTask, interrupts: Interrupts) -> Iterator[tuple[Result, bool]]:
         self.listen(Loading(name))
         start = time.perf_counter()
         with interrupts.allowed():
@@ -60,8 +62,7 @@ class Batch:
                 yield self._failed(evaluation, loaded), False
             return
         task, facts = loaded
-        retrievers = [model.retriever for model in self.models if model.retriever is not None]
-        bench = Bench(task, depth_for(retrievers, self.conditions.top_k), time.perf_counter() - start)
+        bench = self._bench(task, time.perf_counter() - start)
         for model in self.models:
             evaluation = self.shelf.evaluation(model, task.name, facts, self.conditions)
             if evaluation.stored is not None:
@@ -69,15 +70,22 @@ class Batch:
             else:
                 yield self._weigh(evaluation, bench, interrupts), False
 
-    def _load(self, reference: str | Task) -> tuple[Task, TaskFacts]:
-        from steelyard.datasets import load_task
+    def _bench(self, task: AnyTask, load_seconds: float) -> Bench | SampleBench:
+        if not isinstance(task, Task):
+            return SampleBench(task, self.conditions.profile, load_seconds)
+        retrievers = [model.retriever for model in self.models if model.retriever is not None]
+        depth = depth_for(retrievers, self.conditions.top_k)
+        return Bench(task, depth, load_seconds, self.conditions.profile)
 
-        whole = load_task(reference) if isinstance(reference, str) else reference
+    def _load(self, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
+        from steelyard.datasets import load_any
+
+        whole = load_any(reference) if isinstance(reference, str) else reference
         limit = self.conditions.limit
         task = whole if limit is None else limited(whole, limit, self.conditions.seed)
-        return task, facts_of(task, self.conditions, len(whole.queries))
+        return task, facts_of(task, self.conditions, size(whole))
 
-    def _weigh(self, evaluation: Evaluation, bench: Bench, interrupts: Interrupts) -> Result:
+    def _weigh(self, evaluation: Evaluation, bench: Bench | SampleBench, interrupts: Interrupts) -> Result:
         model = evaluation.model
         steps = bench.steps(model.retriever) if model.retriever is not None else 0
         self.listen(Started(model.name, evaluation.task, steps))
@@ -89,11 +97,11 @@ class Batch:
             return self._failed(evaluation, weighed)
         return self._keep(*weighed)
 
-    def _weigh_and_save(self, evaluation: Evaluation, bench: Bench) -> tuple[Result, dict[str, bytes]]:
+    def _weigh_and_save(self, evaluation: Evaluation, bench: Bench | SampleBench) -> tuple[Result, dict[str, bytes]]:
         """The result and the files that stand beside it."""
         top_k, extra, form = self.conditions.top_k, self.conditions.metrics, self.shelf.save_runs
         result = bench.weigh(evaluation, top_k, extra, lambda done: self.listen(Advanced(done)))
-        if form is None:
+        if form is None or isinstance(bench, SampleBench):  # nothing was searched: there are no lists to keep
             return result, {}
         run = bench.run_of(evaluation, top_k)
         return result, {f"run.{form}": run_bytes(run, bench.task, result.model, form)}
@@ -162,10 +170,10 @@ def load_models(
 
 def _load_model(model: ModelSpec | Retriever) -> Model:
     from steelyard.retrievers import load_retriever
+    from steelyard.retrievers.names import result_name
 
     if not isinstance(model, ModelSpec):
         return Model(model.name, model)
+    name = result_name(model)
     retriever = attempt(lambda: load_retriever(model), raises=UsageError)
-    if isinstance(retriever, Failed):
-        return Model(str(model), failure=retriever.failure)
-    return Model(str(model), retriever)
+    return Model(name, failure=retriever.failure) if isinstance(retriever, Failed) else Model(name, retriever)

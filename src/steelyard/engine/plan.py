@@ -14,12 +14,17 @@ from steelyard.protocols import Retriever
 from steelyard.results import Failure, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.store import beside_path
+from steelyard.samples import AnyTask
 from steelyard.types import Task
 
 OverwriteStrategy = Literal["always", "never", "only-missing"]
 STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing")
 
 SaveRuns = Literal["parquet", "trec"]
+
+Profile = Literal["mteb-2.26", "mteb-1.14"]
+PROFILES: tuple[Profile, ...] = ("mteb-2.26", "mteb-1.14")
+"""Whose names, formulas and random draws the `mteb` figures of a result follow; the first unless asked for."""
 
 TOP_K = 1000
 
@@ -33,10 +38,17 @@ class Conditions:
     """Canonical names of the metrics asked for beyond the default ones."""
     limit: int | None = None
     seed: int = 0
+    profile: Profile = PROFILES[0]
 
     @classmethod
     def of(
-        cls, *, top_k: int = TOP_K, metrics: Iterable[str | Metric] = (), limit: int | None = None, seed: int = 0
+        cls,
+        *,
+        top_k: int = TOP_K,
+        metrics: Iterable[str | Metric] = (),
+        limit: int | None = None,
+        seed: int = 0,
+        profile: Profile = PROFILES[0],
     ) -> Conditions:
         """Checked conditions; metrics in any spelling.
 
@@ -47,14 +59,17 @@ class Conditions:
             raise UsageError(f"a top-k of {top_k} leaves nothing to score", hint="give 1 or more; 1000 is usual")
         if limit is not None and limit < 1:
             raise UsageError(f"a limit of {limit} queries leaves nothing", hint="give 1 or more")
+        if profile not in PROFILES:
+            raise UsageError(f"unknown profile {profile!r}", hint=f"one of {', '.join(PROFILES)}")
         extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
-        return cls(top_k, extra, limit, seed)
+        return cls(top_k, extra, limit, seed, profile)
 
     @property
     def settings(self) -> dict[str, Any]:
         """For the key. The seed is in it only where something is drawn."""
         drawn = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
-        return {"top_k": self.top_k, "metrics": ["default", *self.metrics], **drawn}
+        other = {} if self.profile == PROFILES[0] else {"profile": self.profile}
+        return {"top_k": self.top_k, "metrics": ["default", *self.metrics], **drawn, **other}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,24 +98,34 @@ class Evaluation:
     stored: Result | None = None
 
 
-def facts_of(task: Task, conditions: Conditions, queries_in_full: int) -> TaskFacts:
+def size(task: AnyTask) -> int:
+    """What a limit counts: queries, or samples where nothing is searched."""
+    return len(task.queries) if isinstance(task, Task) else len(task)
+
+
+def facts_of(task: AnyTask, conditions: Conditions, size_in_full: int) -> TaskFacts:
     """What a result says of its task."""
     info = task.info
+    limit = conditions.limit if size(task) < size_in_full else None
+    counts: dict[str, int]
+    if isinstance(task, Task):
+        positives = int(task.qrels.positives.sum())
+        counts = {"queries": len(task.queries), "documents": len(task.corpus), "positives": positives}
+        counts["queries_in_full"] = size_in_full
+    else:
+        counts = {"samples": len(task)}
     return TaskFacts(
         language=info.language,
         languages=info.languages,
         category=info.category,
         type=info.type,
         split=info.split,
-        queries=len(task.queries),
-        documents=len(task.corpus),
-        positives=int(task.qrels.positives.sum()),
         source=info.source,
         revision=info.revision,
         data_hash=task.content_hash,
         reference=dict(info.reference),
-        limit=conditions.limit if len(task.queries) < queries_in_full else None,
-        queries_in_full=queries_in_full,
+        limit=limit,
+        **counts,
     )
 
 

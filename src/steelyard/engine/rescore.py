@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
-from steelyard.engine.limit import limited
+from steelyard.engine.limit import limited_queries
 from steelyard.engine.plan import Conditions, Evaluation, Model
 from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
@@ -14,12 +14,13 @@ from steelyard.errors import ResultError
 from steelyard.results import Result, ResultStore
 from steelyard.results.keys import result_key
 from steelyard.results.store import Report, warn
+from steelyard.samples import AnyTask
 from steelyard.types import Run, Task
 
 
 def rescore(
     store: ResultStore,
-    tasks: Sequence[str | Task],
+    tasks: Sequence[str | AnyTask],
     conditions: Conditions,
     models: Sequence[str] = (),
     listen: Listener = silent,
@@ -29,14 +30,16 @@ def rescore(
 
     A run counts if it was made from the data that the task has now. Everything but the metrics stays as it was.
     """
-    from steelyard.datasets import load_task
+    from steelyard.datasets import load_any
 
     kept = [result for result in store.all(report) if _may_serve(result, models)]
     listen(Planned(len({result.model for result in kept}), len(tasks), stored=0))
     done = 0
     for reference in tasks:
         listen(Loading(reference if isinstance(reference, str) else reference.name))
-        task = load_task(reference) if isinstance(reference, str) else reference
+        task = load_any(reference) if isinstance(reference, str) else reference
+        if not isinstance(task, Task):  # nothing was searched, so nothing was saved
+            continue
         for old, part, run in _saved(kept, task):
             again = store.put(_again(old, part, run, conditions))
             listen(Finished(again, stored=False))
@@ -61,7 +64,7 @@ def _saved(kept: Sequence[Result], task: Task) -> Iterator[tuple[Result, Task, R
         if old.task != task.name or old.path is None:
             continue
         limit = old.settings.get("limit")
-        part = task if limit is None else limited(task, limit, old.settings["seed"])
+        part = task if limit is None else limited_queries(task, limit, old.settings["seed"])
         same = {name: value for name, value in old.settings.items() if name != "metrics"}
         key = result_key(same, task.name, old.facts)
         if part.content_hash != old.facts.data_hash or key in seen:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
-from steelyard.results import MAIN_METRIC, Result
+from steelyard.results import Result
 
 Cell = str
 TaskKey = tuple[str, str | None]
@@ -52,20 +52,25 @@ class Results(Sequence[Result]):
         """The results of a model, on a task, or both."""
         return Results(r for r in self if model in (None, r.model) and task in (None, r.task))
 
-    def means(self, metric: str = MAIN_METRIC) -> dict[str, float]:
-        """The mean of each model over the tasks that *every* model has finished, so that means can be compared."""
+    def means(self, metric: str | None = None) -> dict[str, float]:
+        """The mean of each model over the tasks that *every* model has finished, so that means can be compared.
+
+        Without a metric, of the main figure of every task.
+        """
         common = self.common_tasks(metric)
         values = {model: [self._value(task, model, metric) for task in common] for model in self.models}
         return {model: sum(value or 0.0 for value in found) / len(common) for model, found in values.items() if common}
 
-    def common_tasks(self, metric: str = MAIN_METRIC) -> tuple[TaskKey, ...]:
+    def common_tasks(self, metric: str | None = None) -> tuple[TaskKey, ...]:
         """The tasks on which every model has the figure: name, and hash of the data."""
         return tuple(
             task for task in self._places if all(self._value(task, m, metric) is not None for m in self.models)
         )
 
-    def table(self, metric: str = MAIN_METRIC, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
+    def table(self, metric: str | None = None, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
         """Columns and rows: a task a row, a model a column, the best of several marked with a star.
+
+        Without a metric every task has its main figure, and names it where the tasks differ in that.
 
         With several tasks the last row is the mean over the tasks that every model has finished. Different data
         under one name stands in different rows, told apart by its hash.
@@ -74,12 +79,12 @@ class Results(Sequence[Result]):
         for task, found in self._places.items():
             best = self._best(self._value(task, model, metric) for model in self.models)
             cells = (_cell(found.get(model), metric, best, intervals) for model in self.models)
-            rows.append([self._label(task), *cells])
+            rows.append([self._label(task) + self._what(found, metric), *cells])
         if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
             rows.append([label, *(_figure(means[model], best) for model in self.models)])
-        return [_title(metric), *self.models], rows
+        return [self._title(metric), *self.models], rows
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The result files as values."""
@@ -92,9 +97,25 @@ class Results(Sequence[Result]):
             places.setdefault((result.task, result.facts.data_hash), {})[result.model] = result
         return places
 
-    def _value(self, task: TaskKey, model: str, metric: str) -> float | None:
+    def _value(self, task: TaskKey, model: str, metric: str | None) -> float | None:
         result = self._places[task].get(model)
-        return None if result is None else result.metrics.get(metric)
+        return None if result is None else result.metrics.get(metric or result.main_metric)
+
+    @cached_property
+    def _mains(self) -> set[str]:
+        """The main metrics there are; a failure does not know its own."""
+        return {result.main_metric for result in self if result.done} or {result.main_metric for result in self}
+
+    def _title(self, metric: str | None) -> str:
+        if metric is None and len(self._mains) > 1:
+            return "main score"
+        return _title(metric or next(iter(self._mains)))
+
+    def _what(self, found: dict[str, Result], metric: str | None) -> str:
+        if metric is not None or len(self._mains) == 1:
+            return ""
+        mains = {result.main_metric for result in found.values() if result.done}
+        return f" ({_title(mains.pop())})" if len(mains) == 1 else ""
 
     def _label(self, task: TaskKey) -> str:
         name, data_hash = task
@@ -137,13 +158,14 @@ def _title(metric: str) -> str:
         return metric
 
 
-def _cell(result: Result | None, metric: str, best: float | None, intervals: bool) -> Cell:
+def _cell(result: Result | None, metric: str | None, best: float | None, intervals: bool) -> Cell:
     if result is None:
         return _MISSING
-    value = result.metrics.get(metric)
+    name = metric or result.main_metric
+    value = result.metrics.get(name)
     if value is None:
         return _MISSING if result.done else "failed"
-    interval = result.intervals.get(metric) if intervals else None
+    interval = result.intervals.get(name) if intervals else None
     return _figure(value, best) + (f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard import stats
 from steelyard.metrics import DEFAULT_METRICS, parse, score
-from steelyard.metrics.mteb import mteb_scores
+from steelyard.metrics.mteb import MtebProfile, mteb_scores
 from steelyard.results import MAIN_METRIC, Miss, QueryScores
 from steelyard.stats.intervals import DRAWS, Method
 from steelyard.types import Float64, Int32, Interval, Run, Task
@@ -46,13 +46,14 @@ class Figures:
     misses: tuple[Miss, ...]
 
 
-def figures(run: Run, task: Task, extra: Sequence[str] = ()) -> Figures:
+def figures(run: Run, task: Task, extra: Sequence[str] = (), profile: MtebProfile = "mteb-2.26") -> Figures:
     """Score the run with the default metrics and the `extra` ones, under our names and under mteb's."""
     wanted = dict.fromkeys([*DEFAULT_METRICS, *map(parse, extra)])
     scores = score(run, task.qrels, tuple(wanted))
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     queries = QueryScores(task.queries.ids, ranks, scores.per_query)
-    mteb = {name: value for name, value in mteb_scores(run, task.qrels, scores=scores).items() if name != "main_score"}
+    mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)
+    mteb = {name: value for name, value in mteb.items() if name != "main_score"}
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     intervals = stats.intervals(scores.per_query, **RESAMPLING)
     return Figures({**scores.means, **scores.whole}, mteb, intervals, queries, misses)

@@ -11,12 +11,12 @@ import numpy as np
 
 from steelyard.engine.check import check_run
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
-from steelyard.engine.plan import Evaluation
+from steelyard.engine.plan import PROFILES, Evaluation, Profile
 from steelyard.engine.scoring import RESAMPLING, figures
 from steelyard.engine.stages import stage_notes
 from steelyard.metrics.scoring import leave_out
 from steelyard.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
-from steelyard.results import Result
+from steelyard.results import MAIN_METRIC, Result
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
 from steelyard.types import Run, Task
@@ -41,10 +41,11 @@ class Bench:
     `depth` is how deep every model is searched: as deep as the result or any composite of the batch reads.
     """
 
-    def __init__(self, task: Task, depth: int, load_seconds: float) -> None:
+    def __init__(self, task: Task, depth: int, load_seconds: float, profile: Profile = PROFILES[0]) -> None:
         self.task = task
         self.depth = depth
         self.load_seconds = load_seconds
+        self.profile = profile
         self._unjudged = Unjudged.of(task)
         self._kept: dict[str, Retrieval] = {}
 
@@ -54,7 +55,7 @@ class Bench:
         assert retriever is not None, "a model that did not load is no evaluation"
         found = self.retrieve(retriever, tick)
         timings = {"load": self.load_seconds, "index": found.index, "search": found.search}
-        started = scored_result(evaluation, found.run.cut(top_k), self.task, timings, extra)
+        started = scored_result(evaluation, found.run.cut(top_k), self.task, timings, extra, self.profile)
         stages = stage_notes(retriever, lambda part: self.retrieve(part).run, self.task, top_k)
         return replace(
             started,
@@ -143,17 +144,23 @@ def _reads(retriever: Retriever) -> int:
 
 
 def scored_result(
-    evaluation: Evaluation, run: Run, task: Task, timings: dict[str, float], extra: Sequence[str]
+    evaluation: Evaluation,
+    run: Run,
+    task: Task,
+    timings: dict[str, float],
+    extra: Sequence[str],
+    profile: Profile = PROFILES[0],
 ) -> Result:
     """The run's figures, as a result that knows what it cost so far."""
     clock = Clock(dict(timings))
     with clock.phase("score"):
-        scored = figures(run, task, extra)
+        scored = figures(run, task, extra, profile)
     return Result(
         task=evaluation.task,
         model=evaluation.model.name,
         settings=evaluation.settings,
         key=evaluation.key,
+        main_metric=task.info.main_metric or MAIN_METRIC,
         metrics=scored.metrics,
         mteb=scored.mteb,
         intervals=scored.intervals,

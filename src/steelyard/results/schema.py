@@ -37,6 +37,8 @@ class TaskFacts:
     queries: int | None = None
     documents: int | None = None
     positives: int | None = None
+    samples: int | None = None
+    """Pairs, or texts to classify or cluster, of a task without a corpus."""
     source: str = ""
     revision: str | None = None
     data_hash: str | None = None
@@ -99,8 +101,9 @@ class Result:
     main_metric: str = MAIN_METRIC
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Means over queries and figures of the whole task, by canonical name; None where undefined."""
-    mteb: Mapping[str, float | None] = field(default_factory=dict)
-    """The same run under mteb's names, formulas and rounding."""
+    mteb: Mapping[str, Any] = field(default_factory=dict)
+    """The same under mteb's names, formulas and rounding: figures, None where undefined, and for some types lists
+    of the figures of each experiment."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     facts: TaskFacts = field(default_factory=TaskFacts)
     timings: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,59 @@
+"""One task without a corpus: a model gives vectors of its texts, and the task type makes figures of them."""
+
+from __future__ import annotations
+
+from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
+from steelyard.engine.plan import Evaluation, Profile
+from steelyard.engine.task import now
+from steelyard.errors import UsageError
+from steelyard.protocols import Embeds, Retriever, Tick, no_tick
+from steelyard.results import Result
+from steelyard.results.provenance import provenance
+from steelyard.samples import SampleTask
+from steelyard.tasks import texts_of, weigh
+
+
+class SampleBench:
+    """A task on which models are weighed by their vectors alone; stands where `Bench` stands for retrieval."""
+
+    def __init__(self, task: SampleTask, profile: Profile, load_seconds: float) -> None:
+        self.task = task
+        self.profile = profile
+        self.load_seconds = load_seconds
+
+    def steps(self, retriever: Retriever) -> int:
+        """How many texts the model will tick."""
+        return len(texts_of(self.task, self.profile)) if isinstance(retriever, Embeds) else 0
+
+    def weigh(self, evaluation: Evaluation, top_k: int, extra: object = (), tick: Tick = no_tick) -> Result:
+        """The result of one model; `top_k` and further ranking metrics mean nothing here."""
+        model: object = evaluation.model.retriever
+        if not isinstance(model, Embeds):
+            raise UsageError(
+                f"{evaluation.model.name} has no vectors, by which a task of type {self.task.info.type} is weighed",
+                hint="name a dense model, such as dense:ID",
+            )
+        clock = Clock({"load": self.load_seconds})
+        reset_peak_memory()
+        with clock.phase("encode"):
+            texts = texts_of(self.task, self.profile)
+            vectors, notes = model.embed(texts, "text", tick)
+        with clock.phase("score"):
+            weighed = weigh(self.task, texts, vectors, model.similarity, self.profile)
+        return Result(
+            task=evaluation.task,
+            model=evaluation.model.name,
+            settings=evaluation.settings,
+            key=evaluation.key,
+            main_metric=weighed.main_metric,
+            metrics=weighed.metrics,
+            mteb=weighed.mteb,
+            intervals=weighed.intervals,
+            facts=evaluation.facts,
+            timings={**clock.seconds, "total": sum(clock.seconds.values())},
+            peak_memory_bytes=peak_memory_bytes(),
+            notes={"texts": dict(notes), **weighed.notes},
+            provenance={**provenance(), "intervals": dict(weighed.resampling)},
+            created=now(),
+            queries=weighed.samples,
+        )
