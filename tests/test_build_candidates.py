@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,14 @@ import pytest
 from build_parts import big_set
 from steelyard.build.adding import add_candidates, report
 from steelyard.build.candidates import HYBRIDS, CandidatePlan, make_candidates
-from steelyard.build.coverage import measure, told_by_length
+from steelyard.build.coverage import measure
 from steelyard.build.cut import cut
 from steelyard.build.recipe import Recipe
 from steelyard.cli import main
 from steelyard.datasets import check, load_task
 from steelyard.errors import UsageError
-from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
+from steelyard.retrievers.candidates import safeguarded
+from steelyard.types import Corpus, Guarded, Qrels, Queries, Ragged, Task, TaskInfo
 
 PLAN = CandidatePlan(("bm25", "bm25?k1=0.4&b=0.1"), depth=50, hybrids=HYBRIDS)
 NAMES = ("bm25", "bm25_b_0_1_k1_0_4", "reranking_hybrid", "hybrid")
@@ -106,7 +108,7 @@ def small_task(lists: list[list[int]]) -> Task:
 
 def test_the_figures_by_hand() -> None:
     task = small_task([[5, 0, 6], [7, 8, 2], []])
-    plain = measure(task, "mine", {})
+    plain = measure(task, "mine")
     discount = 1 / np.log2(3)
     assert plain.ndcg_at_10 == pytest.approx((discount / (1 + discount) + 0.5 + 0) / 3)
     assert plain.hit_rate_at_10 == pytest.approx(2 / 3)
@@ -114,15 +116,17 @@ def test_the_figures_by_hand() -> None:
     assert (plain.candidates_min, plain.candidates_max, plain.candidates_mean) == (0, 3, 2.0)
     assert plain.query_coverage == pytest.approx(2 / 3) and plain.covered_queries == pytest.approx(2 / 3)
     assert plain.relevant_coverage == 0.5 and plain.without_safeguards is None
-    guarded = measure(task, "mine", {1: 2})
+    lists = task.candidates["mine"]
+    marked = replace(task, candidates={"mine": Guarded(lists.offsets, lists.rows, np.array([1]))})
+    guarded = measure(marked, "mine")
     assert guarded.safeguard_rows == 1 and guarded.label == "top-2"
     assert guarded.without_safeguards == {"covered_queries": pytest.approx(1 / 3), "relevant_coverage": 0.25}
 
 
 def test_safeguards_of_published_lists_are_told_by_their_rank() -> None:
     lists = Ragged(np.array([0, 101, 201]), np.arange(201, dtype=np.int32))
-    assert told_by_length(lists) == {0: 100}
-    assert told_by_length(Ragged(np.array([0, 500]), np.arange(500, dtype=np.int32))) == {}
+    assert safeguarded(lists).tolist() == [0]
+    assert not len(safeguarded(Ragged(np.array([0, 500]), np.arange(500, dtype=np.int32))))
 
 
 def test_the_command_line(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.build.hybrid import Hybrid, drop_last, fuse_lists
+from steelyard.build.hybrid import Hybrid, fuse_lists
 from steelyard.errors import UsageError
+from steelyard.retrievers.candidates import drop_last
 from steelyard.retrievers.fusion import fuse
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
@@ -110,7 +111,7 @@ def test_fusion_is_what_the_words_say(first: list[list[int]], second: list[list[
 
 
 def test_dropping_the_last_entries_of_some_queries() -> None:
-    assert drop_last(ragged([[1, 2], [3], [4, 5]]), {0: 2, 2: 5}).rows.tolist() == [1, 3, 4]
+    assert drop_last(ragged([[1, 2], [3], [4, 5]]), np.array([0, 2])).rows.tolist() == [1, 3, 4]
 
 
 def test_lists_of_different_queries_are_refused() -> None:

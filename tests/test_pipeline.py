@@ -241,7 +241,7 @@ def test_a_reranker_ranks_the_candidates_of_a_task() -> None:
     assert lists_of(run) == [[task.corpus.row_of[id_] for id_ in line] for line in LISTS], "the stored order"
     assert stored.score == score(run.cut(2), task.qrels)["ndcg_at_10"]
     assert len(reranker.pairs) == sum(map(len, LISTS)), "all candidates, however few the result keeps"
-    assert stored.notes["candidates"] == {"lists": "mine", "shortest": 0, "longest": 3}
+    assert stored.notes["candidates"] == {"lists": "mine", "shortest": 0, "longest": 3, "safeguards": 0}
     (only,) = evaluate(load_retriever("candidates?depth=1"), task)
     assert only.score == score(run.cut(1), task.qrels)["ndcg_at_10"]
     assert reranked.notes["stages"][1]["recall_ceiling"] == score(run, task.qrels, ("recall@3",))["recall_at_3"]

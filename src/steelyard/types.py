@@ -118,6 +118,14 @@ class Ragged:
 
 
 @dataclass(frozen=True, eq=False)
+class Guarded(Ragged):
+    """Candidate lists of which it is on record where a positive that no model found was put last: its safeguard."""
+
+    guarded: Int64
+    """The queries whose last candidate is a safeguard, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
 class Qrels(Ragged):
     """Judgements: a grade for each (query, document) that somebody judged.
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard import __version__
-from steelyard.build.candidates import CandidatePlan, Candidates, make_candidates, metadata_path, stored_figures
+from steelyard.build.candidates import CandidatePlan, Candidates, make_candidates, stored_figures
 from steelyard.build.coverage import Coverage
 from steelyard.build.writing import CARD, candidate_table, complete, write_json, write_table
 from steelyard.datasets import load_tasks, write_nano_set
 from steelyard.datasets.folder import Place, places
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.sidecar import MANIFEST, read_json_object
+from steelyard.datasets.sidecar import MANIFEST, candidates_path, read_json_object
 from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.errors import UsageError
 from steelyard.protocols import Tick, no_tick
@@ -51,7 +51,7 @@ def add_candidates(
         made[name] = make_candidates(task, plan, begin(task))
         for config in made[name].made:
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
-        path = metadata_path(home, name)
+        path = candidates_path(home, name)
         write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
     every = {place.task: figures_of(place) for place in places(home)}
     complete(home, sections={SECTION: card_table(every)})
@@ -60,8 +60,7 @@ def add_candidates(
 
 def figures_of(place: Place) -> dict[str, Coverage]:
     """What the stored lists of a task are worth."""
-    kept = read_json_object(metadata_path(place.folder, place.task))
-    return stored_figures(place.load(), {name: facts for name, facts in kept.items() if isinstance(facts, dict)})
+    return stored_figures(place.load())
 
 
 def report(reference: str, *, offline: bool | None = None) -> dict[str, dict[str, Coverage]]:

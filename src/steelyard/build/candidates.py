@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from steelyard.errors import UsageError
 from steelyard.metrics.scoring import leave_out
 from steelyard.protocols import Tick, no_tick
 from steelyard.retrievers import canonical, load_retriever
-from steelyard.types import Ragged, Run, Task
+from steelyard.types import Guarded, Ragged, Run, Task
 
 DEPTH = 500
 HYBRIDS: Mapping[str, Hybrid] = {"reranking_hybrid": Hybrid.hakari(), "hybrid": Hybrid()}
@@ -53,7 +52,6 @@ def make_candidates(task: Task, plan: CandidatePlan, tick: Tick = no_tick) -> Ca
     """The task with the lists of the plan beside those that it has; a list of the same name is replaced."""
     lists: dict[str, Ragged] = dict(task.candidates)
     made: dict[str, dict[str, Any]] = {}
-    guarded: dict[str, Mapping[int, int]] = {}
     names = config_names(plan.models)
     for name, model in zip(names, plan.models, strict=True):
         lists[name], made[name] = _search(task, model, plan.depth, tick)
@@ -61,7 +59,7 @@ def make_candidates(task: Task, plan: CandidatePlan, tick: Tick = no_tick) -> Ca
     for name, hybrid in plan.hybrids.items():
         parts = _pick(task, lists, sources)
         built = hybrid.build(task, parts, task.info.task)
-        lists[name], guarded[name] = built.lists, built.safeguards
+        lists[name] = built.lists
         made[name] = {
             "kind": "hybrid",
             "lists": list(sources),
@@ -70,7 +68,7 @@ def make_candidates(task: Task, plan: CandidatePlan, tick: Tick = no_tick) -> Ca
             "safeguards": {task.queries.ids[q]: task.corpus.ids[row] for q, row in built.safeguards.items()},
         }
     enriched = replace(task, candidates=lists)
-    figures = {name: measure(enriched, name, guarded.get(name, {})) for name in made}
+    figures = {name: measure(enriched, name) for name in made}
     return Candidates(
         enriched, {name: facts | {"figures": figures[name].to_dict()} for name, facts in made.items()}, figures
     )
@@ -112,8 +110,10 @@ def _search(task: Task, model: str, depth: int, tick: Tick) -> tuple[Ragged, dic
         "notes": dict(index.notes),
         "depth": depth,
         "padding": "none: a list ends where nothing more matches",
+        "safeguards": {},
     }
-    return as_lists(run), facts
+    lists = as_lists(run)
+    return Guarded(lists.offsets, lists.rows, np.empty(0, dtype=np.int64)), facts
 
 
 def as_lists(run: Run) -> Ragged:
@@ -152,19 +152,6 @@ def _pick(task: Task, lists: Mapping[str, Ragged], sources: Sequence[str]) -> li
     return [lists[name] for name in sources]
 
 
-def stored_figures(task: Task, metadata: Mapping[str, Any] | None = None) -> dict[str, Coverage]:
-    """What the lists that the task came with are worth; `metadata` tells which queries end in a safeguard."""
-    figures = {}
-    for name in task.candidates:
-        kept = (metadata or {}).get(name, {}).get("safeguards")
-        guarded = None
-        if isinstance(kept, dict):
-            rows, queries = task.corpus.row_of, task.queries.row_of
-            guarded = {queries[q]: rows[d] for q, d in kept.items() if q in queries and d in rows}
-        figures[name] = measure(task, name, guarded)
-    return figures
-
-
-def metadata_path(folder: Path, task: str) -> Path:
-    """Where the choices behind a task's candidate lists are kept."""
-    return folder / "metadata" / f"{task}.candidates.json"
+def stored_figures(task: Task) -> dict[str, Coverage]:
+    """What the lists that the task came with are worth."""
+    return {name: measure(task, name) for name in task.candidates}

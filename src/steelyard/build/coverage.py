@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.build.hybrid import TOP, drop_last
 from steelyard.metrics import score
+from steelyard.retrievers.candidates import drop_last, safeguarded
 from steelyard.types import Ragged, Run, Task
 
 METRICS = ("nDCG@10", "hit_rate@10", "recall@100")
@@ -51,18 +51,15 @@ class Coverage:
         return f"top-{self.candidates_max - bool(self.safeguard_rows)}"
 
 
-def measure(task: Task, config: str, safeguards: Mapping[int, int] | None = None) -> Coverage:
-    """The figures of the task's lists of that name.
-
-    `safeguards` says which queries end in one; where nobody kept that, the 101st candidate of a list is one.
-    """
+def measure(task: Task, config: str) -> Coverage:
+    """The figures of the task's lists of that name; `retrievers.candidates.safeguarded` tells which end in one."""
     lists = task.candidates[config]
-    guarded = told_by_length(lists) if safeguards is None else safeguards
+    guarded = safeguarded(lists)
     scores = score(as_run(lists), task.qrels, METRICS)
     counts = lists.counts
     covered, relevant = _covered(task, lists)
     plain: dict[str, float | None] | None = None
-    if guarded:
+    if len(guarded):
         without = _covered(task, drop_last(lists, guarded))
         plain = {"covered_queries": without[0], "relevant_coverage": without[1]}
     return Coverage(
@@ -80,18 +77,6 @@ def measure(task: Task, config: str, safeguards: Mapping[int, int] | None = None
         relevant_coverage=relevant,
         without_safeguards=plain,
     )
-
-
-def told_by_length(lists: Ragged, top: int = TOP) -> dict[int, int]:
-    """The safeguards of published lists: what stands at rank `top` + 1 where no list is deeper.
-
-    >>> told_by_length(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), top=2)
-    {1: 4}
-    """
-    if not len(lists) or lists.counts.max() != top + 1:
-        return {}
-    queries = np.flatnonzero(lists.counts == top + 1)
-    return {int(q): int(lists.rows[lists.offsets[q + 1] - 1]) for q in queries}
 
 
 def as_run(lists: Ragged) -> Run:

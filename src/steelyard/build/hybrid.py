@@ -18,12 +18,12 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard.errors import UsageError
-from steelyard.types import Float64, Int64, Ragged, Task
+from steelyard.retrievers.candidates import TOP, drop_last
+from steelyard.types import Float64, Guarded, Int64, Ragged, Task
 
 SEED = 20260524
 """The seed of the published safeguards."""
 
-TOP = 100
 Ties = Literal["rank-then-id-ascending", "id-descending"]
 
 
@@ -70,9 +70,7 @@ class Hybrid:
     def build(self, task: Task, lists: Sequence[Ragged], split: str) -> HybridLists:
         """The candidates of every query. `split` is the name that the safeguard's choice is seeded with."""
         fused = fuse_lists(lists, self)
-        if not self.safeguard:
-            return HybridLists(fused, {})
-        chosen = safeguards(task, fused, split, self.seed)
+        chosen = safeguards(task, fused, split, self.seed) if self.safeguard else {}
         return HybridLists(_append(fused, chosen), chosen)
 
 
@@ -80,13 +78,13 @@ class Hybrid:
 class HybridLists:
     """Candidate lists, and for each query (by row) that needed one, the row of its safeguard: its last candidate."""
 
-    lists: Ragged
+    lists: Guarded
     safeguards: Mapping[int, int]
 
     @property
     def without_safeguards(self) -> Ragged:
         """The lists as the models alone would have them."""
-        return drop_last(self.lists, self.safeguards)
+        return drop_last(self.lists, self.lists.guarded)
 
 
 def fuse_lists(lists: Sequence[Ragged], hybrid: Hybrid) -> Ragged:
@@ -131,22 +129,12 @@ def safeguards(task: Task, lists: Ragged, split: str, seed: int = SEED) -> dict[
     return chosen
 
 
-def drop_last(lists: Ragged, queries: Mapping[int, int]) -> Ragged:
-    """The lists without the last entry of the given queries."""
-    if not queries:
-        return lists
-    gone = lists.offsets[1:][np.fromiter(queries, dtype=np.int64, count=len(queries))] - 1
-    counts = lists.counts.copy()
-    counts[list(queries)] -= 1
-    return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), np.delete(lists.rows, gone))
-
-
-def _append(lists: Ragged, chosen: Mapping[int, int]) -> Ragged:
-    queries = sorted(chosen)
-    rows = np.insert(lists.rows, lists.offsets[1:][queries], [chosen[query] for query in queries])
-    counts = lists.counts.copy()
+def _append(lists: Ragged, chosen: Mapping[int, int]) -> Guarded:
+    queries = np.array(sorted(chosen), dtype=np.int64)
+    rows = np.insert(lists.rows, lists.offsets[1:][queries], [chosen[query] for query in queries.tolist()])
+    counts = lists.counts
     counts[queries] += 1
-    return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))
+    return Guarded(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32), queries)
 
 
 def _places(lists: Ragged, depth: int) -> tuple[Int64, Int64, Int64]:

@@ -16,7 +16,7 @@ from steelyard.datasets.assemble import assemble
 from steelyard.datasets.beir import QRELS, default_split
 from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
 from steelyard.datasets.problems import Report, Validate
-from steelyard.datasets.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.sidecar import MANIFEST, SIDECAR, candidates_path, read_json_object, task_info, with_safeguards
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.types import Task, TaskInfo
 
@@ -44,7 +44,9 @@ class Place:
     def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
         """Read and check the data; every fault goes into the report."""
         files = self.files.only(candidates)
-        return assemble(read_tables(files, self.info, lambda name: self.folder / name, report), report)
+        task = assemble(read_tables(files, self.info, lambda name: self.folder / name, report), report)
+        made = read_json_object(candidates_path(self.folder, self.task)) if files.candidates else {}
+        return task if task is None or not made else with_safeguards(task, made)
 
     def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> Task:
         """The task, or a DataError that names the first fault that stops it."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steelyard.datasets.languages import language_code, overall_language
 from steelyard.errors import DataError
-from steelyard.types import TaskInfo
+from steelyard.types import Guarded, Task, TaskInfo
 
 MANIFEST = "manifest.json"
 SIDECAR = "task.json"
@@ -30,6 +33,29 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError("not a JSON object", where=str(path), hint="mend or remove the file")
     return value
+
+
+def candidates_path(folder: Path, task: str) -> Path:
+    """Where a Nano-set keeps how the candidate lists of a task were made."""
+    return folder / "metadata" / f"{task}.candidates.json"
+
+
+def with_safeguards(task: Task, made: Mapping[str, Any]) -> Task:
+    """The task with its candidate lists as `made` tells of them: which end in a safeguard, and in which.
+
+    A list whose last candidate is another than was written down has been made anew since; nothing is known of it.
+    """
+    lists = dict(task.candidates)
+    for name, found in task.candidates.items():
+        facts = made.get(name)
+        kept = facts.get("safeguards") if isinstance(facts, dict) else None
+        if not isinstance(kept, dict):
+            continue
+        rows, queries = task.corpus.row_of, task.queries.row_of
+        told = {queries[query]: rows.get(document, -1) for query, document in kept.items() if query in queries}
+        if all(found.rows_of(query)[-1:].tolist() == [row] for query, row in told.items()):
+            lists[name] = Guarded(found.offsets, found.rows, np.array(sorted(told), dtype=np.int64))
+    return replace(task, candidates=lists)
 
 
 def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:

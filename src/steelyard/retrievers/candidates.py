@@ -11,19 +11,26 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Ragged, Run, TaskInfo
+from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
+
+SAFEGUARDS = "safeguards"
+"""The option that says whether they stay."""
+TOP = 100
+"""How many candidates a published hybrid keeps; what stands below was added after the fact."""
 
 
 @dataclass(frozen=True)
 class CandidateRetriever:
     """The stored lists of one name, in their stored order; without a name, those of a task that has only one.
 
-    A list that is longer than `depth` is cut: a depth of 100 leaves out what was added to a top-100 after the fact.
+    A list that is longer than `depth` is cut. Without `safeguards`, positives that no model found and that were put
+    last are left out of their lists.
     """
 
     name: str
     lists: str = ""
     depth: int | None = None
+    safeguards: bool = True
 
     parts: tuple[Retriever, ...] = ()
     reads: int | None = None
@@ -31,7 +38,8 @@ class CandidateRetriever:
     @property
     def settings(self) -> Settings:
         """Which lists; what is in them belongs to the task."""
-        return {"candidates": self.lists or None, "depth": self.depth}
+        kept = {} if self.safeguards else {"safeguards": False}
+        return {"candidates": self.lists or None, "depth": self.depth, **kept}
 
     def steps(self, task: Unjudged) -> int:
         """Reading a list ticks nothing."""
@@ -40,9 +48,17 @@ class CandidateRetriever:
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
         """The lists, with scores that say the rank and no more: 1, 1/2, 1/3 ..."""
         name = self._find(task)
-        run = run_of(task.candidates[name]).cut(top_k if self.depth is None else min(top_k, self.depth))
+        lists = task.candidates[name]
+        guarded = safeguarded(lists)
+        kept = lists if self.safeguards else drop_last(lists, guarded)
+        run = run_of(kept).cut(top_k if self.depth is None else min(top_k, self.depth))
         counts = run.lengths
-        told = {"lists": name, "shortest": int(counts.min(initial=0)), "longest": int(counts.max(initial=0))}
+        told = {
+            "lists": name,
+            "shortest": int(counts.min(initial=0)),
+            "longest": int(counts.max(initial=0)),
+            "safeguards" if self.safeguards else "safeguards_left_out": len(guarded),
+        }
         return Combined(run, {"candidates": told})
 
     def _find(self, task: Unjudged) -> str:
@@ -67,6 +83,32 @@ class CandidateRetriever:
         raise UsageError("candidate lists belong to a task", hint="evaluate a task, or put a model in their place")
 
 
+def safeguarded(lists: Ragged, top: int = TOP) -> Int64:
+    """The queries whose last candidate is a safeguard: on record, or, in lists of `top`, what stands one below.
+
+    >>> safeguarded(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), top=2).tolist()
+    [1]
+    """
+    if isinstance(lists, Guarded):
+        return lists.guarded
+    counts = lists.counts
+    return np.flatnonzero(counts == top + 1) if counts.max(initial=0) == top + 1 else np.empty(0, dtype=np.int64)
+
+
+def drop_last(lists: Ragged, queries: Int64) -> Ragged:
+    """The lists without the last candidate of these queries.
+
+    >>> drop_last(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), np.array([1])).rows.tolist()
+    [0, 1, 2, 3]
+    """
+    if not len(queries):
+        return lists
+    counts = lists.counts
+    counts[queries] -= 1
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Ragged(offsets, np.delete(lists.rows, lists.offsets[1:][queries] - 1))
+
+
 def run_of(lists: Ragged) -> Run:
     """Ranked lists as a run, in their order.
 
@@ -82,8 +124,10 @@ def run_of(lists: Ragged) -> Run:
 
 
 def from_spec(spec: ModelSpec) -> CandidateRetriever:
-    """The first stage of `candidates:NAME?depth=100`."""
-    options = Options(str(spec), spec.options, ("depth",))
+    """The first stage of `candidates:NAME?depth=100&safeguards=drop`."""
+    options = Options(str(spec), spec.options, ("depth", SAFEGUARDS))
     if spec.revision:
         raise UsageError(f"{spec} names a revision", hint="candidate lists have none; the task has")
-    return CandidateRetriever(str(spec), spec.id, options.whole("depth", None))
+    return CandidateRetriever(
+        str(spec), spec.id, options.whole("depth", None), options.choice(SAFEGUARDS, ("keep", "drop")) == "keep"
+    )

@@ -16,8 +16,9 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import canonical, load_retriever
-from steelyard.retrievers.candidates import CandidateRetriever
+from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.pair_scores import PairScorer
 from steelyard.retrievers.rerank import load_reranker
 from steelyard.retrievers.variants import variants as grid
@@ -28,6 +29,8 @@ from steelyard.types import Corpus, Float32, Run, TaskInfo
 DEPTH = 100
 Tail = Literal["keep", "cut"]
 STAGE_OPTIONS = ("depth", "tail")
+HYBRID = "hybrid"
+"""Part of the name of lists that may hold safeguards, in published sets and in ours."""
 
 _LOADED: WeakValueDictionary[str, PairScorer] = WeakValueDictionary()
 """Rerankers in use, by name: pipelines that name the same one share it, and its scores."""
@@ -142,7 +145,9 @@ def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
     model = replace(spec, options={name: value for name, value in spec.options.items() if name not in STAGE_OPTIONS})
     options = Options(str(spec), own, STAGE_OPTIONS)
     depth, tail = options.whole("depth", _usual_depth(first)), options.choice("tail", get_args(Tail))
-    return RerankedRetriever(f"{first.name} > {spec}", first, _scorer(model), depth, "cut" if tail == "cut" else "keep")
+    return RerankedRetriever(
+        f"{first.name} > {result_name(spec)}", first, _scorer(model), depth, "cut" if tail == "cut" else "keep"
+    )
 
 
 def _usual_depth(first: Retriever) -> int | None:
@@ -163,13 +168,17 @@ def in_full(
 ) -> list[ModelSpec | Retriever]:
     """The models in full: rerankers alone behind a task's `candidates`, pipelines once for each of the `depths`.
 
-    >>> [str(model) for model in in_full(["bm25", "rerank:X"], "reranking_hybrid", [10, 20])][1:]
-    ['candidates:reranking_hybrid > rerank:X?depth=10', 'candidates:reranking_hybrid > rerank:X?depth=20']
+    Hybrid lists may end in a safeguard, so a reranker ranks them with and without, from one scoring of the pairs.
+
+    >>> [str(model) for model in in_full(["rerank:X"], "bm25", [10, 20])]
+    ['candidates:bm25 > rerank:X?depth=10', 'candidates:bm25 > rerank:X?depth=20']
+    >>> [str(model) for model in in_full(["rerank:X"], "reranking_hybrid")]
+    ['candidates:reranking_hybrid > rerank:X', 'candidates:reranking_hybrid?safeguards=drop > rerank:X']
     """
     known: list[ModelSpec | Retriever] = []
     for model in models:
         known += grid(canonical(model)) if isinstance(model, str | ModelSpec) else [model]
-    placed = [_over(model, candidates) if candidates is not None else model for model in known]
+    placed = [one for model in known for one in ([model] if candidates is None else _over(model, candidates))]
     if candidates is not None and placed == known:
         raise UsageError(
             f"none of the models ranks the candidates {candidates!r}", hint="name a reranker alone, such as rerank:ID"
@@ -181,10 +190,13 @@ def in_full(
     return [variant for model in placed for variant in _sweep(model, depths)]
 
 
-def _over(model: ModelSpec | Retriever, candidates: str) -> ModelSpec | Retriever:
+def _over(model: ModelSpec | Retriever, candidates: str) -> list[ModelSpec | Retriever]:
     if not isinstance(model, ModelSpec) or model.family != "rerank":
-        return model
-    return ModelSpec("pipeline", parts=(ModelSpec("candidates", candidates), model))
+        return [model]
+    lists = parse(f"candidates:{candidates}" if candidates else "candidates")
+    plain = replace(lists, options=dict(sorted({**lists.options, SAFEGUARDS: "drop"}.items())))
+    both = HYBRID in lists.id and SAFEGUARDS not in lists.options and "depth" not in lists.options
+    return [ModelSpec("pipeline", parts=(first, model)) for first in ([lists, plain] if both else [lists])]
 
 
 def _has_depth(model: ModelSpec | Retriever) -> bool:
