@@ -21,8 +21,9 @@ Int64 = npt.NDArray[np.int64]
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 
-Role = Literal["query", "document"]
-"""What a text is to an encoder; a query's vector is never taken for a document's."""
+Role = Literal["query", "document", "text"]
+"""What a text is to an encoder; a query's vector is never taken for a document's. `text` is neither: one of a pair, a
+text to classify or to cluster."""
 
 
 def join_title(title: str, body: str) -> str:
@@ -177,6 +178,9 @@ class TaskInfo:
     category: str = "natural_language"
     """`natural_language` or `code`."""
     type: str = "retrieval"
+    """`retrieval`, `reranking`, `sts`, `pair_classification`, `classification` or `clustering`."""
+    main_metric: str | None = None
+    """What the task is ranked by; None: what is usual for its type."""
     source: str = ""
     """Where the data came from: a path, a hub id, a package with its version."""
     revision: str | None = None
