@@ -1,0 +1,1 @@
+"""Doors for people who come from elsewhere: EvalScope's configs, mteb's models, tasks and result files."""
