@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.errors import DataError, MissingPart
-from steelyard.types import Float64, Int32, Int64, Qrels, Run
+from steelyard.types import Float64, Int32, Qrels, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,16 +122,26 @@ def build_run(query: Int32, row: Int32, score: Float64, *, queries: int) -> Run:
     >>> build_run(np.array([1, 0, 1]), np.array([4, 2, 3]), np.array([0.5, 1.0, 0.5]), queries=2).rows.tolist()
     [[2, -1], [3, 4]]
     """
-    kept = np.flatnonzero(query >= 0)
-    order = kept[np.lexsort((row[kept], -score[kept].astype(np.float32), query[kept]))]
-    counts = np.bincount(query[order], minlength=queries)
-    starts: Int64 = np.cumsum(counts) - counts
-    rank = np.arange(len(order)) - np.repeat(starts, counts)
-    shape = (queries, int(counts.max(initial=0)))
-    rows, scores = np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf)
-    rows[query[order], rank] = row[order]
-    scores[query[order], rank] = score[order]
+    if not _in_order(query, row, score):
+        kept = np.flatnonzero(query >= 0)
+        order = kept[np.lexsort((row[kept], -score[kept].astype(np.float32), query[kept]))]
+        query, row, score = query[order], row[order], score[order]
+    counts = np.bincount(query, minlength=queries)
+    real = np.arange(int(counts.max(initial=0))) < counts[:, None]
+    rows, scores = np.full(real.shape, -1, dtype=np.int32), np.full(real.shape, -np.inf)
+    rows[real], scores[real] = row, score
     return Run(rows, scores)
+
+
+def _in_order(query: Int32, row: Int32, score: Float64) -> bool:
+    """Whether the lines are ranked already, as those of a run that we kept are: seeing that is a tenth of sorting."""
+    if not len(query) or query[0] < 0:
+        return False
+    single = score.astype(np.float32)
+    later = query[1:] > query[:-1]
+    beside = query[1:] == query[:-1]
+    lower, alike = single[1:] < single[:-1], single[1:] == single[:-1]
+    return bool((later | (beside & (lower | (alike & (row[1:] > row[:-1]))))).all())
 
 
 def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Sequence[str], tag: str) -> None:

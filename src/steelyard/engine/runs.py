@@ -71,10 +71,10 @@ def _read_parquet(path: Path, task: Task) -> Run:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
-        query, document = (
-            table.column(name).combine_chunks().dictionary_encode() for name in ("query-id", "corpus-id")
-        )
+        # Ids are read as numbers and each distinct string once: a deep run names every id thousands of times.
+        names = ("query-id", "corpus-id")
+        table = parquet.read_table(path, read_dictionary=list(names)).unify_dictionaries()
+        query, document = (table.column(name).combine_chunks() for name in names)
         scores = table.column("score").to_numpy()
     except (OSError, KeyError, pyarrow.ArrowException) as error:
         raise ResultError(f"{path} cannot be read: {error}", hint=_HINT) from error
