@@ -28,6 +28,7 @@ from steelyard.services.endpoint import Endpoint
 from steelyard.services.reading import Reading, shown
 from steelyard.services.tokens import estimated_tokens
 from steelyard.types import Float32, Int64, Role
+from steelyard.vectors.similarity import SIMILARITIES
 
 OPENAI = "https://api.openai.com/v1"
 PATH = "embeddings"
@@ -172,7 +173,7 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str]) -
         dimensions=given.whole("dimensions", None),
         revision=revision,
         encoding=given.choice("encoding", ("base64", "float")),
-        similarity=given.choice("similarity_fn_name", ("cosine", "dot")),
+        similarity=given.choice("similarity_fn_name", SIMILARITIES),
     )
     _ = encoder.dimension  # now, while a service that is away spoils this model alone
     return encoder

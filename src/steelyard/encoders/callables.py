@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders.ragged_function import load_function
-from steelyard.errors import ModelError, UsageError
+from steelyard.errors import ModelError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Role
+from steelyard.vectors.similarity import SIMILARITIES
+from steelyard.vectors.similarity import similarity as named
 
 Function = Callable[..., Any]
 """Takes texts, and their role if it has a parameter for that; gives an array of shape (texts, dimension)."""
 
-SIMILARITIES = ("cosine", "dot")
 BATCH = 256
 
 
@@ -32,10 +33,8 @@ class FunctionEncoder:
     def __init__(
         self, function: Function, name: str, *, similarity: str = "cosine", version: str | None, batch_size: int
     ) -> None:
-        if similarity not in SIMILARITIES:
-            raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
         self.name = name
-        self.similarity = similarity
+        self.similarity = named(similarity).name
         self.storable = version is not None
         self._function = function
         self._version = version

@@ -22,8 +22,8 @@ from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Int64, Role
+from steelyard.vectors.similarity import similarity
 
-SIMILARITIES = ("cosine", "dot")
 OPTIONS = (
     *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),
     *prompts.OPTIONS,
@@ -53,12 +53,8 @@ class DenseOnnx:
                 f"the model {self.name} has modules that its ONNX file lacks: {self._declared.unknown_modules}",
                 hint="backend=sentence-transformers",
             )
-        self.similarity = options.text("similarity_fn_name") or self._declared.similarity
-        if self.similarity not in SIMILARITIES:
-            raise UsageError(
-                f"{self.name} compares by {self.similarity}, which is not searched here",
-                hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
-            )
+        declared = options.text("similarity_fn_name") or self._declared.similarity
+        self.similarity = similarity(declared, self.name).name
         self._prompts = prompts.role_prompts(self._declared.prompts, options)
         self._by_batch = depends_on_batch(self._file)
         texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)

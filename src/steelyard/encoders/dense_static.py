@@ -17,8 +17,8 @@ from steelyard.errors import MissingPart, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Role
+from steelyard.vectors.similarity import SIMILARITIES
 
-SIMILARITIES = ("cosine", "dot")
 OPTIONS = ("batch_size", "max_seq_length", "similarity_fn_name", "truncate_dim", *prompts.OPTIONS)
 BATCH = 1024
 

@@ -20,8 +20,8 @@ from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Int64, Role
+from steelyard.vectors.similarity import similarity
 
-SIMILARITIES = ("cosine", "dot")
 OWN_OPTIONS = (
     "batch_tokens",
     "encode_kwargs",
@@ -56,12 +56,7 @@ class DenseTransformer:
         set_pooling_mode(self._model, options.choice("pooling_mode", ("", *POOLING_MODES)), self.name)
         if self._loading.max_seq_length is not None:
             self._model.max_seq_length = self._loading.max_seq_length
-        self.similarity = str(self._model.similarity_fn_name)
-        if self.similarity not in SIMILARITIES:
-            raise UsageError(
-                f"{self.name} compares by {self.similarity}, which is not searched here",
-                hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
-            )
+        self.similarity = similarity(str(self._model.similarity_fn_name), self.name).name
         self._prompts = prompts.role_prompts(self._model.prompts, options)
         self._limit = _finite(self._model.max_seq_length)
         self._crew = Crew(self._model, self._devices)

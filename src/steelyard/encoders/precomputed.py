@@ -23,11 +23,11 @@ from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Role
+from steelyard.vectors.similarity import SIMILARITIES
 
 SUFFIXES = (".npy", ".npz", ".parquet")
 VECTORS = ("vector", "vectors", "embedding", "embeddings")
 NAMES = {"id": "id", "_id": "id", "ids": "id", "text": "text", "texts": "text"}
-SIMILARITIES = ("cosine", "dot")
 STEMS: dict[Role, str] = {"document": "documents", "query": "queries"}
 
 

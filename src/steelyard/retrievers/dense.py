@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.encoders.store import VectorStore
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Run, TaskInfo
@@ -81,6 +82,6 @@ def from_spec(spec: ModelSpec) -> DenseRetriever:
     variant = Variant.of(spec.options)
     whole = replace(spec, options={name: value for name, value in spec.options.items() if name not in OPTIONS})
     vectors = open_vectors(whole)
-    variant.check(vectors.encoder.dimension, str(whole))
-    variant_of = None if variant == WHOLE else str(whole)
-    return DenseRetriever(str(spec), vectors.encoder, vectors.store, variant, variant_of, vectors)
+    variant.check(vectors.encoder.dimension, str(whole), vectors.encoder.similarity)
+    variant_of = None if variant == WHOLE else result_name(whole)
+    return DenseRetriever(result_name(spec), vectors.encoder, vectors.store, variant, variant_of, vectors)

@@ -94,7 +94,8 @@ class PairScorer:
         self.reranker = reranker
         self._memories: WeakKeyDictionary[Unjudged, _Memory] = WeakKeyDictionary()
         storable = getattr(reranker, "storable", True) and budget.limit() > 0
-        self._store = VectorStore(_Scale(reranker.name, {"pairs": dict(reranker.settings)})) if storable else None
+        name = str(reranker.settings.get("reranker", reranker.name))  # the model's, without options of this run
+        self._store = VectorStore(_Scale(name, {"pairs": dict(reranker.settings)})) if storable else None
 
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
         """Scores of each query's candidates: `rows` has a line for each query, -1 where there is no document."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.services import Options, Refused, Service, Traffic, in_batches
 from steelyard.services.batches import BatchSize, Span
 from steelyard.services.endpoint import Endpoint
@@ -222,7 +223,7 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str], n
 
 def from_spec(spec: ModelSpec) -> ApiReranker:
     """The reranker of `rerank:api/MODEL@REVISION?OPTIONS`."""
-    return from_options(spec.id.removeprefix("api/"), spec.revision, spec.options, str(spec))
+    return from_options(spec.id.removeprefix("api/"), spec.revision, spec.options, result_name(spec))
 
 
 def _host(url: str) -> str:

@@ -58,7 +58,8 @@ class SharedVectors:
         fetched = self.documents(corpus, tick)
         coded = self._coded.get(corpus)
         if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
-            coded = self._coded.keep(corpus, Coded.of(fetched[0], variant.truncate_dim, variant.precision))
+            made = Coded.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity)
+            coded = self._coded.keep(corpus, made)
         return VariantIndex(variant, coded), fetched
 
     def _compared(self, vectors: Float32) -> Float32:

@@ -194,6 +194,22 @@ class Int8(_Coded):
             yield room[: len(part)]
 
 
+class DecodedInt8(Int8):
+    """int8 for a distance: the same codes, compared as what they stand for, one block at a time."""
+
+    def asked(self, queries: Float32) -> Float32:
+        """As they are."""
+        return queries
+
+    def blocks(self, size: int) -> Iterator[Float32]:
+        """What the codes stand for."""
+        zero = self.lowest - np.float32(LOWEST) * self.step
+        for block in _Coded.blocks(self, size):
+            block *= self.step
+            block += zero
+            yield block
+
+
 @dataclass(frozen=True, eq=False)
 class Binary(_Coded):
     """binary: one bit a dimension, whether the number is above 0, packed; queries likewise.

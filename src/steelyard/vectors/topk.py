@@ -15,8 +15,8 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
 from steelyard.vectors.copies import Copies
-
-SIMILARITIES = ("cosine", "dot")
+from steelyard.vectors.similarity import DOT, Similarity
+from steelyard.vectors.similarity import similarity as named
 
 BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
@@ -71,7 +71,7 @@ def normalised(vectors: Float32) -> Float32:
 
 
 def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "dot") -> Run:
-    """The best `k` documents of each query by inner product (`dot`) or `cosine`; rows are those of `documents`.
+    """The best `k` documents of each query by `dot`, `cosine` or minus a distance; rows are those of `documents`.
 
     Equal vectors get equal scores, whichever block they fall into. Lists are `min(k, documents)` long.
 
@@ -80,21 +80,23 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
     >>> run.rows.tolist(), run.scores.tolist()
     ([[1, 2]], [[1.0, 1.0]])
     """
-    if similarity not in SIMILARITIES:
-        raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
+    compared = named(similarity)
     if queries.ndim != 2 or documents.ndim != 2 or queries.shape[1] != documents.shape[1]:
         raise UsageError(f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared")
     if similarity == "cosine":
         queries, documents = normalised(queries), normalised(documents)
-    return search(queries, Matrix(documents), k)
+    return search(queries, Matrix(documents), k, compared)
 
 
-def search(queries: Float32, documents: Documents, k: int) -> Run:
-    """The best `k` documents of each query by inner product, as in `top_k`."""
+def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
+    """The best `k` documents of each query, as in `top_k`."""
     k = min(k, len(documents))
     copies = documents.copies
     step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
-    parts = [_search(queries[start : start + step], documents, k, copies) for start in range(0, len(queries), step)]
+    parts = [
+        _search(queries[start : start + step], documents, k, copies, similarity)
+        for start in range(0, len(queries), step)
+    ]
     keys = np.concatenate(parts) if parts else np.empty((0, k), dtype=np.int64)
     return Run(_rows(keys), _scores(keys))
 
@@ -109,7 +111,7 @@ def ranked(rows: Int32, scores: Float32) -> Run:
     return Run(_rows(keys), _scores(keys))
 
 
-def _search(queries: Float32, documents: Documents, k: int, copies: Copies) -> Int64:
+def _search(queries: Float32, documents: Documents, k: int, copies: Copies, similarity: Similarity) -> Int64:
     """The keys of the best `k`, in order."""
     best = np.empty((len(queries), 0), dtype=np.int64)
     originals = np.empty((len(queries), copies.originals), dtype=np.float32)
@@ -118,7 +120,7 @@ def _search(queries: Float32, documents: Documents, k: int, copies: Copies) -> I
     for block in documents.blocks(BLOCK_DOCUMENTS):
         # Memory that is written again and again costs less than memory that is new each time.
         scores = room[: len(queries) * len(block)].reshape(len(queries), len(block))
-        np.matmul(queries, block.T, out=scores)
+        similarity.block(queries, block, scores)
         copies.settle(scores, start, originals)
         best = _merged(best, scores, start, k)
         start += len(block)

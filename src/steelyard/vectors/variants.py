@@ -12,7 +12,8 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Float32, Int32, Run
 from steelyard.vectors.copies import Copies
-from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, Half, Int8, RawInt8, Whole
+from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, DecodedInt8, Half, Int8, RawInt8, Whole
+from steelyard.vectors.similarity import DOT, Similarity, similarity
 from steelyard.vectors.topk import BLOCK_SCORES, normalised, ranked, search
 from steelyard.vectors.truncate import truncated
 
@@ -25,6 +26,9 @@ PRECISIONS: dict[str, type[Codes]] = {
     "binary@hakari": BinaryTo100,
 }
 """How vectors may be stored, by name."""
+
+BY_DISTANCE: dict[str, type[Codes]] = {"float32": Whole, "float16": Half, "int8": DecodedInt8}
+"""Those that keep what a distance needs. Signs alone, and codes that are compared as they are, know no distances."""
 
 OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k")
 """What a model's name may say of its variant."""
@@ -89,17 +93,22 @@ class Variant:
             settings |= {"rescore": self.rescore, "rescore_k": self.rescore_k}
         return settings
 
-    def check(self, dimension: int, model: str) -> None:
-        """A UsageError if the model's vectors are shorter than what is to be kept of them."""
+    def check(self, dimension: int, model: str, compared: str = "dot") -> None:
+        """A UsageError if the model's vectors are shorter than what is to be kept, or are not compared that way."""
+        if similarity(compared).is_distance and self.precision not in BY_DISTANCE:
+            raise UsageError(
+                f"{model} compares by {compared} distance, which {self.precision} codes do not keep",
+                hint=f"precision={' or '.join(BY_DISTANCE)}",
+            )
         if self.truncate_dim is not None and self.truncate_dim > dimension:
             raise UsageError(
                 f"{model} has {dimension} dimensions and can't be cut to {self.truncate_dim}",
                 hint=f"give a truncate_dim of at most {dimension}",
             )
 
-    def build(self, vectors: Float32) -> VariantIndex:
+    def build(self, vectors: Float32, compared: str = "dot") -> VariantIndex:
         """Make float vectors (normalised, where cosine is meant) searchable in this way."""
-        return VariantIndex(self, Coded.of(vectors, self.truncate_dim, self.precision))
+        return VariantIndex(self, Coded.of(vectors, self.truncate_dim, self.precision, compared))
 
 
 WHOLE = Variant()
@@ -117,13 +126,18 @@ class Coded:
     precision: str
     floats: Float32
     codes: Codes
+    similarity: Similarity = DOT
     _last: tuple[Float32, Run, float] | None = None
 
     @classmethod
-    def of(cls, vectors: Float32, truncate_dim: int | None = None, precision: str = "float32") -> Coded:
+    def of(
+        cls, vectors: Float32, truncate_dim: int | None = None, precision: str = "float32", compared: str = "dot"
+    ) -> Coded:
         """Shorten and store float vectors."""
         floats = _prepared(vectors, truncate_dim, precision)
-        return cls(truncate_dim, precision, floats, PRECISIONS[precision].of(floats))
+        by = similarity(compared)
+        codes = (BY_DISTANCE if by.is_distance else PRECISIONS)[precision]
+        return cls(truncate_dim, precision, floats, codes.of(floats), by)
 
     def search(self, queries: Float32, depth: int) -> tuple[Run, float]:
         """The best `depth` documents of each query, and the seconds that it took to find them, now or before."""
@@ -133,7 +147,7 @@ class Coded:
                 return run.cut(depth), seconds
         start = time.perf_counter()
         ahead = depth if self.precision == "float32" else max(depth, AHEAD)
-        run = search(self.codes.asked(self.prepared(queries)), self.codes, ahead)
+        run = search(self.codes.asked(self.prepared(queries)), self.codes, ahead, self.similarity)
         self._last = queries, run, time.perf_counter() - start
         return run.cut(depth), self._last[2]
 
@@ -176,40 +190,41 @@ class VariantIndex:
             return run
         first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
         start = time.perf_counter()
-        run = rescored(first, self.coded.prepared(queries), self.coded.floats).cut(depth)
+        run = rescored(first, self.coded.prepared(queries), self.coded.floats, self.coded.similarity).cut(depth)
         self.search_seconds = seconds + time.perf_counter() - start
         return run
 
 
-def rescored(run: Run, queries: Float32, documents: Float32) -> Run:
-    """The same documents, ranked by the inner products of their float vectors with the queries.
+def rescored(run: Run, queries: Float32, documents: Float32, by: Similarity = DOT) -> Run:
+    """The same documents, ranked by comparing their float vectors with the queries.
 
     >>> run = Run.of([[0, 1]], [[3, 2]])
     >>> rescored(run, np.array([[0, 1]], dtype=np.float32), np.eye(2, dtype=np.float32)).rows.tolist()
     [[1, 0]]
     """
     few = run.depth * GATHER < len(documents)
-    return ranked(run.rows, (_gathered if few else _multiplied)(run.rows, queries, documents))
+    return ranked(run.rows, (_gathered if few else _from_all)(run.rows, queries, documents, by))
 
 
-def _gathered(rows: Int32, queries: Float32, documents: Float32) -> Float32:
+def _gathered(rows: Int32, queries: Float32, documents: Float32, by: Similarity) -> Float32:
     """The scores of some rows for each query, from those documents alone."""
     scores = np.empty(rows.shape, dtype=np.float32)
     room = np.empty((rows.shape[1], documents.shape[1]), dtype=np.float32)
     for query, wanted, line in zip(queries, rows, scores, strict=True):
         np.take(documents, wanted, axis=0, out=room, mode="clip")
-        # Sums row by row in one order, unlike a matrix product: equal documents score alike.
-        np.einsum("ij,j->i", room, query, out=line)
+        by.line(query, room, line)
     return scores
 
 
-def _multiplied(rows: Int32, queries: Float32, documents: Float32) -> Float32:
+def _from_all(rows: Int32, queries: Float32, documents: Float32, by: Similarity) -> Float32:
     """The same, picked from the scores of all documents."""
     copies = Copies.among(documents)
     step = max(1, BLOCK_SCORES // max(1, len(documents)))
     parts = [np.empty((0, rows.shape[1]), dtype=np.float32)]
     for start in range(0, len(queries), step):
-        scores = queries[start : start + step] @ documents.T
+        asked = queries[start : start + step]
+        scores = np.empty((len(asked), len(documents)), dtype=np.float32)
+        by.block(asked, documents, scores)
         copies.settle(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
         parts.append(np.take_along_axis(scores, rows[start : start + step].astype(np.int64), axis=1))
     return np.concatenate(parts)

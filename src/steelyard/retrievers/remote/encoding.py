@@ -11,9 +11,11 @@ import numpy as np
 
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cached import encode_once, open_store
+from steelyard.errors import UsageError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.spec import parse
 from steelyard.types import Corpus, Float32, Queries
+from steelyard.vectors.similarity import similarity
 from steelyard.vectors.topk import normalised
 
 
@@ -27,7 +29,13 @@ class Vectors:
     def of(cls, model: str) -> Vectors:
         """The encoder of `dense:MODEL`, options and revision included."""
         spec = parse(f"dense:{model.removeprefix('dense:')}")
-        return cls(load_encoder(spec.id, spec.revision, spec.options))
+        encoder = load_encoder(spec.id, spec.revision, spec.options)
+        if similarity(encoder.similarity, str(spec)).is_distance:
+            raise UsageError(
+                f"{spec} compares by {encoder.similarity} distance, for which no index is made here",
+                hint=f"similarity_fn_name=cosine or dot, if the model allows it; or run {spec} itself",
+            )
+        return cls(encoder)
 
     @property
     def settings(self) -> Settings:

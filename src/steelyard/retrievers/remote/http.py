@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, to_run
 from steelyard.retrievers.remote.client import Client
 from steelyard.retrievers.remote.secrets import Secrets
@@ -86,4 +87,4 @@ def from_spec(spec: ModelSpec) -> HttpRetriever:
     template, secrets = Template.read(File(spec.id).expanduser(), spec.options), Secrets()
     for text in (template.url, *template.headers.values(), str(template.body)):
         secrets.fill(text)  # a variable that is missing is missed before the first query
-    return HttpRetriever(str(spec), template, secrets, spec.revision)
+    return HttpRetriever(result_name(spec), template, secrets, spec.revision)

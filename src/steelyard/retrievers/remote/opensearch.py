@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, to_run
 from steelyard.retrievers.remote.client import Client, Refusal
 from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
@@ -228,7 +229,7 @@ def from_spec(spec: ModelSpec) -> OpenSearchRetriever:
         candidates=options.whole("num_candidates", 100, high=DEEPEST),
     )
     retriever = OpenSearchRetriever(
-        name=str(spec),
+        name=result_name(spec),
         address=(spec.id or LOCAL).rstrip("/"),
         plan=plan,
         manners=Manners.of(options),

@@ -15,6 +15,7 @@ from typing import Any
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote import postgres_schema as schema
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, patient, to_run
 from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
@@ -218,7 +219,7 @@ def from_spec(spec: ModelSpec) -> PostgresRetriever:
     )
     manners = Manners.of(options)
     retriever = PostgresRetriever(
-        name=str(spec),
+        name=result_name(spec),
         address=Address(spec.id, Secrets(), manners.timeout),
         plan=plan,
         manners=manners,

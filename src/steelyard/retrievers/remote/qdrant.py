@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from steelyard import config
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, patient, to_run
 from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
 from steelyard.retrievers.remote.optional import need
@@ -250,7 +251,7 @@ def from_spec(spec: ModelSpec) -> QdrantRetriever:
         ef=ef or None,
     )
     retriever = QdrantRetriever(
-        name=str(spec),
+        name=result_name(spec),
         address=address,
         plan=plan,
         vectors=Vectors.of(options.text("dense") or "use-multilingual-v3"),

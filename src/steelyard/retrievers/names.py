@@ -1,0 +1,51 @@
+"""The name that a model goes by in results: without the options that change no figure.
+
+How fast a service is asked, what it costs and how long it may take is for the run at hand. Results are found again
+under the same name and key whatever of it is said the next time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.retrievers import canonical
+from steelyard.spec import ModelSpec, parse
+
+SEARCH = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
+"""The families that ask a running search service."""
+ASKING = ("concurrency", "timeout", "retries", "keep")
+"""What is said to them of how to ask, and whether what was stored stays."""
+ACCESS = ("key_env", "key_header", "encoding")
+"""Of a service for models: where its key is, and how numbers travel."""
+
+
+def result_name(spec: ModelSpec) -> str:
+    """The model in full, as results name it.
+
+    >>> result_name(parse("dense:api/e5?url=http://x/v1&concurrency=16&price_per_million_tokens=0.02"))
+    'dense:api/e5?url=http://x/v1'
+    >>> result_name(parse("[bm25, dense] > rerank:api/r?depth=50&shape=tei&timeout=5"))
+    '[bm25, dense:use-multilingual-v3] > rerank:api/r?depth=50&shape=tei'
+    """
+    return str(_without_traffic(canonical(spec)))
+
+
+def _without_traffic(spec: ModelSpec) -> ModelSpec:
+    if spec.parts:
+        return replace(spec, parts=tuple(map(_without_traffic, spec.parts)))
+    traffic = _traffic(spec)
+    options = {name: value for name, value in spec.options.items() if name not in traffic}
+    if spec.family in SEARCH and "dense" in options:
+        encoder = parse(f"dense:{options['dense'].removeprefix('dense:')}")
+        options["dense"] = str(_without_traffic(encoder)).removeprefix("dense:")
+    return replace(spec, options=options)
+
+
+def _traffic(spec: ModelSpec) -> tuple[str, ...]:
+    if spec.family in SEARCH:
+        return ASKING
+    if not spec.id.startswith("api/"):
+        return ()
+    from steelyard.services.options import Traffic
+
+    return (*Traffic.names(), *ACCESS)
