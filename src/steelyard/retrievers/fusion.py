@@ -18,6 +18,7 @@ from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, n
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.fusion_methods import METHODS, join
+from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.text.languages import canonical
 from steelyard.types import Corpus, Float64, Run, TaskInfo
@@ -213,4 +214,4 @@ class FusedRetriever:
 def from_spec(spec: ModelSpec) -> FusedRetriever:
     """The retriever of `[bm25, dense]?k=60`."""
     fusion = Fusion.of(spec.options, lists=len(spec.parts))
-    return FusedRetriever(str(spec), tuple(load_retriever(part) for part in spec.parts), fusion)
+    return FusedRetriever(result_name(spec), tuple(load_retriever(part) for part in spec.parts), fusion)
