@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -142,6 +143,55 @@ def bars(
     base = tag("line", x1=left, x2=left + width, y1=top + height, y2=top + height, class_="grid")
     foot = tag("text", axis, x=left + width / 2, y=top + height + 48, class_="tick axis")
     return _frame(title, left + width + 16, top + height + 56, base, *shapes, foot)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A histogram among others: how many values lie from each edge to below the next; edges are powers of two."""
+
+    name: str
+    edges: Sequence[int]
+    counts: Sequence[int]
+    median: float
+
+
+def histograms(panels: Sequence[Panel], title: str, axis: str, width: int = 480) -> Markup:
+    """Histograms one below the other over the same classes, which double; a line marks each median."""
+    left, top, high, gap = 84, 18, 62, 24
+    first = min((int(panel.edges[0]).bit_length() - 1 for panel in panels), default=0)
+    last = max((int(panel.edges[-1]).bit_length() - 1 for panel in panels), default=1)
+    step = (width - left - 16) / max(last - first, 1)
+    shapes: list[Markup] = []
+    for p, panel in enumerate(panels):
+        foot = top + p * (high + gap) + high
+        most = max(panel.counts, default=0) or 1
+        shapes.append(tag("text", panel.name, x=left - 10, y=foot - high / 2 + 4, class_="label"))
+        for low, edge, count in zip(panel.edges, panel.edges[1:], panel.counts, strict=False):
+            x = left + step * (int(low).bit_length() - 1 - first)
+            tall = round(high * count / most, 1)
+            note = tag("title", f"{_class(low, edge)} {panel.name}: {count:,}")
+            box = {"x": _round(x + 1), "y": _round(foot - tall), "width": _round(step - 2), "height": tall}
+            shapes.append(tag("rect", note, class_="column s0", **box))
+            if count and step > 6 * len(f"{count:,}"):
+                shapes.append(
+                    tag("text", f"{count:,}", x=_round(x + step / 2), y=_round(foot - tall - 4), class_="tick")
+                )
+        at = _round(left + step * (math.log2(max(panel.median, 1)) - first))
+        note = tag("title", f"median: {panel.median:g} {panel.name}")
+        shapes.append(tag("line", note, x1=at, x2=at, y1=foot - high, y2=foot, class_="median"))
+        shapes.append(tag("line", x1=left, x2=width - 16, y1=foot, y2=foot, class_="grid"))
+    end = top + len(panels) * (high + gap) - gap
+    every = math.ceil(7 * len(f"{2**last:,}") / step)
+    for power in range(first, last + 1, every):
+        x = _round(left + step * (power - first))
+        shapes.append(tag("line", x1=x, x2=x, y1=end, y2=end + 4, class_="grid"))
+        shapes.append(tag("text", f"{2**power:,}", x=x, y=end + 18, class_="tick"))
+    shapes.append(tag("text", axis, x=_round((left + width) / 2), y=end + 36, class_="tick axis"))
+    return _frame(title, width, end + 44, *shapes)
+
+
+def _class(low: int, high: int) -> str:
+    return f"{low:,}" if high - low == 1 else f"{low:,}-{high - 1:,}"
 
 
 def heat_map(

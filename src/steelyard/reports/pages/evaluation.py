@@ -14,7 +14,7 @@ from steelyard.reports.pages.evidence import holm
 from steelyard.reports.pages.figures import Ceiling, Comparison, ProfileFigures
 from steelyard.reports.pages.inputs import SAFEGUARD_DEPTH, Kind, Profile
 from steelyard.reports.pages.thresholds import SIGNIFICANT
-from steelyard.types import Float64, Int32, Int64, Run, Scores, Task
+from steelyard.types import Float64, Int32, Int64, Interval, Run, Scores, Task
 
 METRICS = ("ndcg_at_10", "hit_rate_at_10", "recall_at_100")
 RANKS = {"1": 1, "2-3": 3, "4-10": 10, "11-100": 100, "over 100": None}
@@ -43,9 +43,18 @@ class Measured:
         return self.scores.per_query["ndcg_at_10"]
 
 
-def measure(task: Task, profile: Profile) -> Measured:
-    """Score the profile's lists."""
-    scores = score(profile.run, task.qrels, [*METRICS, "mrr"])
+def measure_all(task: Task, profiles: Sequence[Profile]) -> list[Measured]:
+    """Score the lists of all profiles; their intervals come from the same resamples of queries."""
+    scores = [score(profile.run, task.qrels, [*METRICS, "mrr"]) for profile in profiles]
+    names = [f"{i} {metric}" for i in range(len(profiles)) for metric in METRICS]
+    values = [one.per_query[metric] for one in scores for metric in METRICS]
+    found = list(stats.intervals(dict(zip(names, values, strict=True))).values())
+    width = len(METRICS)
+    ranges = [dict(zip(METRICS, found[i * width : (i + 1) * width], strict=True)) for i in range(len(profiles))]
+    return [_measured(task, *one) for one in zip(profiles, scores, ranges, strict=True)]
+
+
+def _measured(task: Task, profile: Profile, scores: Scores, intervals: Mapping[str, Interval]) -> Measured:
     reciprocal = scores.per_query["mrr"]
     ranks = np.where(reciprocal > 0, np.rint(1 / np.maximum(reciprocal, 1e-9)), 0).astype(np.int64)
     lengths = profile.run.lengths
@@ -59,7 +68,7 @@ def measure(task: Task, profile: Profile) -> Measured:
         pooled_recall_at_100=scores.whole["pooled_recall_at_100"],
         candidates=_depth(profile, deepest, int(lengths.min(initial=deepest))),
         stored=profile.stored,
-        intervals=stats.intervals({metric: scores.per_query[metric] for metric in METRICS}),
+        intervals=intervals,
         candidates_min=int(lengths.min(initial=deepest)),
         candidates_max=deepest,
         candidates_mean=float(lengths.mean()) if len(lengths) else 0.0,

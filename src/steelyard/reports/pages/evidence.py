@@ -7,6 +7,8 @@ from math import comb, sqrt
 
 import numpy as np
 
+from steelyard.stats.paired import PERMUTATIONS
+from steelyard.stats.resample import sign_flip_means
 from steelyard.stats.student import t_cdf
 from steelyard.types import Float64
 
@@ -22,6 +24,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(np.maximum.accumulate(np.asarray(p_values)[order] * factors), 1.0)
     return [float(p) for p in adjusted]
+
+
+def randomisation(differences: Sequence[Float64]) -> list[float]:
+    """The p-value of Fisher's randomisation test of each list of differences, over the same sign changes.
+
+    >>> [round(p, 2) for p in randomisation([np.array([0.4, 0.3, 0.5, 0.2, 0.6, 0.1]), np.zeros(6)])]
+    [0.03, 1.0]
+    """
+    if not differences:
+        return []
+    stacked = np.column_stack(differences)
+    chance = np.abs(sign_flip_means(stacked, PERMUTATIONS, seed=0))
+    as_far = (chance >= np.abs(stacked.mean(axis=0)) - 1e-12).sum(axis=0)
+    return [float(p) for p in (as_far + 1) / (PERMUTATIONS + 1)]
 
 
 def welch(first: Float64, second: Float64) -> float | None:

@@ -8,18 +8,8 @@ from dataclasses import dataclass, field
 from steelyard.reports.pages.inputs import LABELS, Kind
 from steelyard.types import Interval
 
-PAGE_SCHEMA = 1
+PAGE_SCHEMA = 2
 """The form of the JSON files; goes up when a field changes its name or meaning."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How values are spread."""
-
-    mean: float
-    min: int
-    median: float
-    max: int
 
 
 @dataclass(frozen=True)
@@ -31,16 +21,30 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How values are spread."""
+
+    mean: float
+    min: int
+    median: float
+    max: int
+    histogram: Histogram | None = None
+    """In classes that double: 1, 2-3, 4-7 ..."""
+
+
+@dataclass(frozen=True)
 class Lengths:
     """How long texts are."""
 
     characters: Spread
     words: Spread | None = None
+    """Between spaces and punctuation; where a script has no spaces, characters (Han, kana) or clusters (Thai ...)."""
     tokens: Spread | None = None
+    """Pieces of the tokenizer."""
     tokens_of: int = 0
     """How many texts the tokens were counted of: all, or a seeded sample."""
-    histogram: Histogram | None = None
-    """Of characters."""
+    tokenizer: str = ""
+    """Whose pieces the tokens are."""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,18 @@ from steelyard.text.spans import Grams, find
 SAMPLE = 1_000
 """Tokens are counted of so many texts at most, drawn with a seed."""
 
-_WHOLE_RUNS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(10_000,))
-"""Words: what stands between spaces and punctuation; each Han or kana character is one, as none knows better."""
+TOKENIZER = "SentencePiece of the default encoder (use-multilingual-v3)"
+
+_WORDS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(1,))
+"""What stands between spaces and punctuation; in a script without spaces each character or cluster is one."""
 
 
 def lengths(texts: Sequence[str]) -> Lengths:
-    """The lengths of texts. Tokens are the pieces of the default encoder's tokenizer.
+    """The lengths of texts.
 
-    >>> measured = lengths(["two words", "東京"])
-    >>> measured.words, measured.characters.max, measured.histogram
-    (Spread(mean=2.0, min=2, median=2.0, max=2), 9, Histogram(edges=(2, 4, 8, 16), counts=(1, 0, 1)))
+    >>> measured = lengths(["two words", "東京", "ภาษาไทย"])
+    >>> measured.words.max, measured.characters.histogram
+    (4, Histogram(edges=(2, 4, 8, 16), counts=(1, 1, 1)))
     """
     characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     sampled = texts if len(texts) <= SAMPLE else random.Random(0).sample(list(texts), SAMPLE)
@@ -36,26 +38,29 @@ def lengths(texts: Sequence[str]) -> Lengths:
         words=spread(word_counts(texts)),
         tokens=spread(_token_counts(sampled)),
         tokens_of=len(sampled),
-        histogram=histogram(characters),
+        tokenizer=TOKENIZER,
     )
 
 
 def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     """How many words each text has."""
-    return np.bincount(find(texts, _WHOLE_RUNS).owners, minlength=len(texts)).astype(np.int64)
+    return np.bincount(find(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
 
 
-def spread(values: npt.NDArray[Any]) -> Spread:
-    """Mean, least, middle and greatest; all 0 of nothing."""
+def spread(values: npt.NDArray[np.int64]) -> Spread:
+    """Mean, least, middle and greatest, and how they are distributed; all 0 of nothing."""
     if not len(values):
         return Spread(0.0, 0, 0.0, 0)
-    return Spread(float(values.mean()), int(values.min()), float(np.median(values)), int(values.max()))
+    middle = float(np.median(values))
+    return Spread(float(values.mean()), int(values.min()), middle, int(values.max()), histogram(values))
 
 
 def histogram(values: npt.NDArray[np.int64]) -> Histogram:
-    """Counts between powers of two, from the least value's to the greatest's; what is empty counts with 1."""
-    if not len(values):
-        return Histogram((), ())
+    """Counts between powers of two, from the least value's to the greatest's; what is empty counts with 1.
+
+    >>> histogram(np.array([2, 3, 9]))
+    Histogram(edges=(2, 4, 8, 16), counts=(2, 0, 1))
+    """
     powers = np.floor(np.log2(np.maximum(values, 1))).astype(np.int64)
     counts = np.bincount(powers - powers.min())
     edges = 2 ** np.arange(powers.min(), powers.max() + 2)

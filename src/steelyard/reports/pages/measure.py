@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.reports.pages.evaluation import Measured, by_kind, ceiling, compare_values, measure
+from steelyard.reports.pages.evaluation import Measured, by_kind, ceiling, compare_values, measure_all
 from steelyard.reports.pages.evidence import spearman
 from steelyard.reports.pages.failures import examples, failures
 from steelyard.reports.pages.figures import (
@@ -47,7 +47,7 @@ def task_figures(task: Task, profiles: Sequence[Profile], context: Context | Non
     context = context or Context()
     info = task.info
     reading = read(task)
-    measured = [measure(task, profile) for profile in profiles]
+    measured = measure_all(task, profiles)
     main = [one for one in measured if one.kind in KINDS]
     told, likings = tongues(reading), tendencies(task, reading)
     asked, sought = lengths(task.queries.texts), lengths(task.corpus.texts)

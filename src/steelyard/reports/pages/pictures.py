@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.reports.charts import Dot, Spot, bars, bubbles, dot_plot, heat_map
+from steelyard.reports.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, heat_map, histograms
 from steelyard.reports.pages.blocks import Picture
 from steelyard.reports.pages.figures import GroupFigures, Lengths, ProfileFigures, TaskFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS, Kind
-from steelyard.reports.pages.sentences import language_name
+from steelyard.reports.pages.sentences import language_name, listed
 
 MOST_LANGUAGES = 25
 """Rows of a heat map at most; the rest is in the JSON file."""
@@ -83,14 +83,24 @@ def _heat(name: str, caption: str, rows: Sequence[tuple[str, Mapping[Kind, float
 
 
 def lengths(what: str, measured: Lengths) -> Picture | None:
-    """How long texts are."""
-    drawn = measured.histogram
-    if drawn is None or not drawn.counts:
+    """How long texts are, in each unit."""
+    units = (("characters", measured.characters), ("words", measured.words), ("tokens", measured.tokens))
+    panels = [
+        Panel(unit, one.histogram.edges, one.histogram.counts, one.median)
+        for unit, one in units
+        if one is not None and one.histogram is not None
+    ]
+    if not panels:
         return None
-    classes = [f"{low:,}-{high - 1:,}" for low, high in zip(drawn.edges, drawn.edges[1:], strict=False)]
-    caption = f"{what} by their length in characters, in classes that double."
-    svg = bars(classes, [what], [list(drawn.counts)], caption, "characters", width=480)
-    return Picture(f"{what.lower()}-lengths", caption, svg, small=True)
+    medians = listed([f"{panel.median:g} {panel.name}" for panel in panels])
+    sampled = f"; tokens of {measured.tokens_of:,} drawn at random" if _sampled(measured) else ""
+    caption = f"{what} by their length, in classes that double{sampled}. A line marks the median: {medians}."
+    return Picture(f"{what.lower()}-lengths", caption, histograms(panels, caption, "length"), small=True)
+
+
+def _sampled(measured: Lengths) -> bool:
+    whole = measured.characters.histogram
+    return whole is not None and measured.tokens_of < sum(whole.counts)
 
 
 def group_scores(group: GroupFigures) -> Picture | None:

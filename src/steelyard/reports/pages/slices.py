@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard import stats
-from steelyard.reports.pages.evaluation import Measured
-from steelyard.reports.pages.evidence import holm, welch
+from steelyard.reports.pages.evaluation import Measured, by_kind
+from steelyard.reports.pages.evidence import holm, randomisation, welch
 from steelyard.reports.pages.figures import SliceFigures
 from steelyard.reports.pages.inputs import Kind
-from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP, SIGNIFICANT
+from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
 from steelyard.reports.pages.tongues import Reading
 from steelyard.types import Float64, Int64, Task
 
@@ -93,48 +94,76 @@ def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[
     """The figures of every slice; what is claimed of them is tested, and adjusted for how many there are."""
     if not measured:
         return ()
-    found = [_figures(part, measured) for part in parts(task, reading)]
-    slots = [(i, kind) for i, (_, _, raw) in enumerate(found) for kind in raw]
-    adjusted = holm([found[i][2][kind] for i, kind in slots])
-    rest: list[dict[Kind, float]] = [{} for _ in found]
-    for (i, kind), p in zip(slots, adjusted, strict=True):
-        rest[i][kind] = p
-    leads = [i for i, (_, lead, _) in enumerate(found) if lead]
-    names = [(i, kind) for i in leads for kind in found[i][1]]
-    chances = holm([found[i][1][kind] for i, kind in names])
-    close: list[list[Kind]] = [[] for _ in found]
-    for (i, kind), p in zip(names, chances, strict=True):
-        if p >= SIGNIFICANT:
-            close[i].append(kind)
+    found = list(parts(task, reading))
+    figures = [_figures(part, measured) for part in found]
+    rest = _adjusted([_against_rest(part, measured) for part in found])
+    leads = _adjusted(_leads(found, figures, measured))
     return tuple(
-        replace(one, rivals=one.rivals or tuple(rivals), rest_p_values=p)
-        for (one, _, _), rivals, p in zip(found, close, rest, strict=True)
+        replace(
+            one,
+            rivals=one.rivals or tuple(kind for kind, p in lead.items() if p >= SIGNIFICANT),
+            rest_p_values=apart,
+        )
+        for one, lead, apart in zip(figures, leads, rest, strict=True)
     )
 
 
-def _figures(
-    part: Part, measured: Sequence[Measured]
-) -> tuple[SliceFigures, Mapping[Kind, float], Mapping[Kind, float]]:
-    """The slice, the p-values of its best profile against the others, and those of the slice against the rest."""
+def _adjusted(raw: Sequence[Mapping[Kind, float]]) -> list[dict[Kind, float]]:
+    """The same p-values, adjusted for the number of all of them."""
+    places = [(i, kind) for i, values in enumerate(raw) for kind in values]
+    adjusted: list[dict[Kind, float]] = [{} for _ in raw]
+    for (i, kind), p in zip(places, holm([raw[i][kind] for i, kind in places]), strict=True):
+        adjusted[i][kind] = p
+    return adjusted
+
+
+def _figures(part: Part, measured: Sequence[Measured]) -> SliceFigures:
     inside: dict[Kind, Float64] = {one.kind: one.ndcg[part.queries] for one in measured}
     outside: dict[Kind, Float64] = {one.kind: np.delete(one.ndcg, part.queries) for one in measured}
     best = max(inside, key=lambda kind: float(inside[kind].mean()))
-    others = [kind for kind in inside if kind != best]
-    large = len(part.queries) >= FEWEST
-    leads: dict[Kind, float] = {}
-    if large and others:
-        tests = stats.paired_tests(dict.fromkeys(others, inside[best]), {kind: inside[kind] for kind in others})
-        leads = {kind: tests[kind].p_value for kind in others}
-    rest = min(len(values) for values in outside.values())
-    tested = {kind: welch(inside[kind], outside[kind]) for kind in inside} if large and rest >= FEWEST else {}
-    figures = SliceFigures(
+    return SliceFigures(
         dimension=part.dimension,
         name=part.name,
         queries=len(part.queries),
         ndcg_at_10={kind: float(values.mean()) for kind, values in inside.items()},
-        intervals=stats.intervals(inside),  # type: ignore[arg-type]
+        intervals=stats.intervals(inside, method=_method(part)),  # type: ignore[arg-type]
         best=best,
-        rivals=() if large else tuple(others),
+        rivals=() if len(part.queries) >= FEWEST else tuple(kind for kind in inside if kind != best),
         against_rest={k: float(inside[k].mean() - v.mean()) for k, v in outside.items() if len(v)},
     )
-    return figures, leads, {kind: p for kind, p in tested.items() if p is not None}
+
+
+def _method(part: Part) -> Literal["bootstrap", "t"]:
+    """Of so many values a mean is normal, and resampling tells nothing that Student's interval does not."""
+    return "t" if len(part.queries) >= MANY else "bootstrap"
+
+
+def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]:
+    """P-values of Welch's test of the slice against the other queries, where both are large enough."""
+    rest = len(measured[0].ndcg) - len(part.queries)
+    if min(len(part.queries), rest) < FEWEST:
+        return {}
+    tested = {one.kind: welch(one.ndcg[part.queries], np.delete(one.ndcg, part.queries)) for one in measured}
+    return {kind: p for kind, p in tested.items() if p is not None}
+
+
+def _leads(
+    found: Sequence[Part], figures: Sequence[SliceFigures], measured: Sequence[Measured]
+) -> list[dict[Kind, float]]:
+    """P-values of the best profile of each slice against the others, of the slices that are large enough.
+
+    Outside its slice a difference is 0, which no change of signs moves: one set of sign changes tests all slices.
+    """
+    values = by_kind(measured)
+    slots, columns = [], []
+    for i, (part, one) in enumerate(zip(found, figures, strict=True)):
+        for kind in values if len(part.queries) >= FEWEST else ():
+            if kind != one.best:
+                column = np.zeros(len(measured[0].ndcg))
+                column[part.queries] = (values[one.best].ndcg - values[kind].ndcg)[part.queries]
+                slots.append((i, kind))
+                columns.append(column)
+    leads: list[dict[Kind, float]] = [{} for _ in found]
+    for (i, kind), p in zip(slots, randomisation(columns), strict=True):
+        leads[i][kind] = p
+    return leads

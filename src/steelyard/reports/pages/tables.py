@@ -80,12 +80,16 @@ def lengths(figures: TaskFigures) -> Table | None:
     """Characters, words and tokens of queries and documents."""
     rows = []
     for what, one in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
-        sampled = f" (of {one.tokens_of:,})" if what == "Documents" and one.tokens_of < figures.documents else ""
+        count = figures.queries if what == "Queries" else figures.documents
+        sampled = f" (of {one.tokens_of:,})" if one.tokens_of < count else ""
         for unit, spread in (("characters", one.characters), ("words", one.words), (f"tokens{sampled}", one.tokens)):
             if spread is not None:
                 cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
                 rows.append((what, unit, *cells))
-    note = "Tokens are the pieces of the default encoder's tokenizer; each Han or kana character counts as a word."
+    note = (
+        f"Tokens: {figures.query_lengths.tokenizer}. Words stand between spaces and punctuation; in scripts without "
+        "spaces a Han or kana character, or a cluster of Thai, Lao, Khmer or Burmese, counts as one."
+    )
     return table(("Texts", "Unit", "Mean", "Min", "Median", "Max"), rows, note)
 
 

@@ -8,6 +8,9 @@ SIGNIFICANT = 0.05
 FEWEST = 20
 """Nothing is claimed of a slice with fewer queries, nor of one that leaves fewer to compare it with."""
 
+MANY = 1_000
+"""From so many queries on, the interval of a slice is Student's; below it is from resampling (BCa)."""
+
 FOUND = 10
 """A query is found by a profile that has a relevant document among so many of its first."""
 

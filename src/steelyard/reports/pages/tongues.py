@@ -142,27 +142,36 @@ def shares(values: Iterable[str]) -> Mapping[str, float]:
 
 
 def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64) -> Float64:
-    rows = np.unique(pair_rows)
-    documents = _terms(policy, [task.corpus.texts[row] for row in rows.tolist()], query=False)
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    asked = _terms(policy, task.queries.texts, query=True)
-    best = np.full(len(asked), np.nan)
-    for query, row in zip(pair_queries.tolist(), pair_rows.tolist(), strict=True):
-        if wanted := asked[query]:
-            share = len(wanted & documents[place[row]]) / len(wanted)
-            best[query] = share if np.isnan(best[query]) else max(best[query], share)
+    rows, place = np.unique(pair_rows, return_inverse=True)
+    number_of: dict[str, int] = {}
+    holders, held = _terms(policy, [task.corpus.texts[row] for row in rows.tolist()], number_of, query=False)
+    askers, asked = _terms(policy, task.queries.texts, number_of, query=True)
+    width = max(len(number_of), 1)
+    owners, terms = np.divmod(np.unique(askers * width + asked), width)
+    counts = np.bincount(owners, minlength=len(task.queries))
+    starts = np.cumsum(counts) - counts
+    # Every term of the query of every pair, looked for among those of the pair's document.
+    sizes = counts[pair_queries]
+    pair = np.repeat(np.arange(len(pair_queries)), sizes)
+    nth = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    wanted = place[pair] * width + terms[starts[pair_queries][pair] + nth]
+    shared = np.bincount(pair[np.isin(wanted, holders * width + held)], minlength=len(pair_queries))
+    best = np.full(len(task.queries), np.nan)
+    known = sizes > 0
+    np.fmax.at(best, pair_queries[known], shared[known] / sizes[known])
     return best
 
 
-def _terms(policy: Policy, texts: Sequence[str], *, query: bool) -> list[set[str]]:
-    """The distinct terms of each text, as BM25 reads it."""
-    found: list[set[str]] = [set() for _ in texts]
+def _terms(policy: Policy, texts: Sequence[str], number_of: dict[str, int], *, query: bool) -> tuple[Int64, Int64]:
+    """The terms that BM25 reads: the text of each and its number, which `number_of` gives and remembers."""
+    owners, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for analyser, places in policy.groups(texts):
         chosen = [texts[place] for place in places.tolist()]
         tokens = analyser.query_tokens(chosen) if query else analyser.tokens(chosen)
-        for place, terms in zip(places.tolist(), tokens.lists(len(chosen)), strict=True):
-            found[place] = set(terms)
-    return found
+        global_numbers = [number_of.setdefault(term, len(number_of)) for term in tokens.distinct]
+        owners.append(places[tokens.owners].astype(np.int64))
+        numbers.append(np.array(global_numbers, dtype=np.int64)[tokens.numbers])
+    return np.concatenate(owners), np.concatenate(numbers)
 
 
 def overlap(values: Float64) -> Overlap | None:
