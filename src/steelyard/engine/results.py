@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, overload
 
+from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
 from steelyard.results import Result
@@ -85,6 +86,10 @@ class Results(Sequence[Result]):
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
             rows.append([label, *(_figure(means[model], best) for model in self.models)])
         return [self._title(metric), *self.models], rows
+
+    def summary(self) -> Summary:
+        """The mean by task and by type of task, and the Borda rank of every model, as mteb has them."""
+        return summarise(self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The result files as values."""

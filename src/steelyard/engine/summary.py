@@ -1,0 +1,191 @@
+"""A benchmark in a few figures, as mteb sums up: the mean by task, the mean by type of task, and the Borda rank.
+
+A task's figure is the mean over its subsets and splits. Where a model lacks one of them the task is missing, and
+where a task is missing there is no mean that holds it: None, never the mean of what happens to be there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from steelyard.results import Result
+
+UNKNOWN = "unknown"
+"""The type of a task that could not be loaded for any model."""
+
+_PARTS = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
+
+_Cell = tuple[str, str | None]
+"""A task with its subset and split by name, and the hash of its data."""
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """One model on all tasks."""
+
+    model: str
+    rank: int | None
+    """By Borda count, from 1; equals share the better rank. None: there is no task that the model has whole."""
+    mean_by_task: float | None
+    mean_by_type: float | None
+    """The mean of the means of the types."""
+    types: Mapping[str, float | None]
+    tasks: Mapping[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "model": self.model,
+            "rank_borda": self.rank,
+            "mean_by_task": self.mean_by_task,
+            "mean_by_type": self.mean_by_type,
+            "types": dict(self.types),
+            "tasks": dict(self.tasks),
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Models by Borda rank, those without one last.
+
+    >>> from steelyard.results import TaskFacts
+    >>> def made(task, model, score, type):
+    ...     return Result(task, model, {}, "", metrics={"ndcg_at_10": score}, facts=TaskFacts(type=type))
+    >>> print(summarise([made("T/a", "x", 0.4, "retrieval"), made("T/b", "x", 0.8, "sts"),
+    ...                  made("T/a", "y", 0.6, "retrieval")]))
+    rank  model  mean (task)  mean (type)  retrieval  sts
+    ----  -----  -----------  -----------  ---------  ------
+    1     x      0.6000       0.6000       0.4000     0.8000
+    1     y      -            -            0.6000     -
+    """
+
+    models: tuple[ModelSummary, ...]
+    types: Mapping[str, tuple[str, ...]]
+    """The tasks of each type."""
+
+    def __getitem__(self, model: str) -> ModelSummary:
+        return next(line for line in self.models if line.model == model)
+
+    def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:
+        """Columns and rows: rank, model, the two means, a mean for each type."""
+        columns = ["rank", "model", "mean (task)", "mean (type)", *self.types]
+        rows: list[list[str | int | float | None]] = [
+            [line.rank, line.model, line.mean_by_task, line.mean_by_type, *line.types.values()] for line in self.models
+        ]
+        return columns, rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        types = {type: list(tasks) for type, tasks in self.types.items()}
+        return {"types": types, "models": [line.to_dict() for line in self.models]}
+
+    def __str__(self) -> str:
+        columns, rows = self.table()
+        cells = [columns, *([_shown(cell) for cell in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells.insert(1, ["-" * width for width in widths])
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
+
+
+@dataclass(eq=False)
+class _Task:
+    """The figures of one task: for each model, those of its subsets and splits."""
+
+    type: str = UNKNOWN
+    cells: set[_Cell] = field(default_factory=set)
+    scores: dict[str, dict[_Cell, float]] = field(default_factory=dict)
+
+    def add(self, result: Result) -> None:
+        if result.facts.data_hash is not None or result.done:
+            self.type = result.facts.type
+        cell = (result.task, result.facts.data_hash)
+        self.cells.add(cell)
+        if (score := main_score(result)) is not None:
+            self.scores.setdefault(result.model, {})[cell] = score
+
+    def needed(self) -> set[_Cell]:
+        """A failure before the data was read is of the data that others have read."""
+        read = {name for name, data_hash in self.cells if data_hash is not None}
+        return {cell for cell in self.cells if cell[1] is not None or cell[0] not in read}
+
+    def whole(self, model: str) -> float | None:
+        """The mean over subsets and splits; None where one is missing."""
+        scores = self.scores.get(model, {})
+        return fmean(scores.values()) if scores and scores.keys() >= self.needed() else None
+
+    def points(self, models: int) -> dict[str, float]:
+        """Borda: the number of models less the rank among those that have figures, equals sharing their ranks.
+
+        As in mteb, a model takes part with what it has of the subsets and splits.
+        """
+        means = {model: fmean(scores.values()) for model, scores in self.scores.items()}
+        ordered = sorted(means.values(), reverse=True)
+        rank = {value: ordered.index(value) + (ordered.count(value) + 1) / 2 for value in ordered}
+        return {model: models - rank[value] for model, value in means.items()}
+
+
+def summarise(results: Iterable[Result]) -> Summary:
+    """The summary of any results: every task that is among them counts for every model."""
+    found = list(results)
+    models = list(dict.fromkeys(result.model for result in found))
+    tasks: dict[str, _Task] = {}
+    for result in found:
+        tasks.setdefault(task_of(result), _Task()).add(result)
+    types: dict[str, list[str]] = {}
+    for name, task in tasks.items():
+        types.setdefault(task.type, []).append(name)
+    ranks = _ranks(list(tasks.values()), models)
+    lines = [_line(model, ranks.get(model), tasks, types) for model in models]
+    lines.sort(key=lambda line: (line.rank is None, line.rank))
+    return Summary(tuple(lines), {type: tuple(names) for type, names in types.items()})
+
+
+def task_of(result: Result) -> str:
+    """The name of the task that the result is a subset or split of.
+
+    >>> from steelyard.results import TaskFacts
+    >>> task_of(Result("C-MTEB/ATEC:validation", "m", {}, "", facts=TaskFacts(split="validation")))
+    'C-MTEB/ATEC'
+    >>> task_of(Result("mteb/STS22.v2[zh]", "m", {}, "")), task_of(Result("Mine/en:US", "m", {}, ""))
+    ('mteb/STS22.v2', 'Mine/en:US')
+    """
+    group, slash, last = result.task.rpartition("/")
+    parts = _PARTS.fullmatch(last)
+    if parts is None:
+        return result.task
+    told = result.facts.split if result.done or result.facts.data_hash else parts["split"]
+    return group + slash + parts["task"] if parts["split"] in (None, told) else result.task
+
+
+def main_score(result: Result) -> float | None:
+    """The main figure under mteb's rounding, where there is one."""
+    figure = result.mteb.get(result.main_metric, result.score)
+    return float(figure) if result.done and isinstance(figure, int | float) else None
+
+
+def _line(model: str, rank: int | None, tasks: Mapping[str, _Task], types: Mapping[str, Sequence[str]]) -> ModelSummary:
+    figures = {name: task.whole(model) for name, task in tasks.items()}
+    by_type = {type: _mean([figures[name] for name in names]) for type, names in types.items()}
+    return ModelSummary(model, rank, _mean(list(figures.values())), _mean(list(by_type.values())), by_type, figures)
+
+
+def _ranks(tasks: Sequence[_Task], models: Sequence[str]) -> dict[str, int]:
+    """Of the models that have at least one task whole, as only those stand in mteb's table."""
+    shown = [model for model in models if any(task.whole(model) is not None for task in tasks)]
+    points = [task.points(len(shown)) for task in tasks]
+    totals = {model: sum(of_task.get(model, 0.0) for of_task in points) for model in models}
+    scored = [total for model, total in totals.items() if any(model in of_task for of_task in points)]
+    return {model: 1 + sum(total > totals[model] for total in scored) for model in shown}
+
+
+def _mean(figures: Sequence[float | None]) -> float | None:
+    there = [figure for figure in figures if figure is not None]
+    return fmean(there) if there and len(there) == len(figures) else None
+
+
+def _shown(cell: str | int | float | None) -> str:
+    return "-" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell)
