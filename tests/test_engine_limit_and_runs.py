@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from steelyard.engine.runs import run_bytes, saved_run
 from steelyard.errors import ResultError
 from steelyard.results import ResultStore
 from steelyard.results.store import beside_path
-from steelyard.types import Ragged, Run
+from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
 
 @given(st.integers(1, 8), st.integers(0, 5))
@@ -136,3 +137,35 @@ def test_a_damaged_run_is_told(tmp_path: Path) -> None:
     beside_path(result.path, "run.trec").write_text("q1 Q0 atlantis 1 0.5 x\n")
     with pytest.raises(ResultError, match="atlantis"):
         saved_run(result.path, small_task())
+
+
+def test_limit_with_documents_keeps_what_is_judged_and_a_sample_of_the_others() -> None:
+    rng = np.random.default_rng(5)
+    corpus = Corpus.of([f"d{n:04}" for n in range(2000)], [f"text {n}" for n in range(2000)])
+    queries = Queries(tuple(f"q{n}" for n in range(100)), tuple(f"query {n}" for n in range(100)))
+    rows = rng.integers(0, 2000, 300)
+    rows[::50] = -1
+    judged = Qrels.of(np.repeat(np.arange(100), 3), rows, [1] * 300, queries=100)
+    lists = Ragged(np.arange(101, dtype=np.int64), rng.integers(0, 2000, 100).astype(np.int32))
+    task = Task(TaskInfo("Mine/large"), corpus, queries, judged, {"bm25": lists})
+    small = limited(task, 20, seed=3, documents=True)
+    again = limited(task, 20, seed=3)
+    assert isinstance(small, Task) and isinstance(again, Task)
+    assert small.queries.ids == again.queries.ids
+    assert list(small.corpus.ids) == sorted(small.corpus.ids, reverse=True)
+
+    def named(part: Task, lists: Ragged) -> list[str]:
+        return [part.corpus.ids[row] if row >= 0 else "missing" for row in lists.rows]
+
+    assert named(small, small.qrels) == named(again, again.qrels)
+    assert named(small, small.candidates["bm25"]) == named(again, again.candidates["bm25"])
+    assert (
+        dict(zip(corpus.ids, corpus.bodies, strict=True)).items()
+        >= dict(zip(small.corpus.ids, small.corpus.bodies, strict=True)).items()
+    )
+    kept = set(named(small, small.qrels)) | set(named(small, small.candidates["bm25"]))
+    others = len(small.corpus) - len(kept - {"missing"})
+    assert others == math.ceil((2000 - len(kept - {"missing"})) * 20 / 100)  # more than ten for each of 20 queries
+    fewest = limited(limited(task, 99, seed=3, documents=True), 1, seed=3, documents=True)
+    assert isinstance(fewest, Task) and len(fewest.corpus) >= 10
+    assert limited(task, 100, seed=3, documents=True) is task

@@ -12,7 +12,7 @@ from typing import TypeVar
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, size
+from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
 from steelyard.engine.runs import run_bytes
 from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for, now
@@ -81,9 +81,9 @@ class Batch:
         from steelyard.datasets import load_any
 
         whole = load_any(reference) if isinstance(reference, str) else reference
-        limit = self.conditions.limit
-        task = whole if limit is None else limited(whole, limit, self.conditions.seed)
-        return task, facts_of(task, self.conditions, size(whole))
+        limit, documents = self.conditions.limit, self.conditions.limit_documents
+        task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
+        return task, facts_of(task, self.conditions, whole)
 
     def _weigh(self, evaluation: Evaluation, bench: Bench | SampleBench, interrupts: Interrupts) -> Result:
         model = evaluation.model

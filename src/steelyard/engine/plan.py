@@ -39,6 +39,8 @@ class Conditions:
     limit: int | None = None
     seed: int = 0
     profile: Profile = PROFILES[0]
+    limit_documents: bool = False
+    """Whether a limit leaves out documents, too, but for those that are judged or candidates."""
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class Conditions:
         limit: int | None = None,
         seed: int = 0,
         profile: Profile = PROFILES[0],
+        limit_documents: bool = False,
     ) -> Conditions:
         """Checked conditions; metrics in any spelling.
 
@@ -62,12 +65,14 @@ class Conditions:
         if profile not in PROFILES:
             raise UsageError(f"unknown profile {profile!r}", hint=f"one of {', '.join(PROFILES)}")
         extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
-        return cls(top_k, extra, limit, seed, profile)
+        return cls(top_k, extra, limit, seed, profile, limit_documents)
 
     @property
     def settings(self) -> dict[str, Any]:
         """For the key. The seed is in it only where something is drawn."""
-        drawn = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
+        drawn: dict[str, Any] = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
+        if drawn and self.limit_documents:
+            drawn["limit_documents"] = True
         other = {} if self.profile == PROFILES[0] else {"profile": self.profile}
         return {"top_k": self.top_k, "metrics": ["default", *self.metrics], **drawn, **other}
 
@@ -103,17 +108,18 @@ def size(task: AnyTask) -> int:
     return len(task.queries) if isinstance(task, Task) else len(task)
 
 
-def facts_of(task: AnyTask, conditions: Conditions, size_in_full: int) -> TaskFacts:
-    """What a result says of its task."""
+def facts_of(task: AnyTask, conditions: Conditions, whole: AnyTask) -> TaskFacts:
+    """What a result says of its task, which may be a part of the `whole`."""
     info = task.info
-    limit = conditions.limit if size(task) < size_in_full else None
+    limit = conditions.limit if size(task) < size(whole) else None
     counts: dict[str, int]
     if isinstance(task, Task):
         positives = int(task.qrels.positives.sum())
         counts = {"queries": len(task.queries), "documents": len(task.corpus), "positives": positives}
-        counts["queries_in_full"] = size_in_full
+        assert isinstance(whole, Task)
+        counts |= {"queries_in_full": len(whole.queries), "documents_in_full": len(whole.corpus)}
     else:
-        counts = {"samples": len(task)}
+        counts = {"samples": len(task), "samples_in_full": size(whole)}
     return TaskFacts(
         language=info.language,
         languages=info.languages,

@@ -49,6 +49,8 @@ class TaskFacts:
     """With a number: a partial result, on a sample of so many queries."""
     queries_in_full: int | None = None
     """How many queries the whole task has."""
+    documents_in_full: int | None = None
+    samples_in_full: int | None = None
 
 
 @dataclass(frozen=True)
