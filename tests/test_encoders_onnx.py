@@ -53,25 +53,27 @@ def folder(bert, tmp_path_factory):
     return place
 
 
-def torch_model(bert: Path, mode: str, limit: int = 24) -> SentenceTransformer:
-    return SentenceTransformer(modules=[Transformer(str(bert), max_seq_length=limit), Pooling(32, mode)], device="cpu")
+def torch_model(bert: Path, mode: str, limit: int = 24, *more: torch.nn.Module) -> SentenceTransformer:
+    modules = [Transformer(str(bert), max_seq_length=limit), Pooling(32, mode), *more]
+    return SentenceTransformer(modules=modules, device="cpu")
 
 
 @pytest.mark.parametrize("mode", POOLING_MODES)
 def test_every_pooling_mode_equals_torch(bert, folder, mode):
     encoder = load_encoder(str(folder), None, {"pooling_mode": mode})
     assert isinstance(encoder, DenseOnnx)
-    np.testing.assert_allclose(encoder.encode(TEXTS, "document"), torch_model(bert, mode).encode(TEXTS), atol=2e-5)
+    model = torch_model(bert, mode, 24, Normalize())
+    np.testing.assert_allclose(encoder.encode(TEXTS, "document"), model.encode(TEXTS), atol=2e-5)
 
 
 def test_what_the_folder_declares_holds(bert, folder):
     encoder = load_encoder(str(folder))
-    model = torch_model(bert, "cls")
+    model = torch_model(bert, "cls", 24, Normalize())
     np.testing.assert_allclose(encoder.encode(TEXTS, "query"), model.encode(TEXTS, prompt="what is "), atol=2e-5)
     assert (encoder.similarity, encoder.dimension) == ("dot", 32)
     settings = encoder.settings
     assert (settings["pooling_mode"], settings["max_seq_length"], settings["file"]) == ("cls", 24, "onnx/model.onnx")
-    assert settings["prompts"] == {"query": "what is ", "document": ""}
+    assert settings["prompts"] == {"query": "what is ", "document": ""} and settings["normalised"]
     tokens = [len(ids) for ids in model.tokenizer(["what is " + text for text in TEXTS])["input_ids"]]
     assert encoder.account() == {"texts_cut": sum(count > 24 for count in tokens)}
 

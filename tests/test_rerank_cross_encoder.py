@@ -13,34 +13,15 @@ from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.rerank import load_reranker
 from steelyard.spec import parse
-from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
+from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch
     from sentence_transformers import CrossEncoder
     from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-WORDS = (
-    *("river", "sea", "mountain", "snow", "lake", "desert", "city", "tree", "stone", "rain", "wind", "sand", "ice"),
-    *("fish", "bird", "boat", "road", "salt", "leaf", "fire"),
-)
-
-
-def build(folder: Path, labels: int = 1) -> Path:
-    """A cross-encoder with random weights: large enough that scores differ, small enough to run at once."""
-    torch.manual_seed(7)
-    folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
-    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=64)
-    config = BertConfig(
-        vocab_size=len(WORDS) + 5, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=64, num_labels=labels, initializer_range=0.5,
-    )  # fmt: skip
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    from cross_encoders import build, reranking_task, texts
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +32,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-
-
-def texts(count: int, seed: int, longest: int) -> list[str]:
-    draw = np.random.default_rng(seed)
-    return [" ".join(draw.choice(WORDS, draw.integers(1, longest))) for _ in range(count)]
 
 
 def test_scores_are_the_librarys_own_whatever_the_batches(model: str) -> None:
@@ -73,28 +49,8 @@ def test_scores_are_the_librarys_own_whatever_the_batches(model: str) -> None:
 
 
 def test_figures_are_those_of_the_librarys_evaluator(model: str) -> None:
-    documents, asked = texts(120, 3, 20), texts(15, 4, 6)
-    documents = list(dict.fromkeys(documents))
-    draw = np.random.default_rng(5)
-    lists = [np.sort(draw.choice(len(documents), 30, replace=False)) for _ in asked]
-    positives = [draw.choice(rows, draw.integers(1, 4), replace=False) for rows in lists]
-    corpus = Corpus.of([f"d{row:03}" for row in range(len(documents))], documents)
-    rows_of = [[corpus.row_of[f"d{row:03}"] for row in rows] for rows in lists]
-    judged = [(q, corpus.row_of[f"d{row:03}"], 1) for q, rows in enumerate(positives) for row in rows]
-    queries = Queries(tuple(f"q{q}" for q in range(len(asked))), tuple(asked))
-    candidates = Ragged(np.arange(0, 30 * len(asked) + 1, 30), np.array(rows_of, dtype=np.int32).ravel())
-    qrels = Qrels.of(*zip(*judged, strict=True), queries=len(asked))
-    task = Task(TaskInfo("Tiny/rerank"), corpus, queries, qrels, {"given": candidates})
+    task, samples = reranking_task()
     (result,) = evaluate(f"rerank:{model}", task, candidates="given", metrics=["map", "mrr@10"])
-
-    samples = [
-        {
-            "query": query,
-            "positive": [documents[row] for row in good],
-            "negative": [documents[row] for row in rows if row not in good],
-        }
-        for query, rows, good in zip(asked, lists, positives, strict=True)
-    ]
     evaluator = CrossEncoderRerankingEvaluator(samples, at_k=10, show_progress_bar=False, write_csv=False)
     expected = evaluator(CrossEncoder(model, device="cpu"))
     assert result["ndcg_at_10"] == pytest.approx(expected["ndcg@10"], abs=1e-4)

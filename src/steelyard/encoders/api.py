@@ -19,6 +19,7 @@ import numpy as np
 
 from steelyard import config
 from steelyard.encoders.api_reply import read_vectors
+from steelyard.encoders.parts import joined
 from steelyard.encoders.store import fingerprint
 from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
@@ -98,11 +99,7 @@ class ApiEncoder:
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         """Vectors in the order of the texts, as the service gave them."""
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for rows, part in self.encode_parts(texts, role):
-            vectors[rows] = part
-            tick(len(rows))
-        return vectors
+        return joined(self, texts, role, self.dimension, tick)
 
     def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
         """The vectors as they arrive: which texts, and theirs."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.onnx_folder import PLACES, wanted_files
 from steelyard.services.options import Options
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "sentence-transformers", "onnx", "static", "files", "python")
 VECTOR_FILES = (".npy", ".npz", ".parquet")
-PLACES = ("model.onnx", "onnx/model.onnx")
-"""Where an ONNX file lies in a folder."""
-BESIDE_ONNX = ("*.json", "*.txt")
-"""What of a repository an ONNX file needs; the weights of a large one are in files with longer names."""
 MOST_HEADER = 100_000_000
 """Bytes that the header of a safetensors file has at most."""
 TORCH_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*/*.safetensors", "*/pytorch_model*.bin")
@@ -61,8 +58,7 @@ def _without_model(id: str, path: Path) -> str | None:
 
 def _load_model(id: str, revision: str | None, given: dict[str, str], backend: str) -> Encoder:
     hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
-    files = (given.get("file_name"),) if given.get("file_name") else PLACES
-    only = (*BESIDE_ONNX, *(f"{name}*" for name in files)) if backend == "onnx" else None
+    only = wanted_files(given.get("file_name")) if backend == "onnx" else None
     folder = ModelFolder.find(id, revision, hub=hub, only=only)
     if backend == "auto":
         backend = kind_of(folder)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.batching import BatchSize, check_finite, encode_in_batches, shown, whole, windows
+from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.devices import choose, ran_out_of_memory
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
 from steelyard.encoders.torch_pool import Crew
-from steelyard.errors import ModelError, UsageError
-from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.errors import UsageError
+from steelyard.protocols import Settings
 from steelyard.services.options import Options
 from steelyard.types import Float32, Int64, Role
 from steelyard.vectors.similarity import similarity
@@ -38,12 +39,10 @@ BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
 """The most texts and tokens of a batch; an accelerator gets so many times as much."""
 
 
-class DenseTransformer:
-    """A model of sentence-transformers.
+class DenseTransformer(EncodesByLength):
+    """A model of sentence-transformers."""
 
-    Texts are sorted by length and go to the model in batches sized by tokens; vectors are handed on batch by batch
-    (`encode_parts`), so that an interruption costs little.
-    """
+    _too_long = "a smaller max_seq_length, a smaller dtype, or another device"
 
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
@@ -62,8 +61,7 @@ class DenseTransformer:
         self._crew = Crew(self._model, self._devices)
         scale = self._crew.capacity * (1 if self._devices[0].startswith("cpu") else ACCELERATED)
         texts = BATCH_TEXTS if "batch_size" not in options.given else self._loading.batch_size
-        self._size = BatchSize(texts * scale, options.whole("batch_tokens", BATCH_TOKENS) * scale)
-        self._seen = self._cut = 0
+        super().__init__(BatchSize(texts * scale, options.whole("batch_tokens", BATCH_TOKENS) * scale))
 
     def _load(self, options: Options) -> Any:
         """The model, on its device; what the library says while loading it is not for the terminal."""
@@ -115,33 +113,8 @@ class DenseTransformer:
         known = self._model.get_embedding_dimension()
         return int(known) if known else int(self._vectors(["steelyard"], "document").shape[1])
 
-    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """Vectors in the order of the texts."""
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for rows, part in self.encode_parts(texts, role):
-            vectors[rows] = part
-            tick(len(rows))
-        return vectors
-
-    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
-        """The vectors as they are ready, longest texts first: which texts, and theirs."""
-        for window in windows(len(texts)):
-            sound = [whole(texts[row]) for row in window]
-            lengths = self._lengths(sound, role)
-
-            def encode(rows: Int64, sound: list[str] = sound) -> Float32:
-                return self._vectors([sound[row] for row in rows], role)
-
-            def too_long(row: int, sound: list[str] = sound) -> ModelError:
-                return ModelError(
-                    f"{self.name} runs out of memory over one {role} of {len(sound[row])} characters: "
-                    f"{shown(sound[row])}",
-                    hint="a smaller max_seq_length, a smaller dtype, or another device",
-                )
-
-            for rows, vectors in encode_in_batches(lengths, encode, self._size, self._exhausted, too_long):
-                check_finite(vectors, [sound[row] for row in rows], role, self.name)
-                yield rows + window.start, vectors
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
+        return self._lengths(texts, role), lambda rows: self._vectors([texts[row] for row in rows], role)
 
     def _vectors(self, texts: list[str], role: Role) -> Float32:
         encode = self._model.encode_query if role == "query" else self._model.encode_document
@@ -172,14 +145,6 @@ class DenseTransformer:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return True
-
-    def account(self) -> Settings:
-        """Of the texts encoded since the last call: how many were longer than the model reads, and batches halved."""
-        seen, cut, halved = self._seen, self._cut, self._size.halved
-        self._seen = self._cut = self._size.halved = 0
-        if not seen:
-            return {}
-        return {"texts_cut": cut, "batches_halved": halved} if halved else {"texts_cut": cut}
 
 
 def set_pooling_mode(model: Any, mode: str, name: str) -> None:

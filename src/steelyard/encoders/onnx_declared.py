@@ -9,13 +9,13 @@ from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.errors import UsageError
 
 KNOWN = {"Transformer", "Pooling", "Normalize"}
-"""Modules that an ONNX file of the transformer, pooling and a cosine stand for."""
+"""Modules that are computed here, around an ONNX file of the transformer."""
 BEFORE = 2
 """Positions that models with the rules of RoBERTa leave out."""
 
 
 class Declared:
-    """Pooling, prompts, similarity and length of a model."""
+    """Pooling, normalising, prompts, similarity and length of a model."""
 
     def __init__(self, folder: ModelFolder) -> None:
         self._folder = folder
@@ -24,6 +24,7 @@ class Declared:
         self.similarity: str = declared.get("similarity_fn_name") or "cosine"
         modules = folder.json("modules.json") or []
         kinds = {str(module["type"]).rpartition(".")[2]: module for module in modules}
+        self.normalises = "Normalize" in kinds
         self.unknown_modules = ", ".join(kind for kind in kinds if kind not in KNOWN)
         self.pooling = self._pooling(kinds.get("Pooling", {}).get("path", "1_Pooling"))
 

@@ -70,9 +70,10 @@ class OnnxSession:
             return (states or vectors)[0], bool(states)
         raise UsageError(f"{self.path} gives {', '.join(outputs)}", hint="expected states of tokens, or vectors")
 
-    def run(self, ids: Ids, mask: Ids) -> npt.NDArray[np.float32]:
-        """The chosen output for a batch of padded ids."""
-        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    def run(self, ids: Ids, mask: Ids, types: Ids | None = None) -> npt.NDArray[np.float32]:
+        """The chosen output for a batch of padded ids; `types` tells the texts of a pair apart."""
+        known = {"input_ids": ids, "attention_mask": mask}
+        known["token_type_ids"] = np.zeros_like(ids) if types is None else types
         if "position_ids" in self._inputs:
             known["position_ids"] = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
         feed = {

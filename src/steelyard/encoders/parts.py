@@ -45,6 +45,16 @@ class KeepsAccount(Protocol):
         ...
 
 
+def joined(encoder: EncodesInParts, texts: Sequence[str], role: Role, dimension: int, tick: Tick) -> Float32:
+    """All vectors of an encoder that hands them on in parts, in the order of the texts."""
+    vectors = np.empty((len(texts), dimension), dtype=np.float32)
+    with closing(encoder.encode_parts(texts, role)) as parts:
+        for rows, part in parts:
+            vectors[rows] = part
+            tick(len(rows))
+    return vectors
+
+
 def receive(
     encoder: EncodesInParts,
     texts: Sequence[str],

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
 from functools import cached_property
 from importlib import metadata
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.batching import BatchSize, encode_in_batches, shown, whole, windows
-from steelyard.encoders.devices import choose, ran_out_of_memory
+from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.dense_encoders import kind_of
+from steelyard.encoders.devices import choose
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.onnx_folder import wanted_files
 from steelyard.encoders.torch_model import DTYPES, library, quiet
-from steelyard.errors import ModelError, UsageError
-from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.errors import UsageError
+from steelyard.protocols import Reranker, Settings
+from steelyard.retrievers.pair_batches import ReadsPairs, chosen_label
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
 
 OPTIONS = (
-    *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype", "hub"),
+    *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype"),
     *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "trust_remote_code"),
 )
+BACKENDS = ("auto", "sentence-transformers", "onnx")
 ACTIVATIONS = ("auto", "identity", "sigmoid", "model")
 BATCH_PAIRS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
 """The most pairs and tokens of a batch; an accelerator gets so many times as much."""
-MARKS = 3
-"""Tokens that a model adds to a pair: a start, a middle, an end."""
 
 
-class CrossEncoderReranker:
-    """A cross-encoder. Pairs of all queries are sorted by length and go to the model in batches sized by tokens.
+class CrossEncoderReranker(ReadsPairs):
+    """A cross-encoder of sentence-transformers.
 
     With `activation=auto` a sigmoid is left out: it changes no order, but rounds the best scores to 1, where they tie.
     """
@@ -49,13 +49,11 @@ class CrossEncoderReranker:
         self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
         if (longest := options.whole("max_length", None)) is not None:
             setattr(self._model, self._length, longest)
-        self._label = self._column(options)
+        self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, least=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         scale = 1 if self._device.startswith("cpu") else ACCELERATED
-        self._size = BatchSize(
-            options.whole("batch_size", BATCH_PAIRS * scale), options.whole("batch_tokens", BATCH_TOKENS * scale)
-        )
-        self._cut = 0
+        pairs, tokens = BATCH_PAIRS * scale, BATCH_TOKENS * scale
+        super().__init__(options, BatchSize(options.whole("batch_size", pairs), options.whole("batch_tokens", tokens)))
 
     def _load(self) -> Any:
         options = self._options
@@ -74,18 +72,6 @@ class CrossEncoderReranker:
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
                 hint="is it a model for sequence classification, such as BAAI/bge-reranker-v2-m3?",
             ) from error
-
-    def _column(self, options: Options) -> int | None:
-        """Which of several scores counts; None for a model that gives one."""
-        labels, label = int(self._model.num_labels), options.whole("label", None, least=0)
-        if labels > 1 and (label is None or label >= labels):
-            raise UsageError(
-                f"{self._folder.id} gives {labels} scores for each pair",
-                hint=f"say which one means that the document fits: label=0 to label={labels - 1}",
-            )
-        if labels == 1 and label:
-            raise UsageError(f"{self._folder.id} gives one score for each pair", hint="leave label out")
-        return label if labels > 1 else None
 
     def _activation_function(self, asked: str) -> Any:
         torch: Any = importlib.import_module("torch")
@@ -111,45 +97,6 @@ class CrossEncoderReranker:
             "config_kwargs": options.json_object("config_kwargs"),
             "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
         }
-
-    def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
-        """The scores of each query's documents, in their order. `tick` counts documents."""
-        asked, read = (self._options.text(f"{role}_prompt") or "" for role in ("query", "document"))
-        sides = [[asked + whole(query) for query in queries], [read + whole(text) for text in chain(*documents)]]
-        counts = [len(texts) for texts in documents]
-        query = np.repeat(np.arange(len(queries)), counts)
-        scores = np.empty(len(query), dtype=np.float32)
-        for window in windows(len(query)):
-            rows = np.arange(window.start, window.stop)
-            for part, found in self._scored(sides, query, rows):
-                scores[part] = found
-                tick(len(part))
-        return np.split(scores, np.cumsum(counts)[:-1]) if counts else []
-
-    def _scored(self, sides: list[list[str]], query: Int64, rows: Int64) -> Any:
-        """The scores of these pairs, batch by batch, longest first."""
-        asked, read = sides
-        lengths = self._tokens([asked[q] for q in range(query[rows[0]], query[rows[-1]] + 1)])[
-            query[rows] - query[rows[0]]
-        ]
-        lengths = lengths + self._tokens([read[row] for row in rows]) + MARKS
-        if self._limit is not None:
-            self._cut += int((lengths > self._limit).sum())
-            lengths = np.minimum(lengths, self._limit)
-
-        def predict(places: Int64) -> Float32:
-            return self._predict([(asked[query[row]], read[row]) for row in rows[places].tolist()])
-
-        def too_long(place: int) -> ModelError:
-            row = int(rows[place])
-            return ModelError(
-                f"memory runs out for one pair: the query {shown(asked[query[row]])} with a document of "
-                f"{len(read[row]):,} characters: {shown(read[row])}",
-                hint="read less of it: max_length=512",
-            )
-
-        for places, found in encode_in_batches(lengths, predict, self._size, ran_out_of_memory, too_long):
-            yield rows[places], found
 
     def _predict(self, pairs: list[tuple[str, str]]) -> Float32:
         prompt = {"prompt": text} if (text := self._options.text("prompt")) else {}
@@ -178,14 +125,20 @@ class CrossEncoderReranker:
         longest = getattr(self._model, self._length)
         return int(longest) if longest and longest < 1_000_000 else None
 
-    def account(self) -> Settings:
-        """How many pairs were longer than the model reads, since the last call."""
-        cut, self._cut = self._cut, 0
-        return {"pairs_cut": cut} if self._limit is not None else {}
 
+def from_spec(spec: ModelSpec) -> Reranker:
+    """The reranker of `rerank:ID@REVISION?OPTIONS`: a folder, or a model of the hub, for torch or for ONNX Runtime."""
+    given = dict(spec.options)
+    chosen = Options(
+        f"rerank:{spec.id}", {name: given.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
+    )
+    backend, hub = chosen.choice("backend", BACKENDS), chosen.choice("hub", HUBS)
+    only = wanted_files(given.get("file_name")) if backend == "onnx" else None
+    folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only)
+    if backend == "auto" and folder.revision is None and kind_of(folder) == "onnx":
+        backend = "onnx"
+    if backend == "onnx":
+        from steelyard.retrievers import cross_encoder_onnx
 
-def from_spec(spec: ModelSpec) -> CrossEncoderReranker:
-    """The reranker of `rerank:ID@REVISION?OPTIONS`: a folder, or a model of the hub."""
-    options = Options(f"rerank:{spec.id}", spec.options, OPTIONS)
-    folder = ModelFolder.find(spec.id, spec.revision, hub=options.choice("hub", HUBS))
-    return CrossEncoderReranker(folder, options, str(spec))
+        return cross_encoder_onnx.from_folder(folder, given, str(spec))
+    return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", given, OPTIONS), str(spec))

@@ -1,0 +1,70 @@
+"""A model on this machine at work: texts of like length together, longest first, and what happened on the way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from typing import ClassVar
+
+from steelyard.encoders.batching import BatchSize, check_finite, encode_in_batches, shown, whole, windows
+from steelyard.encoders.devices import ran_out_of_memory
+from steelyard.encoders.parts import joined
+from steelyard.errors import ModelError
+from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.types import Float32, Int64, Role
+
+
+class EncodesByLength(ABC):
+    """Texts are sorted by length and go to the model in batches sized by tokens.
+
+    Vectors are handed on batch by batch (`encode_parts`), so that an interruption costs little.
+    """
+
+    name: str
+    _too_long: ClassVar[str]
+    """What to do about a text that memory cannot hold."""
+
+    def __init__(self, size: BatchSize) -> None:
+        self._size = size
+        self._seen = self._cut = 0
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    @abstractmethod
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
+        """How many tokens of each text are read, and what encodes those at some rows; counts `_seen` and `_cut`."""
+
+    def _exhausted(self, error: BaseException) -> bool:
+        return ran_out_of_memory(error)
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Vectors in the order of the texts."""
+        return joined(self, texts, role, self.dimension, tick)
+
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
+        """The vectors as they are ready, longest texts first: which texts, and theirs."""
+        for window in windows(len(texts)):
+            sound = [whole(texts[row]) for row in window]
+            lengths, encode = self._prepared(sound, role)
+
+            def too_long(row: int, sound: list[str] = sound) -> ModelError:
+                text = sound[row]
+                return ModelError(
+                    f"{self.name} runs out of memory over one {role} of {len(text)} characters: {shown(text)}",
+                    hint=self._too_long,
+                )
+
+            for rows, vectors in encode_in_batches(lengths, encode, self._size, self._exhausted, too_long):
+                check_finite(vectors, [sound[row] for row in rows], role, self.name)
+                yield rows + window.start, vectors
+
+    def account(self) -> Settings:
+        """Of the texts encoded since the last call: how many were longer than the model reads, and batches halved."""
+        seen, cut, halved = self._seen, self._cut, self._size.halved
+        self._seen = self._cut = self._size.halved = 0
+        if not seen:
+            return {}
+        return {"texts_cut": cut, "batches_halved": halved} if halved else {"texts_cut": cut}
