@@ -93,9 +93,7 @@ class OnnxCrossEncoder(ReadsPairs):
             top = logits.max(axis=1, keepdims=True)
             logits = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         scores = logits[:, self._label or 0]
-        if self._activation == "sigmoid":
-            scores = 1 / (1 + np.exp(-scores))
-        return np.asarray(scores, dtype=np.float32)
+        return (1 / (1 + np.exp(-scores))).astype(np.float32) if self._activation == "sigmoid" else scores
 
     def _logits(self, pairs: list[tuple[str, str]]) -> Float32:
         """Pad and run. Where the file is fixed to a size, the batch is filled up to it."""
