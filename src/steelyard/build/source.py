@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from steelyard.build.streams import Columns, stream_documents
 from steelyard.datasets import load_task, task_names, validation
+from steelyard.datasets.clicks import ClickLog
 from steelyard.datasets.columns import JUDGEMENTS, QUERIES
 from steelyard.datasets.files import UTF8_MARK, format_of, text_lines
 from steelyard.datasets.folder import Place, places
@@ -60,6 +61,8 @@ def open_sources(reference: str, *, offline: bool | None = None) -> list[Callabl
 
 
 def _opener(place: Place) -> Callable[[], Source]:
+    if isinstance(place, ClickLog) and not place.own_texts:
+        return lambda: from_clicks(place)
     # A place of another kind (a folder of documents) knows how to read itself, but not in pieces.
     return (lambda: from_place(place)) if type(place) is Place else (lambda: from_task(place.load()))
 
@@ -76,18 +79,34 @@ def from_place(place: Place) -> Source:
     report.stop_if_bad("strict", place.reference)
     assert queries is not None and judgements is not None
     unique = validation.unique_ids(queries, report)
-    asked, judged, grades, ids = _judgements(judgements, unique["id"], report)
+    judged = _judgements(judgements, unique["id"], report)
     report.stop_if_bad("strict", place.reference)
     extras = {} if queries.trec else _extras(named(place.files.queries), len(queries))
     columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(place, unique["id"])}
     corpus = named(place.files.corpus)
+    files = [*corpus, *named(place.files.queries), *named(place.files.qrels)]
+    return Source(place.info, pa.table(columns), *judged, _streamed(corpus), _fingerprint(files))
 
+
+def from_clicks(place: ClickLog) -> Source:
+    """A click log whose documents are in a file of their own, which is streamed."""
+    report = Report()
+    tables = place.tables(report, with_corpus=False)
+    report.stop_if_bad("strict", place.reference)
+    assert tables is not None and tables.queries is not None and tables.qrels is not None
+    ids, texts = tables.queries["id"], tables.queries["text"]
+    judged = _judgements(tables.qrels, ids, report)
+    files = [(name, Path(name)) for name in dict.fromkeys([*place.files.queries, *place.files.corpus])]
+    key = f"{_fingerprint(files)} {place.grading}"
+    return Source(tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(files[1:]), key)
+
+
+def _streamed(files: Sequence[tuple[str, Path]]) -> Callable[[bool], Iterator[Columns]]:
     def documents(texts: bool) -> Iterator[Columns]:
-        for name, path in corpus:
+        for name, path in files:
             yield from stream_documents(path, name, texts=texts)
 
-    files = [*corpus, *named(place.files.queries), *named(place.files.qrels)]
-    return Source(place.info, pa.table(columns), asked, judged, grades, ids, documents, _fingerprint(files))
+    return documents
 
 
 def from_task(task: Task) -> Source:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-FieldKind = Literal["id", "text", "grade", "ids"]
+FieldKind = Literal["id", "text", "grade", "ids", "count", "time"]
 
 
 @dataclass(frozen=True)
@@ -94,5 +94,42 @@ CANDIDATES = Role(
     (
         Field("query", "id", QUERY_ID),
         Field("documents", "ids", ("corpus-ids", "corpus_ids", "candidates", "docids", "doc_ids", *DOCUMENT_ID)),
+    ),
+)
+CLICKS = Role(
+    "clicks",
+    (
+        Field("query_id", "id", QUERY_ID, required=False),
+        Field(
+            "query",
+            "text",
+            ("query", "query_text", "search_query", "search_term", "keyword", "keywords", "q", "question"),
+        ),
+        Field(
+            "document",
+            "id",
+            (
+                *DOCUMENT_ID,
+                "url",
+                "item_id",
+                "product_id",
+                "asin",
+                "sku",
+                "article_id",
+                "result_id",
+                "clicked_id",
+                "id",
+            ),
+            required=False,
+        ),
+        Field("title", "text", ("title", "document_title", "doc_title", "product_title", "headline"), required=False),
+        Field("text", "text", ("document_text", "doc_text", *TEXT, "snippet", "description"), required=False),
+        Field(
+            "clicks", "count", ("clicks", "clicked", "click", "is_click", "is_clicked", "click_count"), required=False
+        ),
+        Field("impressions", "count", ("impressions", "impression_count", "views", "shown"), required=False),
+        Field("position", "count", ("position", "rank", "pos", "click_position"), required=False),
+        Field("time", "time", ("timestamp", "time", "ts", "datetime", "date", "event_time"), required=False),
+        Field("session", "id", ("session_id", "session", "sid", "user_id", "visitor_id"), required=False),
     ),
 )

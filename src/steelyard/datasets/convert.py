@@ -7,6 +7,7 @@ what was wrong is told to the table it belongs to. Texts are `large_string`, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ Tell = Callable[[str, str, Iterable[int]], None]
 
 TEXT = pa.large_string()
 LISTS = pa.large_list(TEXT)
+WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 
 
 def whole(column: Any) -> Any:
@@ -77,6 +79,50 @@ def as_grades(column: Any, tell: Tell) -> Any:
     return pc.if_else(pc.is_nan(grades), pa.scalar(None, pa.float64()), grades)
 
 
+def as_counts(column: Any, tell: Tell) -> Any:
+    """Numbers from 0 up as float64, null where there is none; yes and no count as 1 and 0."""
+    counts = _numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column, tell)
+    if counts is None:
+        words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(TEXT)))
+        for word, number in WORDS.items():
+            words = pc.if_else(pc.equal(words, word), number, words)
+        counts = _numbers(words, tell)
+    if counts is None:
+        values = column.cast(TEXT).to_pylist()
+        bad = [row for row, value in enumerate(values) if value and not _counts(value)]
+        tell("value", f"{values[bad[0]]!r}, where a number was expected", bad)
+        return None
+    good = pc.and_(pc.greater_equal(counts, 0), pc.is_finite(counts))
+    if rows := _rows(pc.fill_null(pc.invert(good), False)):
+        tell("value", f"{counts[rows[0]].as_py():g}, where a number from 0 up was expected", rows)
+        return None
+    return counts
+
+
+def as_times(column: Any, tell: Tell) -> Any:
+    """Times as seconds since 1970, null where there is none: numbers (seconds, milli- or microseconds) or ISO 8601."""
+    if pa.types.is_temporal(column.type):
+        moments = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
+        return pc.divide(moments.cast(pa.int64()).cast(pa.float64()), 1e6)
+    numbers = _numbers(column, tell)
+    if numbers is None:
+        return _moments(column.cast(TEXT).to_pylist(), tell)
+    # The year 5138 in seconds is the year 1973 in milliseconds; logs are from between.
+    for most, unit in ((1e14, 1e6), (1e11, 1e3)):
+        numbers = pc.if_else(pc.greater(numbers, most), pc.divide(numbers, unit), numbers)
+    return numbers
+
+
+def seconds(text: str) -> float:
+    """A time as people write it, as seconds since 1970; without a zone it is UTC. A ValueError where it is none.
+
+    >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
+    (86400.0, 0.0)
+    """
+    moment = datetime.fromisoformat(text.strip())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
 def as_lists(column: Any, tell: Tell) -> Any:
     """Lists of ids; a column of single ids stays as it is, one id a row."""
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -107,6 +153,45 @@ def _decode(column: Any, tell: Tell) -> Any:
     return pa.array(texts, TEXT)
 
 
+def _numbers(column: Any, tell: Tell) -> Any:
+    """The column as float64, null where it is empty; None where it holds something else."""
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        texts = as_texts(column, tell, missing=None)
+        if texts is None:
+            return None
+        texts = pc.utf8_trim_whitespace(texts)
+        column = pc.if_else(pc.equal(texts, ""), pa.scalar(None, TEXT), texts)
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+
+
+def _counts(value: str) -> bool:
+    """Whether a cell counts something."""
+    try:
+        float(value)
+    except ValueError:
+        return value.strip().lower() in WORDS
+    return True
+
+
+def _moments(values: Sequence[str | None], tell: Tell) -> Any:
+    known: dict[str | None, float | None] = {None: None, "": None}
+    bad = []
+    for row, value in enumerate(values):
+        if value in known:
+            continue
+        try:
+            known[value] = seconds(str(value))
+        except ValueError:
+            bad.append(row)
+    if bad:
+        tell("value", f"{values[bad[0]]!r}, where a time such as 2026-03-01T12:30:00 was expected", bad)
+        return None
+    return pa.array([known[value] for value in values], pa.float64())
+
+
 def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
     numbers, bad = [], []
     for row, value in enumerate(values):
@@ -125,5 +210,12 @@ def _rows(mask: Any) -> list[int]:
     return [int(row) for row in np.flatnonzero(flags)]
 
 
-CONVERTERS = {"id": as_ids, "text": as_texts, "grade": as_grades, "ids": as_lists}
+CONVERTERS = {
+    "id": as_ids,
+    "text": as_texts,
+    "grade": as_grades,
+    "ids": as_lists,
+    "count": as_counts,
+    "time": as_times,
+}
 """By the kind of a field."""

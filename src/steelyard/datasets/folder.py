@@ -4,6 +4,7 @@ path/to/set::task            one task of a Nano-set, or one split of a BEIR fold
 path/to/folder               the only task, or the split `test`
 corpus.csv,queries.csv,qrels.csv[,candidates.csv]
 path/to/documents[,questions.csv]
+path/to/log.csv[,corpus.csv]   a click log; clicks:path/to/log.csv?options
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ def places(reference: str | Path) -> list[Place]:
     A BEIR folder with a split `test` stands for that split.
     """
     text = str(reference)
+    if text.startswith("clicks:"):
+        from steelyard.datasets.clicks import click_log
+
+        return [click_log(text)]
     if "," in text and not Path(text).exists():
         return [_three_files(text)]
     path_text, _, task = text.partition("::")
@@ -72,8 +77,13 @@ def places(reference: str | Path) -> list[Place]:
     if not folder.exists():
         raise DataError("no such file or folder", where=path_text, hint=_near(folder))
     if not folder.is_dir():
-        hint = "give the folder, or corpus,queries,qrels as three files joined by commas"
-        raise DataError("a single file is not a task", where=path_text, hint=hint)
+        if (log := _click_log(text)) is not None:
+            return [log]
+        raise DataError(
+            "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
+            where=path_text,
+            hint="give the folder, or corpus,queries,qrels as three files joined by commas",
+        )
     names = _listing(folder)
     found = find_tasks(names)
     if not found and not task:
@@ -114,9 +124,12 @@ def _three_files(text: str) -> Place:
         from steelyard.datasets.documents import with_questions
 
         return with_questions(*paths)
+    if len(paths) == 2 and paths[0].is_file() and (log := _click_log(text)) is not None:
+        return log
     if len(paths) not in (3, 4):
         raise UsageError(
-            f"{len(paths)} files: {text}", hint="give corpus,queries,qrels[,candidates], or documents,questions"
+            f"{len(paths)} files: {text}",
+            hint="give corpus,queries,qrels[,candidates], documents,questions or log,corpus",
         )
     for path in paths:
         if not path.is_file():
@@ -127,6 +140,13 @@ def _three_files(text: str) -> Place:
     facts = read_json_object(folder / SIDECAR)
     info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)
     return Place(folder, "", files, info)
+
+
+def _click_log(text: str) -> Place | None:
+    """The task of a click log, and perhaps a corpus; None where the (first) file is none."""
+    from steelyard.datasets.clicks import click_log, is_click_log
+
+    return click_log(text) if is_click_log(Path(text.split(",")[0].strip()).expanduser()) else None
 
 
 def _listing(folder: Path) -> list[str]:

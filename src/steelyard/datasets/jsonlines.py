@@ -16,6 +16,8 @@ from steelyard.datasets.problems import Report
 
 BLOCK = 64 << 20
 """Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
+LOOSE = ("count", "time")
+"""Kinds that may be written as numbers, truth values or text; their converters sort that out."""
 
 
 def read_json(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
@@ -66,6 +68,8 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
 def _type(field: Field, example: Any) -> Any:
     if field.kind == "grade":
         return pa.float64()
+    if field.kind in LOOSE and isinstance(example, bool | int | float):
+        return pa.bool_() if isinstance(example, bool) else pa.float64()
     if isinstance(example, list):
         return pa.list_(pa.string())
     return pa.int64() if isinstance(example, int) and field.kind == "id" else pa.string()
@@ -129,6 +133,8 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
 def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
     if field.kind == "grade":
         return _grades(values, name, report)
+    if field.kind in LOOSE:
+        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
     if field.kind == "ids" and any(isinstance(value, list) for value in values):
         return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
     # bool is an int to Python, but nobody means it as an id.

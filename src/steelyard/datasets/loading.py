@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard.datasets.languages import language_code
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Validate
-from steelyard.datasets.sources import FolderSource, source_of
+from steelyard.datasets.sources import PREFIXES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def task_facts(name: str) -> TaskInfo | None:
 
 
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
-    if any(mark in reference for mark in "*?[") and "://" not in reference and not Path(reference).exists():
+    pattern = any(mark in reference for mark in "*?[") and not reference.startswith(tuple(PREFIXES))
+    if pattern and not Path(reference).exists():
         matched = [name for name in known_names() if fnmatchcase(name, reference)]
         if not matched:
             raise UsageError(f"no task matches {reference!r}", hint="steelyard list tasks lists them")

@@ -58,6 +58,8 @@ KINDS: dict[str, Kind] = {
     ),
     "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is left out"),
     "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
+    "value": Kind("error", "write numbers as numbers, and times in ISO 8601 or as seconds since 1970"),
+    "click-log": Kind("note", "nothing: docs/data.md tells how clicks become grades", "left out"),
     "missing-grade": Kind("error", "write a grade, or leave the whole column out (then each is 1)", "left out"),
     "fractional-grade": Kind("error", "scale the grades to whole numbers", "rounded down, as mteb does"),
     "negative-grade": Kind("warning", "nothing, if meant: counts as not relevant, as in trec_eval", "kept"),

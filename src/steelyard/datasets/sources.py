@@ -27,6 +27,7 @@ SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
         "huggingface": "steelyard.datasets.hub:HubSource",
         "modelscope": "steelyard.datasets.modelscope:ModelScopeSource",
         "ir_datasets": "steelyard.datasets.irds:IrDatasetsSource",
+        "clicks": "steelyard.datasets.clicks:ClickSource",
         "folder": "steelyard.datasets.sources:FolderSource",
     },
 )
@@ -37,6 +38,7 @@ PREFIXES = {
     "modelscope://": "modelscope",
     "ir_datasets:": "ir_datasets",
     "irds:": "ir_datasets",
+    "clicks:": "clicks",
 }
 """References that tell their source, so that no other is asked (or imported)."""
 
