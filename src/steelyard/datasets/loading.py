@@ -109,6 +109,10 @@ def task_facts(name: str) -> TaskInfo | None:
         return catalogue.entries()[name].info
     if "://" in name or name.startswith(("ir_datasets:", "irds:")):
         return None
+    if name.startswith("mteb:"):
+        from steelyard.datasets import mteb_source
+
+        return mteb_source.info(name)
     from steelyard.datasets.folder import places
 
     return places(name)[0].info

@@ -27,6 +27,7 @@ SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
         "huggingface": "steelyard.datasets.hub:HubSource",
         "modelscope": "steelyard.datasets.modelscope:ModelScopeSource",
         "ir_datasets": "steelyard.datasets.irds:IrDatasetsSource",
+        "mteb": "steelyard.datasets.mteb_source:MtebSource",
         "clicks": "steelyard.datasets.clicks:ClickSource",
         "folder": "steelyard.datasets.sources:FolderSource",
     },
@@ -38,6 +39,7 @@ PREFIXES = {
     "modelscope://": "modelscope",
     "ir_datasets:": "ir_datasets",
     "irds:": "ir_datasets",
+    "mteb:": "mteb",
     "clicks:": "clicks",
 }
 """References that tell their source, so that no other is asked (or imported)."""
