@@ -214,3 +214,40 @@ def test_the_cache_lists_encodings(data: Any, capsys: pytest.CaptureFixture[str]
     assert (row["encoder"], row["encodings"]) == ("letters/small", 2)
     assert main(["cache"]) == 0
     assert "encodings" in capsys.readouterr().out
+
+
+def test_whatever_is_listed_can_be_shown(data: Any) -> None:
+    names = [row["model"] for row in data("list", "models")]
+    assert len(names) > 120 and any(name.startswith("rerank:") for name in names)
+    for name in names:
+        told = data("show", name)
+        assert told["model"] and told["family"] == name.partition(":")[0] or name.startswith("[")
+
+
+def test_a_reranker_is_loaded_and_weighed_without_a_first_stage(data: Any, own_folders: Path) -> None:
+    name = "rerank:test_models_cli:by_length?version=1"
+    store = ResultStore(own_folders / "results")
+    store.put(Result("NanoX/en", f"bm25 > {name}&depth=10", {}, "k1", metrics={"ndcg_at_10": 0.5}))
+    store.put(Result("NanoX/en", "bm25", {}, "k2", metrics={"ndcg_at_10": 0.4}))
+    told = data("show", "model", name, "--load")
+    assert told["settings"]["version"] == "1" and told["settings"]["reranker"] == name
+    assert [row["key"] for row in told["results"]] == ["k1"]
+
+
+def by_length(query: str, texts: list[str]) -> list[float]:
+    return [float(len(text)) for text in texts]
+
+
+def test_a_reranker_alone_learns_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "rerank:test_models_cli:by_length", "-t", "NanoAlmanac/en"]) == 2
+    said = capsys.readouterr().err
+    assert "needs candidates to rank" in said
+    assert "'bm25 > rerank:test_models_cli:by_length'" in said and "--candidates NAME" in said
+
+
+def test_lists_that_a_task_lacks_are_named_as_lacking(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "rerank:test_models_cli:by_length", "--candidates", "hybrid", "-t", "NanoAlmanac/en", "--no-report")
+    assert main([*words]) == 2
+    said = capsys.readouterr().err
+    assert "NanoAlmanac/en has no candidate lists" in said
+    assert "steelyard build candidates" in said and "'bm25 > rerank:ID'" in said

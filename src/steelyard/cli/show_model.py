@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
     from steelyard.errors import UnknownName, UsageError
     from steelyard.models import card, cards
-    from steelyard.retrievers import canonical, load_retriever
+    from steelyard.retrievers import canonical
 
     known = card(arguments.name)
     try:
@@ -75,7 +75,7 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
         raise UnknownName("model", arguments.name, cards(), hint=error.hint) from error
     _check(spec)
     known = known or card(spec.id or spec.family)
-    settings = dict(load_retriever(spec).settings) if arguments.load or _is_light(spec) else None
+    settings = _settings(spec) if arguments.load or _is_light(spec) else None
     facts: Mapping[str, Any] = known.facts() if known else {}
     return {
         **facts,
@@ -86,6 +86,14 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
         "settings": settings,
         "results": _results(spec, arguments, output),
     }
+
+
+def _settings(spec: ModelSpec) -> dict[str, Any]:
+    """What the model declares of itself, once it is loaded; a reranker needs no candidates for that."""
+    from steelyard.retrievers import load_retriever
+    from steelyard.retrievers.rerank import load_reranker
+
+    return dict((load_reranker(spec) if spec.family == "rerank" else load_retriever(spec)).settings)
 
 
 def _check(spec: ModelSpec) -> None:
@@ -141,14 +149,17 @@ def _extra(spec: ModelSpec, files: Files | None) -> str | None:
     from steelyard.encoders.model_folder import ModelFolder
     from steelyard.models.machine import extra_for
 
-    if spec.family != "dense" or files is None:
+    if spec.family not in ("dense", "rerank") or files is None:
         return extra_for(spec.family, spec.id)
     kind = kind_of(ModelFolder(spec.id, files.path)) if files.path.is_dir() else "vectors"
     return {"sentence-transformers": "torch", "onnx": "onnx", "static": "static"}.get(kind)
 
 
 def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
-    """The results of the model, with whatever options and revision; of a composite, with these very parts."""
+    """The results of the model, with whatever options and revision; of a composite, with these very parts.
+
+    A reranker is weighed in pipelines: of one, those of every pipeline that it is a stage of.
+    """
     from steelyard import config
     from steelyard.errors import UsageError
     from steelyard.results import ResultStore
@@ -159,7 +170,8 @@ def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> 
             other = canonical(name)
         except UsageError:  # of a plug-in or a version with another grammar
             return False
-        return (other.family, other.id, other.parts) == (spec.family, spec.id, spec.parts)
+        stages = other.parts if spec.family == "rerank" and other.family == "pipeline" else (other,)
+        return any((one.family, one.id, one.parts) == (spec.family, spec.id, spec.parts) for one in stages)
 
     store = ResultStore(arguments.results or config.results_folder())
     found = store.all(lambda error: output.note(f"passed over: {error}"))

@@ -67,7 +67,8 @@ class CandidateRetriever:
             return self.lists
         if not known:
             raise UsageError(
-                f"{task.info.name} has no candidate lists", hint="put a model in their place, such as bm25"
+                f"{task.info.name} has no candidate lists",
+                hint="put a model in their place: 'bm25 > rerank:ID'; or make some: steelyard build candidates",
             )
         if not self.lists and len(known) == 1:
             return known[0]

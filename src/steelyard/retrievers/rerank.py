@@ -97,7 +97,8 @@ def alone(spec: ModelSpec) -> NoReturn:
     """What stands behind the family `rerank`: a reranker without candidates cannot be evaluated."""
     raise UsageError(
         f"{spec} needs candidates to rank",
-        hint=f"put a model before it, '[bm25, dense] > {spec}', or name a task's candidate lists with --candidates",
+        hint=f"put a model before it, 'bm25 > {spec}'; or rank lists that the tasks bring: --candidates NAME, "
+        "where steelyard show TASK tells the names",
     )
 
 
