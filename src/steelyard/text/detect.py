@@ -67,6 +67,13 @@ _LETTER_WEIGHT = 0.5
 _SCRIPT_WEIGHT = 0.2
 """What the script alone says for each of its languages, against one function word for each word of the text."""
 
+LATIN_DISCOUNT = 4.0
+"""Latin letters stand for names in texts of every script: against others, so many count as one."""
+_LEAST = 0.75
+"""Evidence below this is none: three fourths of a word that only one language has."""
+_KANA_DUE = 6
+"""Han letters after which a Japanese text would have shown a kana."""
+
 
 @cache
 def _codes() -> tuple[str, ...]:
@@ -101,8 +108,8 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     ['en']
     """
     codes = _codes()
-    evidence = _evidence(texts)
-    scripts = _script_shares(texts)
+    evidence, _ = _evidence(texts)
+    scripts = _shares(_script_counts(texts))
     prior = np.zeros((len(SCRIPT_NAMES), len(codes)))
     for number, name in enumerate(SCRIPT_NAMES):
         allowed = [code for code in LANGUAGES_OF.get(name, ()) if not among or code in among]
@@ -118,8 +125,60 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
 
 
-def _evidence(texts: Sequence[str]) -> Float64:
-    """For each text and language, what function words and letters say for it, per word."""
+def tell(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
+    """The language of each text, `und` where it is not certain: for what is said to people, not for a search.
+
+    Stricter than `detect`: a script that several of the languages share decides nothing by itself, and Latin letters
+    in a text of another script are taken for names.
+
+    >>> tell(["река", "река їх", "川", "Thor", "雷神索尔 Thor 的锤子"], among=["ru", "uk", "ja", "zh", "en", "de"])
+    ['und', 'uk', 'und', 'und', 'zh']
+    >>> tell(["река", "川", "Thor"], among=["ru", "zh", "en"])
+    ['ru', 'zh', 'en']
+    """
+    codes = _codes()
+    counts = _script_counts(texts)
+    evidence, words = _evidence(texts)
+    # A word that many languages have, alone in a text, proves none of them.
+    evidence[evidence * words[:, None] < _LEAST] = 0.0
+    counts[:, SCRIPT_NAMES.index("latin")] /= LATIN_DISCOUNT
+    shares = _shares(counts)
+    written = candidates(among)
+    possible = np.array([[code in written.get(name, ()) for code in codes] for name in SCRIPT_NAMES], dtype=np.float64)
+    weighed = evidence * (shares @ possible)
+    only = np.array([len(written.get(name, ())) == 1 for name in SCRIPT_NAMES])
+    weighed += (shares * only) @ possible * _SCRIPT_WEIGHT
+    han = SCRIPT_NAMES.index("han")
+    if "zh" in written["han"]:
+        weighed[counts[:, han] >= _KANA_DUE, codes.index("zh")] += _SCRIPT_WEIGHT
+    order = np.sort(weighed, axis=1)
+    best = weighed.argmax(axis=1)
+    # As much evidence for a second language is none for the first.
+    sure = (order[:, -1] > 1e-6) & (order[:, -1] > order[:, -2] + 1e-9)
+    return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), sure.tolist(), strict=True)]
+
+
+@cache
+def _candidates(among: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    found = {
+        script: tuple(code for code in codes if not among or code in among) for script, codes in LANGUAGES_OF.items()
+    }
+    if not among or "ja" in among:
+        found["han"] = (*found["han"], "ja")
+    return found
+
+
+def candidates(among: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The languages that a text in each script may be in. Han alone may be Japanese, where that is possible.
+
+    >>> candidates(["ru", "uk", "ja", "zh"])["han"], candidates(["ru", "uk", "ja"])["cyrillic"]
+    (('zh', 'ja'), ('ru', 'uk'))
+    """
+    return _candidates(frozenset(among))
+
+
+def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64]:
+    """For each text and language, what function words and letters say for it, per word; and the number of words."""
     tokens = Tokens.of_spans(find(texts, Grams()))
     words, letters = _word_weights(), _letter_weights()
     speaks = [
@@ -135,11 +194,15 @@ def _evidence(texts: Sequence[str]) -> Float64:
     cells = np.repeat(tokens.owners.astype(np.int64), repeats) * len(_codes()) + flat[at, 0].astype(np.int64)
     sums = np.bincount(cells, flat[at, 1], minlength=len(texts) * len(_codes())).reshape(len(texts), -1)
     lengths = np.bincount(tokens.owners, minlength=len(texts))
-    return np.asarray(sums / np.maximum(lengths, 1)[:, None])
+    return np.asarray(sums / np.maximum(lengths, 1)[:, None]), lengths
 
 
-def _script_shares(texts: Sequence[str]) -> Float64:
-    """For each text, the share of its letters in each script; one kana among Han letters makes the text Japanese."""
+def _shares(counts: Float64) -> Float64:
+    return np.asarray(counts / np.maximum(counts.sum(axis=1), 1e-9)[:, None])
+
+
+def _script_counts(texts: Sequence[str]) -> Float64:
+    """For each text, its letters in each script; one kana among twenty Han letters makes the text Japanese."""
     points, owners = code_points(texts)
     scripts = script_table()[points]
     counts = _histogram(owners, scripts, len(texts))
@@ -148,7 +211,7 @@ def _script_shares(texts: Sequence[str]) -> Float64:
     counts[japanese, kana] += counts[japanese, han]
     counts[japanese, han] = 0
     counts[:, 0] = 0
-    return np.asarray(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
+    return counts
 
 
 def _histogram(owners: Int64, scripts: UInt8, texts: int) -> Float64:

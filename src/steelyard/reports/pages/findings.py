@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.reports.pages.figures import Comparison, Lengths, ProfileFigures, SliceFigures, TaskFigures
+from steelyard.reports.pages.figures import Comparison, Lengths, ProfileFigures, SliceFigures, TaskFigures, Tongues
 from steelyard.reports.pages.inputs import LABELS, Kind
 from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed
+from steelyard.reports.pages.tables import pair_in_words
 from steelyard.reports.pages.thresholds import (
     FEWEST,
     FOUND,
+    MOST,
     NEAR_CEILING,
     NEARLY_ALL,
     SAFEGUARDS,
@@ -18,6 +20,7 @@ from steelyard.reports.pages.thresholds import (
     SOME,
 )
 from steelyard.results.schema import with_interval
+from steelyard.text.detect import UNDECIDED
 
 NOTES = 4
 """Slices that the improvement notes name at most, the widest gaps first."""
@@ -113,29 +116,43 @@ def languages(figures: TaskFigures) -> Iterator[Finding]:
     """Languages and scripts of queries, documents and pairs, and the overlap of the pairs."""
     told = figures.tongues
     if told is not None:
-        for what, shares in (("Queries", told.query_languages), ("Documents", told.document_languages)):
+        for what, shares in (("queries", told.query_languages), ("documents", told.document_languages)):
             yield _languages(what, shares)
-        for what, shares in (("Queries", told.query_scripts), ("Documents", told.document_scripts)):
+        for what, shares in (("queries", told.query_scripts), ("documents", told.document_scripts)):
             if len(shares) > 1:
                 yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, plain=True))
-        yield finding(
-            "pairs",
-            pairs=told.pairs,
-            same=told.same_language,
-            cross=told.cross_language,
-            script=told.cross_script,
-            undecided=told.undecided,
-        )
+        yield from _pairs(told)
     if figures.overlap is not None:
         one = figures.overlap
         yield finding("overlap", mean=one.mean, none=one.none, full=one.full)
 
 
+def _pairs(told: Tongues) -> Iterator[Finding]:
+    """How queries and positives relate; a share counts only what is certain, and what is not is told beside it."""
+    if not told.pairs:
+        return
+    facts = {"pairs": told.pairs, "same": told.same_language, "cross": told.cross_language, "script": told.cross_script}
+    if told.undecided:
+        yield finding("uncertain_pairs", undecided=told.undecided, **facts)
+    else:
+        yield finding("pairs", **facts)
+
+
 def _languages(what: str, shares: Mapping[str, float]) -> Finding:
-    first = next(iter(shares), "und")
-    if shares.get(first, 0.0) >= NEARLY_ALL:
-        return finding("one_language", what=what, language=language_name(first), share=shares[first])
-    return finding("languages", what=what, count=len(shares), shares=_shares(shares))
+    hidden = shares.get(UNDECIDED, 0.0)
+    known = {code: share for code, share in shares.items() if code != UNDECIDED}
+    first = next(iter(known), UNDECIDED)
+    if not known:
+        return finding("no_language", what=what)
+    if known[first] == 1:
+        return finding("one_language", what=what, language=language_name(first))
+    if known[first] >= NEARLY_ALL:
+        return finding("main_language", what=what, language=language_name(first), share=known[first], hidden=hidden)
+    if hidden > MOST:
+        return finding("few_languages", what=what, count=len(known), shares=_shares(known), hidden=hidden)
+    if hidden:
+        return finding("some_languages", what=what, count=len(known), shares=_shares(known), hidden=hidden)
+    return finding("languages", what=what, count=len(known), shares=_shares(known))
 
 
 def _shares(shares: Mapping[str, float], *, plain: bool = False) -> str:
@@ -288,9 +305,14 @@ def slices(figures: TaskFigures) -> Iterator[Finding]:
 def where(part: SliceFigures) -> str:
     """The slice in a sentence."""
     if part.dimension == "language":
-        return f"on queries in {language_name(part.name)}" if part.name != "und" else "on queries of undecided language"
+        return (
+            f"on queries in {language_name(part.name)}"
+            if part.name != UNDECIDED
+            else "on queries of undecided language"
+        )
     if part.dimension == "languages of the pair":
-        return f"on pairs {part.name}"
+        known = part.name != UNDECIDED
+        return f"on pairs {pair_in_words(part.name)}" if known else "on pairs whose languages are undecided"
     if part.dimension == "script":
         return f"on queries in {part.name} script" if part.name != "none" else "on queries without letters"
     return f"on queries of {part.name}" if part.dimension == "query length" else f"on queries of {part.name} overlap"

@@ -31,11 +31,18 @@ TEMPLATES = {
     "outside": "Positives that are not in the corpus and cannot be found: {count:,}.",
     "lengths": "{what} average {characters:.2f} characters ({min:,} to {max:,}, median {median:.0f}), "
     "{words:.2f} words and {tokens:.2f} tokens.",
-    "one_language": "{what} show one language, {language} ({share:.2%}).",
-    "languages": "{what} show {count:language}: {shares}.",
-    "scripts": "{what} are written in {count:script}: {shares}.",
-    "pairs": "Of {pairs:pair} of query and positive {same:.2%} are in the same language, {cross:.2%} cross "
-    "languages, {script:.2%} cross scripts; in {undecided:.2%} one side shows no language.",
+    "one_language": "All {what} are in {language}.",
+    "main_language": "{share:.2%} of {what} are in {language}; {hidden:.2%} show no language for certain.",
+    "no_language": "None of the {what} shows its language for certain.",
+    "languages": "The {what} are in {count:language}: {shares}.",
+    "some_languages": "The {what} are in {count:language}: {shares}; {hidden:.2%} are too short to tell for certain.",
+    "few_languages": "{hidden:.2%} of {what} are too short to tell their language for certain; the others are in "
+    "{count:language}: {shares}.",
+    "scripts": "The {what} are written in {count:script}: {shares}.",
+    "pairs": "Of {pairs:pair} of query and positive {same:.2%} are in the same language and {cross:.2%} in two; "
+    "{script:.2%} are in two scripts.",
+    "uncertain_pairs": "Of {pairs:pair} of query and positive {same:.2%} are certainly in the same language and "
+    "{cross:.2%} certainly in two; of {undecided:.2%} it cannot be told. {script:.2%} are in two scripts.",
     "overlap": "A query shares {mean:.4f} of its terms with its nearest positive on average; {none:.2%} of queries "
     "share none, {full:.2%} all.",
     # profiles

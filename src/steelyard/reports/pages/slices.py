@@ -15,7 +15,7 @@ from steelyard.reports.pages.evidence import holm, randomisation, welch
 from steelyard.reports.pages.figures import SliceFigures
 from steelyard.reports.pages.inputs import Kind
 from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
-from steelyard.reports.pages.tongues import Reading
+from steelyard.reports.pages.tongues import Reading, pair_name
 from steelyard.types import Float64, Int64, Task
 
 
@@ -71,12 +71,12 @@ def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iter
 
 
 def _pair_names(reading: Reading, queries: int) -> list[str]:
-    """`ar-en` for each query whose positives are all in one language; `en-several` else."""
+    """`ar-en` for each query whose positives are all in one language; `en-several` else; `und` of what is unknown."""
     sought: list[set[str]] = [set() for _ in range(queries)]
     for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
         sought[query].add(reading.document_languages[row])
     return [
-        f"{asked}-{next(iter(found)) if len(found) == 1 else 'several' if found else 'none'}"
+        pair_name((asked, next(iter(found)) if len(found) == 1 else "several" if found else "none"))
         for asked, found in zip(reading.query_languages, sought, strict=True)
     ]
 

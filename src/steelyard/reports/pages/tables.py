@@ -18,8 +18,11 @@ from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.sentences import language_name
 from steelyard.reports.pages.thresholds import FEWEST
 from steelyard.results.schema import with_interval
+from steelyard.text.detect import UNDECIDED
 
 METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
+MOST_PAIRS = 12
+"""Rows of the table of pairs of languages."""
 MOST_SLICES = 8
 """The largest slices of a dimension that the table shows."""
 NDCG_COLUMNS = tuple(f"{LABELS[kind]} nDCG@10" for kind in KINDS)
@@ -98,11 +101,12 @@ def pair_languages(figures: TaskFigures) -> Table | None:
     told = figures.tongues
     if told is None or len(told.pair_languages) < 2:
         return None
-    shown = list(told.pair_languages.items())[:12]
-    rest = 1 - sum(share for _, share in shown)
-    rows = [_pair(name, share) for name, share in shown]
-    if len(told.pair_languages) > len(shown):
-        rows.append(("others", "others", f"{rest:.2%}"))
+    known = [(name, share) for name, share in told.pair_languages.items() if name != UNDECIDED]
+    rows = [_pair(name, share) for name, share in known[:MOST_PAIRS]]
+    if rest := known[MOST_PAIRS:]:
+        rows.append((f"{len(rest):,} other pairs", "", f"{sum(share for _, share in rest):.2%}"))
+    if hidden := told.pair_languages.get(UNDECIDED):
+        rows.append(("one or both undecided", "", f"{hidden:.2%}"))
     return table(("Query language", "Positive's language", "Pairs"), rows)
 
 
@@ -145,9 +149,19 @@ def slice_name(part: SliceFigures) -> str:
     if part.dimension == "language":
         return language_name(part.name)
     if part.dimension == "languages of the pair":
-        asked, _, sought = part.name.partition("-")
-        return f"{language_name(asked)} to {language_name(sought)}"
+        return "one or both undecided" if part.name == UNDECIDED else pair_in_words(part.name)
     return part.name
+
+
+def pair_in_words(name: str) -> str:
+    """The languages of a pair.
+
+    >>> pair_in_words("ar-en"), pair_in_words("ar-several")
+    ('Arabic (ar) to English (en)', 'Arabic (ar) to several languages')
+    """
+    asked, _, sought = name.partition("-")
+    more = {"several": "several languages", "none": "no document"}
+    return f"{language_name(asked)} to {more.get(sought) or language_name(sought)}"
 
 
 def failure_examples(mode: FailureMode) -> Table | None:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.reports.pages.figures import Overlap, Tongues
+from steelyard.reports.pages.lengths import word_counts
+from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
 from steelyard.text.characters import SCRIPT_NAMES, script_table
-from steelyard.text.detect import UNDECIDED, detect
+from steelyard.text.detect import LATIN_DISCOUNT, UNDECIDED, candidates, tell
 from steelyard.text.languages import canonical
 from steelyard.text.policy import Policy, choose
 from steelyard.text.spans import code_points
@@ -23,6 +25,11 @@ NO_SCRIPT = "none"
 JAPANESE = "japanese"
 """Kana, with or without Han."""
 _KANA_SHARE = 0.05
+_SCRIPT_OF = {JAPANESE: "kana"}
+"""Names of ours that the tables of languages call otherwise."""
+
+BRIEF = 8
+"""A text of fewer words is too short to contradict the one language that a task declares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,8 @@ class Reading:
     pair_rows: Int64
     overlap: Float64
     """By query; NaN where no positive is in the corpus or the query has no term."""
+    among: tuple[str, ...] = ()
+    """The languages that texts may be in; any, if none is named."""
 
     def of_query(self, query: int) -> list[int]:
         """The places of the query's pairs."""
@@ -45,12 +54,15 @@ class Reading:
 
 def read(task: Task) -> Reading:
     """Tell language and script of every text of the task, and the overlap of every query with its positives."""
-    declared = [canonical(code) for code in task.info.languages]
+    declared = tuple(canonical(code) for code in task.info.languages)
     # The words of a programming language look like those of some human one: code is in what it is declared in.
-    among = declared if len(declared) > 1 or task.info.category == "code" else []
+    among = declared if len(declared) > 1 or task.info.category == "code" else ()
+    usual = declared[0] if len(declared) == 1 else UNDECIDED
     queries = [text[:BEGINNING] for text in task.queries.texts]
     documents = [text[:BEGINNING] for text in task.corpus.texts]
-    query_languages, document_languages = detect(queries, among), detect(documents, among)
+    query_scripts, document_scripts = scripts(queries), scripts(documents)
+    query_languages = _languages(queries, query_scripts, among, usual)
+    document_languages = _languages(documents, document_scripts, among, usual)
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
@@ -58,12 +70,44 @@ def read(task: Task) -> Reading:
     return Reading(
         query_languages,
         document_languages,
-        scripts(queries),
-        scripts(documents),
+        query_scripts,
+        document_scripts,
         pair_queries,
         pair_rows,
         _overlaps(task, policy, pair_queries, pair_rows),
+        among,
     )
+
+
+def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[str], usual: str) -> list[str]:
+    """The language of each text, which `usual` is the only one declared of, if any.
+
+    A short text is in the declared language if its script allows. Without such, a text that shows none is in that of
+    the others in its script, where at least half of them show one and nearly all the same.
+    """
+    found = tell(texts, among)
+    habits = _habits(found, written)
+    if usual != UNDECIDED:
+        # Latin letters may be a name or an abbreviation in any language.
+        habits |= {script: usual for script, codes in candidates([usual]).items() if codes or script == "latin"}
+        brief = word_counts(texts) < BRIEF
+        found = [UNDECIDED if short else code for short, code in zip(brief.tolist(), found, strict=True)]
+    return [
+        habits.get(_SCRIPT_OF.get(script, script), UNDECIDED) if code == UNDECIDED else code
+        for code, script in zip(found, written, strict=True)
+    ]
+
+
+def _habits(found: Sequence[str], written: Sequence[str]) -> dict[str, str]:
+    """The language of nearly all texts in a script that show theirs, where enough do."""
+    habits = {}
+    for script in set(written) - {NO_SCRIPT}:
+        counts = Counter(code for code, other in zip(found, written, strict=True) if other == script)
+        hidden = counts.pop(UNDECIDED, 0)
+        code, most = max(counts.items(), key=lambda item: item[1], default=(UNDECIDED, 0))
+        if most >= NEARLY_ALL * counts.total() and counts.total() >= max(FEWEST, hidden):
+            habits[_SCRIPT_OF.get(script, script)] = code
+    return habits
 
 
 def _policy(task: Task, found: Sequence[str]) -> Policy:
@@ -78,10 +122,10 @@ def _policy(task: Task, found: Sequence[str]) -> Policy:
 
 
 def scripts(texts: Sequence[str]) -> list[str]:
-    """The script of most letters of each text, `none` without letters.
+    """The script of most letters of each text, `none` without letters; Latin ones, often names, count for less.
 
-    >>> scripts(["Nile 尼罗河", "ナイル川", "尼罗河", "42"])
-    ['latin', 'japanese', 'han', 'none']
+    >>> scripts(["Nile 尼罗河", "The long river Nile (尼罗河)", "ナイル川", "42"])
+    ['han', 'latin', 'japanese', 'none']
     """
     points, owners = code_points(texts)
     width = len(SCRIPT_NAMES)
@@ -93,35 +137,57 @@ def scripts(texts: Sequence[str]) -> list[str]:
     japanese = counts[:, kana] > _KANA_SHARE * np.maximum(both, 1)
     counts[:, kana] = np.where(japanese, both, 0)
     counts[:, han] = np.where(japanese, 0, both)
+    others = np.delete(counts, SCRIPT_NAMES.index("latin"), axis=1).max(axis=1) * LATIN_DISCOUNT
+    counts[counts[:, SCRIPT_NAMES.index("latin")] <= others, SCRIPT_NAMES.index("latin")] = 0
     names = (*SCRIPT_NAMES[:kana], JAPANESE, *SCRIPT_NAMES[kana + 1 :])
     return [names[number] for number in np.where(counts.any(axis=1), counts.argmax(axis=1), 0).tolist()]
 
 
 def tongues(reading: Reading) -> Tongues:
     """Shares of languages and scripts, and how queries and positives relate."""
-    asked = [reading.query_languages[q] for q in reading.pair_queries]
-    sought = [reading.document_languages[d] for d in reading.pair_rows]
-    pairs = list(zip(asked, sought, strict=True))
-    known = [UNDECIDED not in pair for pair in pairs]
-    same = [a == b for a, b in pairs]
-    written = zip(
-        (reading.query_scripts[q] for q in reading.pair_queries),
-        (reading.document_scripts[d] for d in reading.pair_rows),
-        strict=True,
-    )
+    pairs = list(zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True))
+    told = [(reading.query_languages[q], reading.document_languages[d]) for q, d in pairs]
+    written = [(reading.query_scripts[q], reading.document_scripts[d]) for q, d in pairs]
+    kinds = Counter(map(_Relation(reading.among), told, written))
     count = max(len(pairs), 1)
     return Tongues(
         query_languages=shares(reading.query_languages),
         document_languages=shares(reading.document_languages),
         query_scripts=shares(reading.query_scripts),
         document_scripts=shares(reading.document_scripts),
-        pair_languages=shares(f"{a}-{b}" for a, b in pairs),
+        pair_languages=shares(map(pair_name, told)),
         pairs=len(pairs),
-        same_language=sum(k and s for k, s in zip(known, same, strict=True)) / count,
-        cross_language=sum(k and not s for k, s in zip(known, same, strict=True)) / count,
-        undecided=1 - sum(known) / count if pairs else 0.0,
+        same_language=kinds["same"] / count,
+        cross_language=kinds["cross"] / count,
+        undecided=kinds[UNDECIDED] / count,
         cross_script=sum(_crosses(a, b) for a, b in written) / count,
     )
+
+
+def pair_name(languages: tuple[str, str]) -> str:
+    """`ar-en` for a query and a positive; `und` where one of them shows no language."""
+    return UNDECIDED if UNDECIDED in languages else "-".join(languages)
+
+
+class _Relation:
+    """Whether two texts are in the same language, in two, or nobody knows.
+
+    Texts that show no language are in two where no language is written in both of their scripts.
+    """
+
+    def __init__(self, among: Collection[str]) -> None:
+        self._candidates = {script: frozenset(codes) for script, codes in candidates(among).items()}
+
+    def __call__(self, languages: tuple[str, str], scripts: tuple[str, str]) -> str:
+        if UNDECIDED not in languages:
+            return "same" if languages[0] == languages[1] else "cross"
+        asked, sought = map(self._possible, languages, scripts)
+        return "cross" if asked and sought and asked.isdisjoint(sought) else UNDECIDED
+
+    def _possible(self, language: str, script: str) -> frozenset[str]:
+        if language != UNDECIDED:
+            return frozenset((language,))
+        return self._candidates.get(_SCRIPT_OF.get(script, script), frozenset())
 
 
 def _crosses(a: str, b: str) -> bool:
