@@ -33,8 +33,8 @@ class QueryScores:
     """
 
     ids: tuple[str, ...]
-    first_positive: Int32
-    """The rank of the first relevant document, from 1; 0 where none was found."""
+    first_positive: Int32 | None
+    """The rank of the first relevant document, from 1; 0 where none was found. None where nothing was searched."""
     by_metric: Mapping[str, Float64]
 
     @classmethod
@@ -46,7 +46,8 @@ class QueryScores:
         try:
             table = parquet.read_table(path)
             ids = tuple(table.column(QUERY_COLUMN).to_pylist())
-            ranks = table.column(RANK_COLUMN).to_numpy().astype(np.int32)
+            ranked = RANK_COLUMN in table.column_names
+            ranks = table.column(RANK_COLUMN).to_numpy().astype(np.int32) if ranked else None
             names = [name for name in table.column_names if name not in (QUERY_COLUMN, RANK_COLUMN)]
             return cls(ids, ranks, {name: table.column(name).to_numpy() for name in names})
         except (OSError, KeyError, pyarrow.ArrowException) as error:
@@ -58,7 +59,9 @@ class QueryScores:
         import pyarrow
         from pyarrow import parquet
 
-        columns = {QUERY_COLUMN: pyarrow.array(self.ids, pyarrow.string()), RANK_COLUMN: self.first_positive}
+        columns = {QUERY_COLUMN: pyarrow.array(self.ids, pyarrow.string())}
+        if self.first_positive is not None:
+            columns[RANK_COLUMN] = self.first_positive
         sink = pyarrow.BufferOutputStream()
         # Values by query hardly repeat: dictionaries and statistics of sixty columns cost more than they save.
         parquet.write_table(

@@ -1,0 +1,121 @@
+"""Pairs of texts: STS and pair classification. No package but numpy is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError
+from steelyard.results import QueryScores
+from steelyard.samples import PairTask
+from steelyard.tasks.correlation import correlations
+from steelyard.tasks.resampling import described
+from steelyard.tasks.separation import separations
+from steelyard.tasks.weighed import Profile, Weighed, main_metric
+from steelyard.types import Float32, Float64
+
+BLOCK = 8192
+"""Pairs compared at a time."""
+Compare = Callable[[Float32, Float32], npt.NDArray[np.float32]]
+
+
+def cosine(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    """1 minus half the squared distance of the vectors at length 1, as scikit-learn has it: the rounding counts.
+
+    >>> cosine(np.float32([[1, 0], [3, 4]]), np.float32([[0, 2], [3, 4]])).tolist()
+    [0.0, 1.0]
+    """
+    apart = _unit(first) - _unit(second)
+    return np.asarray(1 - np.float32(0.5) * np.einsum("ij,ij->i", apart, apart))
+
+
+def _unit(vectors: Float32) -> Float32:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths[lengths < 10 * np.finfo(np.float32).eps] = 1
+    return np.asarray(vectors / lengths[:, None])
+
+
+def _manhattan(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    return np.asarray(-np.abs(first - second).sum(axis=-1))
+
+
+def _euclidean(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    apart = first - second
+    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", apart, apart)))
+
+
+def _product(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    return np.asarray((_unit(first) * _unit(second)).sum(axis=-1))
+
+
+_COMPARED: dict[str, Compare] = {
+    "cosine": cosine,
+    "manhattan": _manhattan,
+    "euclidean": _euclidean,
+    "dot": np.vecdot,
+}
+_OWN: dict[Profile, dict[str, Compare]] = {"mteb-2.26": {**_COMPARED, "cosine": _product}, "mteb-1.14": _COMPARED}
+"""The model's own similarity: since 2 its cosine is a product, whose last bits differ from those of `cosine`."""
+
+
+def compare(task: PairTask, texts: Sequence[str], vectors: Float32, compared: Sequence[Compare]) -> list[Float64]:
+    """The scores of all pairs, the higher the more alike, in every way asked for."""
+    row_of = {text: row for row, text in enumerate(texts)}
+    first, second = (np.array([row_of[text] for text in side]) for side in (task.first, task.second))
+    scores = [np.empty(len(task)) for _ in compared]
+    for start in range(0, len(task), BLOCK):
+        part = slice(start, start + BLOCK)
+        one, other = vectors[first[part]], vectors[second[part]]
+        for out, way in zip(scores, compared, strict=True):
+            out[part] = way(one, other)
+    return scores
+
+
+def weigh_pairs(
+    task: PairTask, texts: Sequence[str], vectors: Float32, similarity: str, profile: Profile = "mteb-2.26"
+) -> Weighed:
+    """STS or pair classification, by the type of the task."""
+    if not len(task):
+        raise DataError("no pairs to compare", where=task.name, hint="a task of pairs needs some")
+    ways = {"similarity": _OWN[profile][similarity], **_COMPARED}
+    if task.info.type == "sts":
+        del ways["dot"]
+    scores = dict(zip(ways, compare(task, texts, vectors, list(ways.values())), strict=True))
+    samples = QueryScores(tuple(map(str, range(len(task)))), None, {"gold": task.gold, **scores})
+    found: dict[str, float | None]
+    if task.info.type == "sts":
+        found, intervals = correlations(task.gold, scores)
+        # The model's own similarity comes without a name in front, as mteb writes it.
+        found = {name.removeprefix("similarity_"): value for name, value in found.items()}
+        intervals = {name.removeprefix("similarity_"): value for name, value in intervals.items()}
+        mteb: dict[str, Any] = dict(found)
+    else:
+        _check_labels(task)
+        separated, intervals = separations(task.gold, scores, split_ties=profile == "mteb-1.14")
+        found = {name: value for name, value in separated.items() if not name.endswith("_threshold")}
+        mteb = dict(found) if profile == "mteb-2.26" else _with_thresholds(separated)
+    main = main_metric(task.info, {"sts": "cosine_spearman"}.get(task.info.type, "max_ap"), found)
+    return Weighed(main, found, mteb, intervals, described(len(task), "pairs"), samples)
+
+
+def _check_labels(task: PairTask) -> None:
+    odd = np.flatnonzero(~np.isin(task.gold, (0, 1)))
+    if len(odd):
+        raise DataError(
+            f"pair {odd[0]} has the label {task.gold[odd[0]]:g}",
+            where=task.name,
+            hint="labels are 0 (no match) and 1 (match); for other values the type is sts",
+        )
+
+
+def _with_thresholds(found: dict[str, float]) -> dict[str, Any]:
+    """Thresholds on distances as distances: 1.14 wrote them so."""
+    distances = ("manhattan_", "euclidean_")
+    turned = {
+        name: -value if name.endswith("_threshold") and name.startswith(distances) else value
+        for name, value in found.items()
+    }
+    return turned
