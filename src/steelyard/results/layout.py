@@ -17,6 +17,9 @@ from steelyard.types import Interval
 MTEB_VERSION = "2.26.24"
 """The mteb version whose names, formulas and rounding the `scores` part follows."""
 
+MTEB_VERSIONS = {"mteb-1.14": "1.14.15"}
+"""The version under a profile other than the usual one."""
+
 _MTEB_DIGITS = 6
 
 
@@ -37,24 +40,38 @@ def to_dict(result: Result) -> dict[str, Any]:
     return {
         "dataset_revision": result.facts.revision or result.facts.data_hash or "unknown",
         "task_name": result.task,
-        "mteb_version": MTEB_VERSION,
-        "scores": {result.facts.split: [_subset(result)]} if result.done else {},
+        "mteb_version": mteb_version(result),
+        "scores": {result.facts.split: [mteb_subset(result)]} if result.done else {},
         "evaluation_time": result.timings.get("total"),
         "kg_co2_emissions": None,
         "steelyard": plain(_ours(result)),
     }
 
 
-def _subset(result: Result) -> dict[str, Any]:
-    """What MTEB knows of the one subset that a task of ours is."""
-    scores = {name: value if value is None else round(value, _MTEB_DIGITS) for name, value in result.mteb.items()}
-    main = scores.get(result.main_metric)
+def mteb_version(result: Result) -> str:
+    """The version whose figures the result's `mteb` part has."""
+    return MTEB_VERSIONS.get(str(result.settings.get("profile")), MTEB_VERSION)
+
+
+def mteb_subset(result: Result) -> dict[str, Any]:
+    """What MTEB knows of the one subset that a task of ours is; its first version did not round in files."""
+    scores = cast(dict[str, Any], plain(result.mteb))
+    if mteb_version(result) == MTEB_VERSION:
+        scores = _rounded(scores)
     return {
-        **cast(dict[str, Any], plain(scores)),
-        "main_score": main,
+        **scores,
+        "main_score": scores.get(result.main_metric),
         "hf_subset": "default",
         "languages": mteb_languages(result.facts.languages or (result.facts.language,)),
     }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _MTEB_DIGITS)
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def _ours(result: Result) -> dict[str, Any]:
