@@ -9,11 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine_parts import small_task
+from steelyard.engine import evaluate
 from steelyard.reports import write_report
 from steelyard.reports.board import Board
 from steelyard.reports.charts import Dot, dot_plot
 from steelyard.reports.report import page
+from steelyard.reports.stages import stage_plot, stages_of
 from steelyard.results import Failure, Miss, QueryScores, Result, TaskFacts
+from steelyard.retrievers.pipeline import pipeline
+from steelyard.retrievers.rerank import from_function
 from steelyard.types import Interval
 
 
@@ -124,3 +129,46 @@ def test_the_plot_puts_marks_where_the_values_are() -> None:
     assert mark is not None
     assert float(mark.group(1)) == pytest.approx((zero + one) / 2)
     assert 'aria-label="a title"' in svg
+
+
+def test_stages_are_drawn_where_a_result_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
+    rerank = from_function(lambda query, texts: [len({*query} & {*text}) for text in texts], "letters")
+    task = small_task()
+    composite = pipeline("[bm25, dense]", rerank, depth=3)
+    results = evaluate(["bm25", composite], [task])
+    html = page(results)
+    checker = Checker()
+    checker.feed(html)
+    assert checker.open == []
+    stages = next(found for found in results if found.notes.get("stages")).notes["stages"]
+    assert [stage["model"] for stage in stages][-1] == composite.name and len(stages) == 4
+    section = html[html.index('<section id="stages">') : html.index('<section id="misses">')]
+    for stage in stages:
+        assert f"{stage['ndcg_at_10']:.4f}" in section and f"{stage['recall_at_100']:.4f}" in section
+        if "gain" in stage:
+            assert f"{stage['gain']['ndcg_at_10']:+.4f}" in section and f"{stage['recall_ceiling']:.4f}" in section
+    assert section.count('class="median"') == 2, "a ceiling for the fusion and for the reranker"
+    assert section.count("<rect") == 4 and "&gt; rerank:letters?depth=3" in section
+    assert 'id="stages"' not in page(evaluate(["bm25"], [task]))
+
+
+def test_stages_over_several_tasks_are_means() -> None:
+    def told(score: float, ceiling: float) -> list[dict[str, object]]:
+        figures = {"hit_rate_at_10": 1.0, "recall_at_100": 1.0}
+        gain = {"ndcg_at_10": score - 0.1}
+        second = {"model": "bm25 > rerank:<X>", "ndcg_at_10": score, "gain": gain, "over": "bm25", "reads": None}
+        return [
+            {"model": "bm25", "ndcg_at_10": 0.1, **figures},
+            {**second, **figures, "recall_ceiling": ceiling, "warning": "weaker <i>"},
+        ]
+
+    name = "bm25 > rerank:<X>"
+    cells = [result(f"T/{t}", name, [0.5], notes={"stages": told(*v)}) for t, v in enumerate([(0.2, 0.5), (0.6, 0.9)])]
+    first, second = stages_of(cells)
+    assert (first.value, first.gain, first.ceiling) == (0.1, None, None)
+    assert (second.value, second.gain, second.ceiling) == pytest.approx((0.4, 0.3, 0.7))
+    drawn = stage_plot([first, second], "t")
+    assert 'width="288.0"' in drawn and 'x1="504.0"' in drawn, "0.4 and 0.7 of 720"
+    html = page(cells)
+    assert "&lt;X&gt;" in html and "<X>" not in html and "weaker &lt;i&gt;" in html and "all" in html

@@ -10,6 +10,7 @@ from steelyard import __version__
 from steelyard.reports.board import Board, Strongest
 from steelyard.reports.charts import Dot, dot_plot, legend, swatch
 from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.stages import stage_section
 from steelyard.reports.variants import variant_table
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
 from steelyard.results.atomic import write_whole
@@ -17,6 +18,7 @@ from steelyard.results.atomic import write_whole
 SECTIONS = {
     "figures": "Figures",
     "plot": "Plot",
+    "stages": "Stages",
     "variants": "Variants",
     "misses": "Where models fail",
     "costs": "Costs",
@@ -36,6 +38,7 @@ def page(results: Sequence[Result]) -> str:
     bodies = {
         "figures": figures(board),
         "plot": plot(board),
+        "stages": stage_section(board),
         "variants": variant_table(results),
         "misses": misses(board),
         "costs": costs(board),
