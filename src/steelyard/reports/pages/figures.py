@@ -279,8 +279,23 @@ class PublishedFigure:
     here: float
     published: float
     difference: float
-    inside: bool | None
-    """Whether the published figure lies in our interval; None where the metric has none."""
+    interval: Interval | None = None
+    """Of the difference, from ours by query; None where the metric has none."""
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the published figure lies in our interval; None without one."""
+        return None if self.interval is None else self.interval.low <= 0 <= self.interval.high
+
+
+@dataclass(frozen=True)
+class PublishedCount:
+    """A count of our data beside that of the data behind the published figures."""
+
+    what: str
+    """`queries`, `documents`, `positives`."""
+    here: int
+    published: int
 
 
 @dataclass(frozen=True)
@@ -328,6 +343,12 @@ class TaskFigures:
     leakage: Leakage = field(default_factory=Leakage)
     published: tuple[PublishedFigure, ...] = ()
     published_name: str = ""
+    published_counts: tuple[PublishedCount, ...] = ()
+    """Counts that the catalogue tells of the data behind the published figures."""
+    made_from: str = ""
+    """A hash of everything that the figures follow from: the data, the lists, the settings, the version."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What was asked for: the dense model, and whether stored lists were taken."""
 
     def profile(self, kind: Kind) -> ProfileFigures | None:
         """The profile of that kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages import group_findings as findings
-from steelyard.reports.pages import pictures, tables
+from steelyard.reports.pages import pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Links, Page, Section, Table, said, section, table
 from steelyard.reports.pages.figures import GroupFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS
@@ -36,7 +36,7 @@ def _sections(group: GroupFigures) -> Iterator[Section]:
     yield section("Metadata Summary", tables.metadata_summary(group))
     yield section("Task Metadata Summary", tables.task_metadata(group))
     if any(task.published_name for task in group.tasks):
-        yield section("Against Published Figures", _published(group))
+        yield section("Against Published Figures", said(published_findings.of_group(group)), _published(group))
 
 
 def _published(group: GroupFigures) -> Table | None:
@@ -45,6 +45,6 @@ def _published(group: GroupFigures) -> Table | None:
     for task in group.tasks:
         for one in (found for found in task.published if found.metric == "ndcg_at_10"):
             label = LABELS[one.kind]
-            scores = (tables.decimals(one.here), tables.decimals(one.published), f"{one.difference:+.4f}")
-            rows.append((task.task, label, *scores))
+            scores = (tables.decimals(one.here), tables.decimals(one.published))
+            rows.append((task.task, label, *scores, tables.signed(one.difference, one.interval)))
     return table(("Task", "Profile", "nDCG@10 here", "Published", "Difference"), rows)

@@ -97,3 +97,7 @@ class Context:
     published: Mapping[str, float] = field(default_factory=dict)
     """Published figures by `TaskInfo.reference`'s names; empty: the page compares with nothing."""
     published_name: str = ""
+    published_counts: Mapping[str, float] = field(default_factory=dict)
+    """Counts of the data behind them, as far as they are known."""
+    made_from: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)

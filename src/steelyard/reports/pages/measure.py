@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from steelyard.reports.pages.figures import (
     Leakage,
     Lengths,
     Positives,
+    ProfileFigures,
+    PublishedCount,
     PublishedFigure,
     Source,
     TaskFigures,
@@ -29,7 +31,7 @@ from steelyard.reports.pages.slices import slices
 from steelyard.reports.pages.tendencies import tendencies
 from steelyard.reports.pages.thresholds import MOST, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
 from steelyard.reports.pages.tongues import Reading, overlap, read, tongues
-from steelyard.types import Task, TaskInfo
+from steelyard.types import Interval, Task, TaskInfo
 
 PUBLISHED = {
     "ndcg_at_10": "ndcg_at_10",
@@ -42,15 +44,30 @@ _HUB = re.compile(r"(?!github\.com/)[\w.-]+/[\w.-]+")
 _WEB = re.compile(r"(?:https?://)?(?:www\.)?(github\.com/[\w./-]+|huggingface\.co/[\w./-]+)")
 
 
-def task_figures(task: Task, profiles: Sequence[Profile], context: Context | None = None) -> TaskFigures:
-    """Every figure of a task's page."""
+STEPS = ("languages", "lengths", "profiles", "slices")
+"""What `task_figures` does one after the other, and tells of."""
+
+
+def task_figures(
+    task: Task,
+    profiles: Sequence[Profile],
+    context: Context | None = None,
+    at: Callable[[str], None] = lambda step: None,
+) -> TaskFigures:
+    """Every figure of a task's page; `at` hears each of the `STEPS` as it begins."""
     context = context or Context()
     info = task.info
+    at("languages")
     reading = read(task)
+    told, likings = tongues(reading), tendencies(task, reading)
+    at("lengths")
+    asked, sought = lengths(task.queries.texts), lengths(task.corpus.texts)
+    at("profiles")
     measured = measure_all(task, profiles)
     main = [one for one in measured if one.kind in KINDS]
-    told, likings = tongues(reading), tendencies(task, reading)
-    asked, sought = lengths(task.queries.texts), lengths(task.corpus.texts)
+    compared = compare_values({one.kind: one.ndcg for one in main})
+    at("slices")
+    cut = slices(task, reading, main)
     bubbles, correlation = _gains(reading, main)
     on_hub = _HUB.fullmatch(info.source) is not None
     nano_set = info.name.partition("/")[0] if "/" in info.name else info.group
@@ -79,8 +96,8 @@ def task_figures(task: Task, profiles: Sequence[Profile], context: Context | Non
         tongues=told,
         overlap=overlap(reading.overlap),
         tendencies=likings,
-        comparisons=compare_values({one.kind: one.ndcg for one in main}),
-        slices=slices(task, reading, main),
+        comparisons=compared,
+        slices=cut,
         failures=failures(task, main),
         overlap_gain=bubbles,
         overlap_gain_correlation=correlation[0] if correlation else None,
@@ -91,6 +108,9 @@ def task_figures(task: Task, profiles: Sequence[Profile], context: Context | Non
         leakage=leakage(task, context.audit),
         published=_published(main, context),
         published_name=context.published_name,
+        published_counts=_counts(task, context.published_counts),
+        made_from=context.made_from,
+        settings=context.settings,
     )
 
 
@@ -178,12 +198,27 @@ def _published(main: Sequence[Measured], context: Context) -> tuple[PublishedFig
         for theirs, ours in PUBLISHED.items():
             published = context.published.get(f"{one.kind}_{theirs}")
             here = getattr(one.figures, ours)
-            if published is None or here is None:
-                continue
-            interval = one.figures.intervals.get(ours)
-            inside = None if interval is None else interval.low <= published <= interval.high
-            found.append(PublishedFigure(one.kind, ours, here, published, here - published, inside))
+            if published is not None and here is not None:
+                interval = _of_difference(one.figures, ours, published)
+                found.append(PublishedFigure(one.kind, ours, here, published, here - published, interval))
     return tuple(found)
+
+
+def _of_difference(figures: ProfileFigures, metric: str, published: float) -> Interval | None:
+    """Our interval minus the published figure. Pooled recall has that of recall where both are the same figure."""
+    if metric == "pooled_recall_at_100" and figures.recall_at_100 == figures.pooled_recall_at_100:
+        metric = "recall_at_100"
+    interval = figures.intervals.get(metric)
+    return interval and Interval(interval.low - published, interval.high - published, interval.level)
+
+
+def _counts(task: Task, published: Mapping[str, float]) -> tuple[PublishedCount, ...]:
+    here = {
+        "queries": len(task.queries),
+        "documents": len(task.corpus),
+        "positives": int(task.qrels.positives.sum()),
+    }
+    return tuple(PublishedCount(what, n, int(published[what])) for what, n in here.items() if what in published)
 
 
 def group_figures(name: str, tasks: Sequence[TaskFigures]) -> GroupFigures:

@@ -109,7 +109,16 @@ TEMPLATES = {
     "room_for_reranking": "Reordering alone could add {gain:.4f} nDCG@10 to {label}.",
     "no_advice": "No slice and no pair of profiles differs significantly, so the figures single nothing out.",
     # published
-    "published": "Published figures are those of {name}.",
+    "published": "Published figures are those of {name}; a range is that of the difference.",
+    "other_data": "The data differ from those behind the published figures: {counts}. A difference of figures may "
+    "come from that alone.",
+    "same_counts": "The numbers of {what} are those of the data behind the published figures.",
+    "data_unknown": "How large the data behind the published figures were is not recorded.",
+    "searched_here": "Searched here, and so perhaps with another model or other settings than the published lists: "
+    "{names}.",
+    "all_inside": "All {count:published figure} with a range lie within ours: luck explains the differences.",
+    "outside_interval": "{label} is {distance:.4f} {side} the published {metric} [{low:+.4f}, {high:+.4f}], more than "
+    "luck explains.",
     "not_published": "{name} has no published figures for this task.",
     # group
     "group_size": "{name} has {tasks:task} with {queries:query}, {documents:split-local document} and "
@@ -135,6 +144,8 @@ TEMPLATES = {
     "group_small": "Fewer than {limit:document}, where a recall@100 comes easily: {names}.",
     "group_audit": "Audited for leakage: {audited:,} of {tasks:task}.",
     "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
+    "group_published": "Of {count:published figure} with a range {outside:,} lie outside it, more than luck explains.",
+    "group_other_data": "Tasks whose data differ from those behind the published figures: {names}.",
     "group_described": "Cards or catalogue describe {count:,} of {tasks:task}.",
 }
 """By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""

@@ -19,6 +19,7 @@ from steelyard.reports.pages.sentences import language_name
 from steelyard.reports.pages.thresholds import FEWEST
 from steelyard.results.schema import with_interval
 from steelyard.text.detect import UNDECIDED
+from steelyard.types import Interval
 
 METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
 MOST_PAIRS = 12
@@ -225,12 +226,21 @@ def published(figures: TaskFigures) -> Table | None:
             METRIC_NAMES[one.metric],
             decimals(one.here),
             decimals(one.published),
-            f"{one.difference:+.4f}",
+            signed(one.difference, one.interval),
             words[one.inside],
         )
         for one in figures.published
     )
     return table(("Profile", "Metric", "Here", "Published", "Difference", "Published in our interval"), rows)
+
+
+def signed(difference: float, interval: Interval | None) -> str:
+    """A difference with its sign and range.
+
+    >>> signed(0.1, Interval(-0.05, 0.25)), signed(-0.1, None)
+    ('+0.1000 [-0.0500, +0.2500]', '-0.1000')
+    """
+    return f"{difference:+.4f}" + (f" [{interval.low:+.4f}, {interval.high:+.4f}]" if interval else "")
 
 
 def descriptions(group: GroupFigures) -> Table | None:

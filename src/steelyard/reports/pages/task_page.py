@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages import findings, pictures, tables
+from steelyard.reports.pages import data_findings, findings, pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Block, Links, Page, Quote, Section, said, section
 from steelyard.reports.pages.figures import TaskFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS
-from steelyard.reports.pages.sentences import finding
 
 HEADINGS = {
     kind: f"{label.title() if kind == 'hybrid' else label} Evaluation Profile" for kind, label in LABELS.items()
@@ -86,8 +85,8 @@ def _measures(figures: TaskFigures) -> Section:
 def _data(figures: TaskFigures) -> Section:
     return section(
         "Observed Data Profile",
-        said(findings.data(figures)),
-        said(findings.languages(figures)),
+        said(data_findings.data(figures)),
+        said(data_findings.languages(figures)),
         tables.lengths(figures) if figures.query_lengths.words else None,
         pictures.lengths("Queries", figures.query_lengths),
         pictures.lengths("Documents", figures.document_lengths),
@@ -108,6 +107,4 @@ def _failures(figures: TaskFigures) -> Iterator[Section]:
 
 
 def _published(figures: TaskFigures) -> Section:
-    kind = "published" if figures.published else "not_published"
-    told = said([finding(kind, name=figures.published_name)])
-    return section("Against Published Figures", told, tables.published(figures))
+    return section("Against Published Figures", said(published_findings.of_task(figures)), tables.published(figures))
