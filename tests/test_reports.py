@@ -172,3 +172,14 @@ def test_stages_over_several_tasks_are_means() -> None:
     assert 'width="288.0"' in drawn and 'x1="504.0"' in drawn, "0.4 and 0.7 of 720"
     html = page(cells)
     assert "&lt;X&gt;" in html and "<X>" not in html and "weaker &lt;i&gt;" in html and "all" in html
+
+
+def test_tasks_without_a_search_have_a_table_of_their_own(results: list[Result]) -> None:
+    facts = TaskFacts(type="sts", language="zh", samples=1361)
+    sts = Result("My/sts", "dense", {}, "k", main_metric="cosine_spearman", facts=facts, created="2026-01-01",
+                 metrics={"cosine_spearman": 0.7123}, intervals={"cosine_spearman": Interval(0.68, 0.74)})  # fmt: skip
+    alone, mixed = page([sts]), page([*results, sts])
+    others = mixed[mixed.index('id="others"') : mixed.index('id="plot"')]
+    assert all(text in others for text in ("My/sts", "cosine_spearman", "1,361", "0.7123", "0.680–0.740"))
+    assert "My/sts" not in mixed[mixed.index('id="figures"') : mixed.index('id="others"')]
+    assert 'id="figures"' not in alone and "The main figure by task" in alone

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from steelyard.results import MAIN_METRIC, Result
+from steelyard.results import Result
 from steelyard.stats import paired_test
 
 SIGNIFICANT = 0.05
@@ -74,7 +74,7 @@ class Board:
         if len(ranked) == 1:
             return Strongest(first.model, first.score or 0.0)
         second = ranked[1]
-        a, b = (cell.per_query.by_metric.get(MAIN_METRIC) for cell in (first, second))
+        a, b = (cell.per_query.by_metric.get(first.main_metric) for cell in (first, second))
         if a is None or b is None or len(a) != len(b):
             return Strongest(first.model, first.score or 0.0)
         p_value = paired_test(a, b).p_value

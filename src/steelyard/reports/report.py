@@ -10,6 +10,7 @@ from steelyard import __version__
 from steelyard.reports.board import Board, Strongest
 from steelyard.reports.charts import Dot, dot_plot, legend, swatch
 from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.other_types import is_searched, other_types
 from steelyard.reports.stages import stage_section
 from steelyard.reports.variants import variant_table
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
@@ -17,6 +18,7 @@ from steelyard.results.atomic import write_whole
 
 SECTIONS = {
     "figures": "Figures",
+    "others": "Other types of tasks",
     "plot": "Plot",
     "stages": "Stages",
     "variants": "Variants",
@@ -36,7 +38,8 @@ def page(results: Sequence[Result]) -> str:
     """The report as HTML text: style inside, no script, nothing fetched."""
     board = Board(results)
     bodies = {
-        "figures": figures(board),
+        "figures": figures(Board([result for result in results if is_searched(result)])),
+        "others": other_types(Board([result for result in results if not is_searched(result)])),
         "plot": plot(board),
         "stages": stage_section(board),
         "variants": variant_table(results),
@@ -70,8 +73,9 @@ def figures(board: Board) -> Markup:
         rows.append(_mean_row(board))
     note = tag(
         "p",
-        "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10; "
-        "“or” names a rival that a paired randomisation test (p ≥ 0.05) can't tell from it. "
+        "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
+        "(on reranking tasks, the highest MAP); “or” names a rival that a paired randomisation test (p ≥ 0.05) can't "
+        "tell from it. "
         "recall@100 is the mean of each query's recall.",
         class_="soft",
     )
@@ -145,11 +149,13 @@ def _mean_row(board: Board) -> Markup:
 
 
 def plot(board: Board) -> Markup:
-    """nDCG@10 of every model by task, with intervals."""
+    """The main figure of every model by task, with intervals."""
     dots = [[_dot(board.cell(task, model)) for model in board.models] for task in board.tasks]
     if not any(any(row) for row in dots):
         return Markup("")
-    title = f"{HEADLINES[MAIN_METRIC]} by task and model, with 95 % intervals"
+    mains = {result.main_metric for result in board.results if result.done}
+    what = HEADLINES[MAIN_METRIC] if mains == {MAIN_METRIC} else "The main figure"
+    title = f"{what} by task and model, with 95 % intervals"
     return join(tag("p", title, class_="soft"), legend(board.models), dot_plot(board.tasks, board.models, dots, title))
 
 
