@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from steelyard.types import Task, TaskInfo
 
 TOP_RANKED = "top_ranked"
 """The candidate lists of a reranking task."""
+OFFLINE = "HF_HUB_OFFLINE"
 
 
 def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
@@ -40,8 +42,8 @@ def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
 def _fetched(part: Part, options: LoadOptions) -> Any:
     """The task with its data. Only this subset and split are read where the data allows that."""
     import mteb
-    from datasets.exceptions import DatasetsError
 
+    errors = importlib.import_module("datasets.exceptions")
     subsets = None if part.hub_subset == DEFAULT else [part.hub_subset]
     task = part.task
     if not task.data_loaded:  # one that brings its data need not be in the registry
@@ -49,7 +51,7 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
     try:
         with _network(not options.no_network):
             task.load_data()
-    except (OSError, DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
+    except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
         raise HubError(
             f"{part.label} of mteb could not be loaded: {error}",
             hint="check the connection, or the cache of the package `datasets`",
@@ -62,18 +64,15 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
 @contextmanager
 def _network(allowed: bool) -> Iterator[None]:
     """Keep `datasets` and the hub's client off the network; both read their flag at each request."""
-    import datasets.config
-    import huggingface_hub.constants
-
-    places = (datasets.config, huggingface_hub.constants)
-    before = [place.HF_HUB_OFFLINE for place in places]
+    places = [importlib.import_module(name) for name in ("datasets.config", "huggingface_hub.constants")]
+    before = [getattr(place, OFFLINE) for place in places]
     try:
         for place, was in zip(places, before, strict=True):
-            place.HF_HUB_OFFLINE = was or not allowed  # type: ignore[attr-defined]
+            setattr(place, OFFLINE, was or not allowed)
         yield
     finally:
         for place, was in zip(places, before, strict=True):
-            place.HF_HUB_OFFLINE = was  # type: ignore[attr-defined]
+            setattr(place, OFFLINE, was)
 
 
 def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
@@ -95,7 +94,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
     tables = Tables(
         info,
         Table(DOCUMENTS, documents, ("corpus",), (0,)),
-        Table(QUERIES, {"id": _text(queries["id"]), "text": _text(_asked(queries))}, ("queries",), (0,)),
+        Table(QUERIES, {"id": _text(queries["id"]), "text": _text(query_texts(queries))}, ("queries",), (0,)),
         Table(
             JUDGEMENTS,
             {"query": _text(asked), "document": _text(found), "grade": pa.array(map(float, grades), pa.float64())},
@@ -114,7 +113,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
     return built
 
 
-def _asked(queries: dict[str, list[Any]]) -> Iterator[str]:
+def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:
     """What a model reads of each query: an instruction comes after a text, and before a conversation."""
     instructions = queries.get("instruction") or [None] * len(queries["text"])
     for text, instruction in zip(queries["text"], instructions, strict=True):

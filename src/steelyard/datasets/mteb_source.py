@@ -9,6 +9,7 @@ mteb:MTEB(eng, v2)           a benchmark: every task with the subsets and splits
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,13 +99,13 @@ def parts(reference: str) -> list[Part]:
     task = _task(match["task"])
     split = match["split"] or main_split(task.metadata.eval_splits)
     if split not in task.metadata.eval_splits:
-        raise UnknownName(f"split of {task.metadata.name}", split, task.metadata.eval_splits)
+        raise _not_there("split", split, task, task.metadata.eval_splits)
     found = list(_parts(task, [split]))
     if match["subset"] is None:
         return found
     chosen = [part for part in found if part.subset == match["subset"]]
     if not chosen:
-        raise UnknownName(f"subset of {task.metadata.name}", match["subset"], [part.subset for part in found])
+        raise _not_there("subset", match["subset"], task, [part.subset for part in found])
     return chosen
 
 
@@ -151,23 +152,27 @@ def _other_classifier(task: Any) -> str | None:
     return None if plain else f"it is classified by {model!r}"
 
 
+def language_facts(metadata: Any, subset: str) -> dict[str, Any]:
+    """Languages and category of one subset, as fields of a TaskInfo."""
+    told = metadata.eval_langs
+    tags = told.get(subset, []) if isinstance(told, dict) else told
+    code = [tag for tag in tags if tag.endswith("-Code")]
+    languages = tuple(dict.fromkeys(language_code(tag) for tag in tags if tag not in code))
+    category = "code" if code else "natural_language"
+    return {"language": overall_language(languages), "languages": languages, "category": category}
+
+
 def info_of(part: Part) -> TaskInfo:
     """What mteb says of a part, without its data."""
-    import importlib.metadata
+    from importlib.metadata import version
 
     metadata = part.task.metadata
-    told = metadata.eval_langs
-    tags = told.get(part.hub_subset, []) if isinstance(told, dict) else told
-    is_code = "Programming" in (metadata.domains or ()) or any(tag.endswith("-Code") for tag in tags)
-    languages = tuple(dict.fromkeys(language_code(tag) for tag in tags if not tag.endswith("-Code")))
     return TaskInfo(
         name=f"{GROUP}/{part.label}",
-        language=overall_language(languages),
-        languages=languages,
-        category="code" if is_code else "natural_language",
+        **language_facts(metadata, part.hub_subset),
         type=TYPES.get(metadata.type, metadata.type),
         main_metric=metadata.main_score,
-        source=f"mteb {importlib.metadata.version('mteb')} {metadata.dataset['path']}",
+        source=f"mteb {version('mteb')} {metadata.dataset['path']}",
         revision=metadata.dataset["revision"],
         split=part.split,
         description=metadata.description,
@@ -189,6 +194,10 @@ def _parts(task: Any, splits: Sequence[str]) -> Iterator[Part]:
             yield Part(task, name, subset, split, split == main)
 
 
+def _not_there(kind: str, name: str, task: Any, known: Sequence[str]) -> UnknownName:
+    return UnknownName(f"{kind} of {task.metadata.name}", name, known, hint=f"it has {', '.join(known)}")
+
+
 def _benchmark(name: str) -> Any:
     """The benchmark of that name or alias; None where there is none."""
     package = _mteb()
@@ -203,11 +212,10 @@ def _task(name: str) -> Any:
     try:
         return package.get_task(name)
     except KeyError as error:
-        from mteb.get_tasks import _TASKS_REGISTRY as known
-
-        near = [*known, *(benchmark.name for benchmark in package.get_benchmarks())]
+        registry = importlib.import_module("mteb.get_tasks")  # the package has a function of that name, too
+        known = [*getattr(registry, "_TASKS_REGISTRY", ()), *(found.name for found in package.get_benchmarks())]
         raise UnknownName(
-            "task or benchmark of mteb", name, near, hint="mteb available-tasks lists its tasks"
+            "task or benchmark of mteb", name, known, hint="mteb available-tasks lists its tasks"
         ) from error
 
 

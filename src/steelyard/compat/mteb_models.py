@@ -1,0 +1,210 @@
+"""Our models as models of mteb 2: encoders that also search, searchers that only do that, and cross-encoders."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+import numpy as np
+
+from steelyard.datasets.mteb_data import query_texts
+from steelyard.datasets.mteb_source import language_facts
+from steelyard.errors import MissingPart, UsageError
+from steelyard.protocols import Embeds, Index, Reranker, Retriever
+from steelyard.results.keys import digest, model_slug
+from steelyard.retrievers import canonical, load_retriever
+from steelyard.spec import ModelSpec, parse
+from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
+
+OWNER = "steelyard"
+"""mteb files results by `owner/model`: ours must never be taken for those of a model of that name run by mteb."""
+
+KINDS = {"rerank": "cross-encoder", "late": "late-interaction", "sparse": "sparse", "bm25": "sparse", "dense": "dense"}
+"""What mteb calls our families; whatever is made of several is a hybrid."""
+
+PART = 64
+"""Queries whose lists of a whole corpus are held at a time."""
+
+MtebModel = Any
+"""What mteb calls a model; its protocols are checked by its methods."""
+
+
+def as_mteb_model(model: str | ModelSpec | Retriever | Reranker) -> MtebModel:
+    """The model as mteb takes it: `mteb.evaluate(as_mteb_model("dense:ID"), tasks)`.
+
+    A model that has vectors (`dense:...`) does every type of task, and searches with its own index, so that
+    dimensions, precision and rescoring count. Others (`bm25`, `late:...`, fusions, pipelines) do retrieval and
+    reranking. A reranker alone (`rerank:ID`) ranks the candidates of a reranking task.
+    """
+    _need_mteb()
+    spec = parse(model) if isinstance(model, str) else model
+    if isinstance(spec, ModelSpec) and spec.family == "rerank":
+        from steelyard.retrievers.rerank import load_reranker
+
+        return PairModel(load_reranker(canonical(spec)))
+    loaded = load_retriever(spec) if isinstance(spec, ModelSpec) else spec
+    if isinstance(loaded, Reranker):
+        return PairModel(loaded)
+    return EmbeddingModel(loaded) if isinstance(loaded, Embeds) else SearchModel(loaded)
+
+
+class SearchModel:
+    """A retriever under mteb's SearchProtocol."""
+
+    def __init__(self, retriever: Retriever) -> None:
+        self.retriever = retriever
+        self._corpus: Corpus | None = None
+        self._index: Index | None = None
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """Name, settings and kind; the revision is a hash of all settings."""
+        return _meta(self.retriever.name, self.retriever.settings)
+
+    def index(self, corpus: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, **_: Any) -> None:
+        """Make a corpus of mteb searchable."""
+        columns = corpus.with_format(None)[:]
+        titles = [title or "" for title in columns["title"]] if "title" in columns else None
+        self._corpus = Corpus.of(list(map(str, columns["id"])), columns["text"], titles)
+        facts = language_facts(task_metadata, hf_subset)
+        info = TaskInfo(f"mteb/{task_metadata.name}", split=hf_split, **facts)
+        self._index = self.retriever.index(self._corpus, info)
+
+    def search(
+        self, queries: Any, *, top_k: int, top_ranked: Mapping[str, Sequence[str]] | None = None, **_: Any
+    ) -> dict[str, dict[str, float]]:
+        """The best documents of each query, or of its candidates those that the model finds, with their scores."""
+        if self._index is None or self._corpus is None:
+            raise RuntimeError("search before index")
+        columns = queries.with_format(None)[:]
+        asked = Queries(tuple(map(str, columns["id"])), tuple(query_texts(columns)))
+        if top_ranked is None:
+            return self._named(asked, self._index.search(asked, top_k))
+        found: dict[str, dict[str, float]] = {}
+        for start in range(0, len(asked), PART):
+            part = Queries(asked.ids[start : start + PART], asked.texts[start : start + PART])
+            whole = self._named(part, self._index.search(part, len(self._corpus)))
+            for query, scores in whole.items():
+                found[query] = {id_: scores[id_] for id_ in top_ranked.get(query, ()) if id_ in scores}
+        return found
+
+    def _named(self, queries: Queries, run: Run) -> dict[str, dict[str, float]]:
+        ids = cast(Corpus, self._corpus).ids
+        return {
+            query: {ids[row]: score for row, score in zip(rows, scores, strict=True) if row >= 0}
+            for query, rows, scores in zip(queries.ids, run.rows.tolist(), run.scores.tolist(), strict=True)
+        }
+
+
+class EmbeddingModel(SearchModel):
+    """A retriever that has vectors: mteb's EncoderProtocol beside its SearchProtocol."""
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """Name, settings, similarity and dimension."""
+        settings = self.retriever.settings
+        return _meta(self.retriever.name, settings, self._embeds.similarity, settings.get("dimension"), "dense")
+
+    @property
+    def _embeds(self) -> Embeds:
+        return cast(Embeds, self.retriever)
+
+    def encode(self, inputs: Any, *, prompt_type: Any = None, **_: Any) -> Float32:
+        """The vectors of all batches; each distinct text is encoded once."""
+        role = cast(Role, "text" if prompt_type is None else str(getattr(prompt_type, "value", prompt_type)))
+        vectors, _notes = self._embeds.embed(_texts(inputs), role)
+        return vectors
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """All with all, as the model declares it; distances with a minus."""
+        from mteb.similarity_functions import cos_sim, dot_score
+
+        name = self._embeds.similarity
+        if name in ("cosine", "dot"):
+            return (cos_sim if name == "cosine" else dot_score)(embeddings1, embeddings2)
+        torch = importlib.import_module("torch")
+        first, second = (torch.atleast_2d(torch.as_tensor(side)) for side in (embeddings1, embeddings2))
+        return -torch.cdist(first, second, p=1.0 if name == "manhattan" else 2.0)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Each with its partner."""
+        from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
+
+        name = self._embeds.similarity
+        if name in ("cosine", "dot"):
+            return (pairwise_cos_sim if name == "cosine" else pairwise_dot_score)(embeddings1, embeddings2)
+        torch = importlib.import_module("torch")
+        apart = torch.as_tensor(embeddings1) - torch.as_tensor(embeddings2)
+        return -torch.linalg.vector_norm(apart, ord=1 if name == "manhattan" else 2, dim=-1)
+
+
+class PairModel:
+    """A reranker under mteb's CrossEncoderProtocol."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker = reranker
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """Name and settings."""
+        return _meta(self.reranker.name, self.reranker.settings, kind="cross-encoder")
+
+    def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> Float32:
+        """The score of each pair of a query and a document."""
+        queries, documents = _texts(inputs1), iter(_texts(inputs2))
+        runs = [(query, len(list(same))) for query, same in groupby(queries)]
+        lists = [[next(documents) for _ in range(count)] for _, count in runs]
+        scores = self.reranker.rerank([query for query, _ in runs], lists)
+        return np.concatenate(scores) if scores else np.empty(0, dtype=np.float32)
+
+
+def _texts(batches: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
+    return [text for batch in batches for text in batch["text"]]
+
+
+def _meta(
+    name: str,
+    settings: Mapping[str, Any],
+    similarity: str | None = None,
+    dimension: int | None = None,
+    kind: str | None = None,
+) -> Any:
+    from mteb.models.model_meta import ModelMeta, ScoringFunction
+
+    return ModelMeta(
+        loader=None,
+        name=f"{OWNER}/{model_slug(name)}",
+        revision=digest(dict(settings))[:12],
+        similarity_fn_name=None if similarity is None else ScoringFunction(similarity),
+        embed_dim=dimension,
+        model_type=[kind or _kind(name)],
+        release_date=None,
+        languages=None,
+        n_parameters=None,
+        memory_usage_mb=None,
+        max_tokens=None,
+        license=None,
+        open_weights=None,
+        public_training_code=None,
+        public_training_data=None,
+        framework=[],
+        use_instructions=None,
+        training_datasets=None,
+    )
+
+
+def _kind(name: str) -> str:
+    """By family; an object of someone's own may have any name."""
+    try:
+        return KINDS.get(parse(name).family, "hybrid")
+    except UsageError:
+        return "hybrid"
+
+
+def _need_mteb() -> None:
+    try:
+        import mteb  # noqa: F401
+    except ImportError as error:
+        raise MissingPart.extra("mteb", "mteb") from error
