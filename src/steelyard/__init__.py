@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.compat.evalscope import run_task
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import Results, evaluate
     from steelyard.errors import SteelyardError
@@ -33,6 +34,7 @@ _HOMES = {
     "Run": "steelyard.types",
     "Task": "steelyard.types",
     "SteelyardError": "steelyard.errors",
+    "run_task": "steelyard.compat.evalscope",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "load_retriever",
     "load_task",
     "load_tasks",
+    "run_task",
 ]
 
 

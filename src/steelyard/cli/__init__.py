@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
+    "eval": "carry out a config of EvalScope (YAML, JSON or TOML) as it stands; files in MTEB's layout",
     "list": "list tasks, groups, models, metrics or results",
     "show": "open one: a task, a group, a model, a metric, a result, or your own data",
     "score": "score a TREC run against TREC judgements, as trec_eval does",

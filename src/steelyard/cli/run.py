@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, metavar="DIR", help="folder of results (default: $STEELYARD_RESULTS or results)")
     add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
     add("--offline", action="store_true", help="never reach for the network")
+    add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")
     add("--no-report", action="store_true", help="write no report.html")
 
 
@@ -77,13 +78,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     results = Results(done)
     _show(results, arguments, output)
     if interrupted:
-        output.note(f"\ninterrupted: {_count(results, progress)}; the same command goes on from there")
+        output.note(f"\ninterrupted: {count(results, progress)}; the same command goes on from there")
         return 130
-    output.note(f"\n{_count(results, progress)}, {duration(progress.seconds)}")
+    output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")
+    if arguments.mteb_files is not None:
+        output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
     if not arguments.no_report:
-        output.note(f"report:  {_write_report(results, folder)}")
-    return _tell_failures(results, output)
+        output.note(f"report:  {write_report(results, folder)}")
+    return tell_failures(results, output)
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
@@ -157,7 +160,8 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
             output.table(*variants)
 
 
-def _count(results: Results, progress: Progress) -> str:
+def count(results: Results, progress: Progress) -> str:
+    """How much was done, how much was there, how much failed."""
     failed, stored = len(results.failures), progress.stored
     parts = [f"{len(results) - stored - failed} evaluated"]
     if stored:
@@ -165,13 +169,21 @@ def _count(results: Results, progress: Progress) -> str:
     return ", ".join([*parts, f"{failed} failed"] if failed else parts)
 
 
-def _write_report(results: Results, folder: Path) -> Path:
+def write_report(results: Results, folder: Path) -> Path:
+    """The report of the results, in that folder."""
     from steelyard.reports import write_report
 
     return write_report(results, folder / REPORT)
 
 
-def _tell_failures(results: Results, output: Output) -> int:
+def _write_mteb_files(results: Results, folder: Path) -> Path:
+    from steelyard.compat.mteb_files import write_mteb_files
+
+    write_mteb_files(results, folder)
+    return folder
+
+
+def tell_failures(results: Results, output: Output) -> int:
     """Each failure once, with all the evaluations that it spoilt; the exit code."""
     spoilt: dict[str, list[str]] = {}
     for result in results.failures:

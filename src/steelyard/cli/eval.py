@@ -1,0 +1,97 @@
+"""`steelyard eval`: carry out configs of EvalScope as they stand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli.progress import Progress, duration
+from steelyard.cli.run import count, tell_failures, write_report
+
+if TYPE_CHECKING:
+    import argparse
+
+    from steelyard.cli.output import Output
+    from steelyard.compat.evalscope.schema import Config
+    from steelyard.engine import Results
+    from steelyard.results import Result
+
+INTERRUPTED = 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the verb."""
+    add = parser.add_argument
+    add("configs", nargs="+", metavar="CONFIG", help="a .yaml, .yml, .json or .toml file, or JSON itself; run in order")
+    add("--mteb-version", choices=["1.14", "2"], help="whose figures and files (default: as the config is written for)")
+    add("-o", "--output", type=Path, metavar="DIR", help="folder of files, in place of the config's")
+    add("--data-dir", type=Path, metavar="DIR", help="folder of copies of published datasets, read instead of a hub")
+    add("--hub", choices=["huggingface", "modelscope"], help="where data comes from, if the config does not say")
+    add("--offline", action="store_true", help="never reach for the network")
+    add("--no-report", action="store_true", help="write no report.html")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Carry out each config, show its table; the highest exit code of all, 130 at once if interrupted."""
+    if arguments.offline:
+        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+    if arguments.data_dir is not None:
+        os.environ["STEELYARD_DATA"] = str(arguments.data_dir)
+    if arguments.hub is not None:
+        os.environ["STEELYARD_HUB"] = arguments.hub
+    from steelyard.compat.evalscope import read_configs
+
+    worst = 0
+    for config in read_configs(arguments.configs):
+        code = _carry_out(config, arguments, output)
+        if code == INTERRUPTED:
+            return code
+        worst = max(worst, code)
+    return worst
+
+
+def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) -> int:
+    """One config, as loud as its `verbosity` says: 0 nothing but failures, 1 the table, 2 progress, 3 intervals."""
+    from steelyard.compat.evalscope.running import OWN, carry_out, output_folder
+    from steelyard.engine import Results
+
+    spoken = type(output)(
+        json=output.json,
+        quiet=output.quiet or config.verbosity == 0,
+        verbose=output.verbose or config.verbosity == 3 or config.debug,
+    )
+    folder = arguments.output or output_folder(config)
+    silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
+    progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=silent)
+    work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note)
+    done: list[Result] = []
+    interrupted = False
+    try:
+        with closing(work):
+            for result in work:
+                done.append(result)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        progress.close()
+    results = Results(done)
+    _show(results, spoken)
+    if interrupted:
+        spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
+        return INTERRUPTED
+    spoken.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
+    spoken.note(f"files:  {folder}")
+    if not arguments.no_report and results:
+        spoken.note(f"report: {write_report(results, folder / OWN)}")
+    return tell_failures(results, spoken)
+
+
+def _show(results: Results, output: Output) -> None:
+    if output.json:
+        output.data(results.to_dicts())
+    elif results:
+        output.note("")
+        output.table(*results.table(intervals=output.verbose))

@@ -1,0 +1,82 @@
+"""EvalScope's configs, unchanged: `run_task(task_cfg=...)` and `steelyard eval CONFIG`.
+
+>>> from steelyard import run_task                                                       # doctest: +SKIP
+>>> results = run_task(task_cfg=one_stage_task_cfg)                                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from steelyard.compat.evalscope.reading import read
+from steelyard.compat.evalscope.running import carry_out, output_folder
+from steelyard.compat.evalscope.schema import Config, parse
+from steelyard.engine import Results
+from steelyard.engine.events import Event, Finished
+from steelyard.results import Result
+
+__all__ = ["run_task"]
+
+LOG = logging.getLogger("steelyard.evalscope")
+LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+"""By `verbosity`: failures; what is done otherwise than one may think; each result; each task as it is read."""
+
+
+def run_task(task_cfg: object, *, mteb_version: str | None = None) -> Results | list[Results]:
+    """Carry out a config of EvalScope (backend RAGEval, tool MTEB), and give its results; a list of them for a list.
+
+    `task_cfg` is a dictionary, the path of a YAML, JSON or TOML file, JSON in a string, or a list of these. Files are
+    written as EvalScope writes them (`outputs/<model>/<revision>/<Task>.json`, with two models `outputs/stage1/...`
+    and `outputs/stage2/...`), in the layout of mteb 1.14 or, with `mteb_version="2"`, of mteb 2. What fails is among
+    the results, as a failure; a config that cannot be right is a UsageError that says where.
+    """
+    table = read(task_cfg)
+    if isinstance(table, list):
+        return [_results(config, mteb_version) for config in [parse(one) for one in table]]
+    return _results(parse(table), mteb_version)
+
+
+def _results(config: Config, version: str | None) -> Results:
+    folder = output_folder(config)
+    with _logging(config) as log:
+        results = Results(carry_out(config, folder, version=version, listen=_listen, tell=log.warning))
+        log.info("files: %s\n%s", folder, results)
+    return results
+
+
+def _listen(event: Event) -> None:
+    if not isinstance(event, Finished):
+        LOG.debug("%s", event)
+        return
+    result: Result = event.result
+    LOG.log(logging.INFO if result.done else logging.ERROR, "%s", result)
+
+
+@contextmanager
+def _logging(config: Config) -> Iterator[logging.Logger]:
+    """As loud as `verbosity` says, on standard error unless the program has handlers of its own."""
+    before, handler = LOG.level, None
+    LOG.setLevel(LEVELS[3 if config.debug else config.verbosity])
+    if not LOG.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        LOG.addHandler(handler)
+    try:
+        yield LOG
+    finally:
+        LOG.setLevel(before)
+        if handler is not None:
+            LOG.removeHandler(handler)
+
+
+def read_configs(sources: list[str | Path]) -> list[Config]:
+    """The configs of several files, each checked."""
+    tables = [table for source in sources for table in _listed(read(source))]
+    return [parse(table) for table in tables]
+
+
+def _listed(table: object) -> list[object]:
+    return list(table) if isinstance(table, list) else [table]

@@ -1,0 +1,211 @@
+"""The models of a config in our own terms: `dense:ID?...`, `rerank:ID?...`, or a service."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from steelyard.compat.evalscope.schema import MAX_SEQ_LENGTH, ModelEntry
+from steelyard.encoders.torch_model import DTYPES
+from steelyard.errors import UsageError
+from steelyard.retrievers import RETRIEVERS
+from steelyard.spec import ModelSpec, parse
+
+NO_KEYS = ("", "EMPTY", "empty", "none", "None")
+"""What people write where a service of their own needs no key."""
+CHARACTERS = 3
+"""Of a text, a service is sent so many characters for each token of `max_seq_length`; EvalScope's rule."""
+SHOWN = ("show_progress_bar", "convert_to_tensor", "convert_to_numpy")
+"""Arguments of `encode` that change nothing here: how far it is is always told, and vectors are arrays."""
+
+
+@dataclass
+class Keys:
+    """The keys that a config holds, for as long as it runs: in variables of the environment, and nowhere else."""
+
+    _names: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def variable(self, key: str) -> str:
+        """The variable that holds the key."""
+        if key not in self._names:
+            self._names[key] = f"STEELYARD_CONFIG_KEY_{os.getpid()}_{len(self._names)}"
+            os.environ[self._names[key]] = key
+        return self._names[key]
+
+    def forget(self) -> None:
+        """Take them out of the environment again."""
+        for name in self._names.values():
+            os.environ.pop(name, None)
+        self._names.clear()
+
+
+@contextmanager
+def keys() -> Iterator[Keys]:
+    """Keys that are forgotten in the end, whatever happens."""
+    held = Keys()
+    try:
+        yield held
+    finally:
+        held.forget()
+
+
+def spec_of(entry: ModelEntry, prompt: str | None, held: Keys) -> ModelSpec:
+    """The model of an entry, with this prompt on queries; None leaves prompts to the model.
+
+    >>> entry = ModelEntry("model[0]", path="AI-ModelScope/m3e-base", encode_kwargs={"batch_size": 128})
+    >>> str(spec_of(entry, "", Keys())).replace("&", " ").split()[1:]
+    ['batch_tokens=65536', 'document_prompt=', 'hub=modelscope', 'max_seq_length=512', 'query_prompt=']
+    """
+    if entry.model_name is not None:
+        return _service(entry, prompt, held)
+    assert entry.path is not None
+    if is_ours(entry.path):
+        return _ours(entry, prompt)
+    length = "max_length" if entry.cross_encoder else "max_seq_length"
+    options = {length: str(entry.max_seq_length), **_prompts(entry, prompt)}
+    if not is_local(entry.path):
+        options["hub"] = entry.hub
+    if entry.pooling_mode is not None:
+        if entry.cross_encoder:
+            raise UsageError(f"{entry.where}.pooling_mode is set", hint="a cross-encoder does not pool: leave it out")
+        options["pooling_mode"] = entry.pooling_mode
+    options |= _loading(entry) | _encoding(entry)
+    return ModelSpec("rerank" if entry.cross_encoder else "dense", entry.path, entry.revision, _sorted(options))
+
+
+def is_local(path: str) -> bool:
+    """Whether a model is a folder on this machine."""
+    return Path(path).expanduser().is_dir()
+
+
+def is_ours(path: str) -> bool:
+    """Whether a name is one of ours, such as `bm25`, `dense:ID`, `[bm25, dense]`, and no folder.
+
+    >>> is_ours("bm25"), is_ours("[bm25, dense]"), is_ours("AI-ModelScope/m3e-base")
+    (True, True, False)
+    """
+    family = path.partition("?")[0].partition(":")[0]
+    return not is_local(path) and (path.startswith("[") or family in RETRIEVERS)
+
+
+def _ours(entry: ModelEntry, prompt: str | None) -> ModelSpec:
+    beside = {
+        "pooling_mode": entry.pooling_mode,
+        "max_seq_length": entry.max_seq_length if entry.max_seq_length != MAX_SEQ_LENGTH else None,
+        "prompt": prompt,
+        "model_kwargs": entry.model_kwargs,
+        "config_kwargs": entry.config_kwargs,
+        "encode_kwargs": {name for name in entry.encode_kwargs if name not in SHOWN},
+    }
+    if given := [name for name, value in beside.items() if value]:
+        raise UsageError(
+            f"{entry.where}.{given[0]} does not go with {entry.path}, which is a name of Steelyard's",
+            hint="say it in the name: dense:ID?query_prompt=...&max_seq_length=512",
+        )
+    spec = parse(str(entry.path))
+    return ModelSpec(spec.family, spec.id, entry.revision or spec.revision, spec.options, spec.parts)
+
+
+def _prompts(entry: ModelEntry, prompt: str | None) -> dict[str, str]:
+    """A prompt that is given stands on queries and nothing on documents; without one, the model's own hold."""
+    if prompt is None:
+        return {}
+    return {"query_prompt": prompt} if entry.cross_encoder else {"query_prompt": prompt, "document_prompt": ""}
+
+
+def _loading(entry: ModelEntry) -> dict[str, str]:
+    """What the library is told when it loads the model. Remote code runs only where the config asks for it."""
+    options: dict[str, str] = {}
+    model, config = dict(entry.model_kwargs), dict(entry.config_kwargs)
+    asked = {name: table.pop("trust_remote_code", None) for name, table in _tables(model, config)}
+    for name, value in asked.items():
+        if value not in (None, True, False):
+            raise UsageError(f"{entry.where}.{name}.trust_remote_code is {value!r}", hint="true or false")
+    if any(asked.values()):
+        options["trust_remote_code"] = "true"
+    dtype = model.pop("torch_dtype", None) or model.pop("dtype", None)
+    if dtype is not None:
+        name = str(dtype).removeprefix("torch.")
+        if name == "auto":
+            model["dtype"] = name
+        elif name in DTYPES:
+            options["dtype"] = name
+        else:
+            raise UsageError(f"{entry.where}.model_kwargs.torch_dtype is {name!r}", hint=f"auto, {', '.join(DTYPES)}")
+    if "device" in model:
+        options["device"] = str(model.pop("device"))
+    for name, table in _tables(model, config):
+        if table:
+            options[name] = _json(f"{entry.where}.{name}", table)
+    return options
+
+
+def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:
+    return ("model_kwargs", model), ("config_kwargs", config)
+
+
+def _encoding(entry: ModelEntry) -> dict[str, str]:
+    """What `encode` is told. A batch size holds: the bound of tokens is put where it never makes a batch smaller."""
+    given = {name: value for name, value in entry.encode_kwargs.items() if name not in SHOWN}
+    options: dict[str, str] = {}
+    size = given.pop("batch_size", None)
+    if size is not None:
+        options["batch_size"] = str(_size(entry, size))
+        options["batch_tokens"] = str(size * entry.max_seq_length)
+    if "device" in given:
+        options["device"] = str(given.pop("device"))
+    if given and entry.cross_encoder:
+        raise _does_not_go(entry, given, "a cross-encoder")
+    if "truncate_dim" in given:
+        options["truncate_dim"] = str(given.pop("truncate_dim"))
+    if given:
+        options["encode_kwargs"] = _json(f"{entry.where}.encode_kwargs", given)
+    return options
+
+
+def _service(entry: ModelEntry, prompt: str | None, held: Keys) -> ModelSpec:
+    given = {name: value for name, value in entry.encode_kwargs.items() if name not in SHOWN}
+    options = {"url": str(entry.api_base), "max_chars": str(CHARACTERS * entry.max_seq_length)}
+    if prompt:
+        options["query_prompt"] = prompt
+    size = given.pop("batch_size", None)
+    if size is not None:
+        options["batch_size"] = str(_size(entry, size))
+    if given:
+        raise _does_not_go(entry, given, "a service")
+    if entry.dimensions is not None:
+        if entry.cross_encoder:
+            raise UsageError(f"{entry.where}.dimensions is set", hint="a reranker has no vectors: leave it out")
+        options["dimensions"] = str(entry.dimensions)
+    if entry.api_key is not None and entry.api_key.strip() not in NO_KEYS:
+        options["key_env"] = held.variable(entry.api_key.strip())
+    family = "rerank" if entry.cross_encoder else "dense"
+    return ModelSpec(family, f"api/{entry.model_name}", entry.revision, _sorted(options))
+
+
+def _size(entry: ModelEntry, size: object) -> int:
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise UsageError(f"{entry.where}.encode_kwargs.batch_size is {size!r}", hint="a whole number from 1 up")
+    return size
+
+
+def _does_not_go(entry: ModelEntry, given: Mapping[str, Any], what: str) -> UsageError:
+    return UsageError(
+        f"{entry.where}.encode_kwargs.{next(iter(given))} does not go with {what}", hint="batch_size does: leave it out"
+    )
+
+
+def _json(where: str, table: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(table, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where} holds what JSON cannot: {error}", hint="strings, numbers, true and false") from error
+
+
+def _sorted(options: Mapping[str, str]) -> dict[str, str]:
+    return dict(sorted(options.items()))

@@ -1,0 +1,146 @@
+"""A config carried out: results one by one, and after each its files, so that an interrupted run loses nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from steelyard.compat.evalscope.models import keys
+from steelyard.compat.evalscope.naming import Names
+from steelyard.compat.evalscope.predictions import write_predictions
+from steelyard.compat.evalscope.schema import Config
+from steelyard.compat.evalscope.stages import FIRST, SECOND, Crew, Stage
+from steelyard.compat.evalscope.tasks import Wanted, wanted
+from steelyard.compat.mteb_files import MtebFolder
+from steelyard.engine.batch import Batch
+from steelyard.engine.events import Event, Listener, Planned, silent
+from steelyard.engine.plan import Conditions, Profile, SaveRuns, Shelf
+from steelyard.errors import UsageError
+from steelyard.results import Result, ResultStore
+
+OWN = "steelyard"
+"""The folder, under that of outputs, with our own results: all figures, their uncertainty, how they were come by."""
+PROFILES: dict[str, Profile] = {"1.14": "mteb-1.14", "2": "mteb-2.26"}
+"""By the version of mteb in whose terms to speak."""
+OUTPUTS = "outputs"
+
+
+def no_word(text: str) -> None:
+    """What is told to someone who does not listen."""
+
+
+def carry_out(
+    config: Config,
+    folder: Path,
+    *,
+    version: str | None = None,
+    listen: Listener = silent,
+    tell: Callable[[str], None] = no_word,
+) -> Generator[Result, None, None]:
+    """Weigh what the config asks for; the results as they are ready, each with its files in `folder`.
+
+    `version` is the mteb in whose terms to speak, `1.14` or `2`; None: the one that the config was written for.
+    """
+    spoken = version or config.version
+    if spoken not in PROFILES:
+        raise UsageError(f"unknown version {spoken!r} of mteb", hint=f"one of {', '.join(PROFILES)}")
+    conditions = Conditions.of(
+        limit=config.limits, seed=config.seed, profile=PROFILES[spoken], limit_documents=config.limits is not None
+    )
+    with _sources(config, tell), keys() as held:
+        crew = Crew(config, spoken, held, Names(folder / OWN / "models.json"), tell)
+        tasks = wanted(config, spoken)
+        if crew.pair is not None:
+            tasks = [task.with_type() for task in tasks]
+        crew.check(tasks)
+        # With `use_cache` an earlier run is taken up; EvalScope's own default is to do everything anew.
+        anew = config.overwrite if config.overwrite is not None else config.use_cache is None
+        saved: SaveRuns | None = "parquet" if crew.pair is not None else None
+        shelf = Shelf(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
+        yield from _weighed(tasks, crew, conditions, shelf, folder, listen)
+
+
+def _weighed(
+    tasks: list[Wanted], crew: Crew, conditions: Conditions, shelf: Shelf, folder: Path, listen: Listener
+) -> Generator[Result, None, None]:
+    written = {name: MtebFolder(folder / name) for name in ("", FIRST, SECOND)}
+    listen(_planned(tasks, crew))
+
+    def heard(event: Event) -> None:
+        if not isinstance(event, Planned):  # each task is a batch of its own; the plan of all was told
+            listen(event)
+
+    for task in tasks:
+        stages = {stage.model.name: stage for stage in crew.stages(task)}
+        models = [stage.model for stage in stages.values()]
+        for result in Batch(models, [task.task], conditions, shelf, heard).run():
+            stage = stages[result.model]
+            _write(result, stage, written[stage.folder])
+            yield result
+
+
+def _write(result: Result, stage: Stage, files: MtebFolder) -> None:
+    files.add(result, stage.files, stage.previous)
+    if stage.folder and result.done:
+        write_predictions(result, stage.files, files.folder)
+
+
+@dataclass(frozen=True)
+class Staged(Planned):
+    """A plan in which not every model is weighed on every task."""
+
+    pairs: int = 0
+
+    @property
+    def evaluations(self) -> int:
+        """So many in all."""
+        return self.pairs
+
+
+def _planned(tasks: list[Wanted], crew: Crew) -> Staged:
+    models = len(crew.config.models)
+    searched = sum(crew.pair is None or task.type in ("retrieval", "reranking") for task in tasks)
+    return Staged(models, len(tasks), 0, searched * models + (len(tasks) - searched))
+
+
+@contextmanager
+def _sources(config: Config, tell: Callable[[str], None]) -> Iterator[None]:
+    """Where data comes from while the config is carried out; said in the environment, where every source looks."""
+    said: dict[str, str] = {}
+    if config.data_folder is not None:
+        said["STEELYARD_DATA"] = config.data_folder
+    if config.hub is not None:
+        said["STEELYARD_HUB"] = config.hub
+    elif "STEELYARD_HUB" not in os.environ:
+        there = find_spec("modelscope") is not None
+        said["STEELYARD_HUB"] = "modelscope" if there else "huggingface"
+        if not there and not (config.data_folder or os.environ.get("STEELYARD_DATA")):
+            tell("data comes from Hugging Face: the package of EvalScope's usual hub, modelscope, is not installed")
+    before = {name: os.environ.get(name) for name in said}
+    os.environ.update(said)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def output_folder(config: Config) -> Path:
+    """Where a config's files go.
+
+    `use_cache` names the folder of an earlier run; `work_dir` one under which each run has a folder with its time,
+    unless `no_timestamp`; else it is `output_folder`, or `outputs`.
+    """
+    if config.use_cache is not None:
+        return Path(config.use_cache).expanduser()
+    folder = Path(config.work_dir or config.output_folder or OUTPUTS).expanduser()
+    stamped = config.work_dir is not None if config.no_timestamp is None else not config.no_timestamp
+    return folder / datetime.now().strftime("%Y%m%d_%H%M%S") if stamped else folder

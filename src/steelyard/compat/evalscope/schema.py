@@ -1,0 +1,225 @@
+"""EvalScope's config as values: the fields of the first version (`model`, `tasks`) and of the present one (`models`,
+`task_names`), with the defaults of whichever is spoken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.compat.evalscope.fields import Fields, wrong
+from steelyard.encoders.model_folder import HUBS
+from steelyard.encoders.pooling import POOLING_MODES
+from steelyard.errors import UsageError
+
+BACKEND, TOOL = "RAGEval", "mteb"
+TOP = ("eval_backend", "eval_config", "work_dir", "use_cache", "no_timestamp", "seed", "debug")
+PARTS = ("tool", "model", "models", "eval")
+OF_MODEL = (
+    *("model_name_or_path", "is_cross_encoder", "pooling_mode", "max_seq_length", "prompt", "prompts"),
+    *("model_kwargs", "config_kwargs", "encode_kwargs", "hub", "revision"),
+    *("model_name", "api_base", "api_key", "dimensions"),
+)
+OF_EVAL = (
+    *("tasks", "task_names", "task_types", "languages", "custom_tasks", "dataset_path", "splits"),
+    *("verbosity", "output_folder", "overwrite_results", "limits", "hub", "top_k", "topk", "encode_kwargs"),
+)
+OF_CUSTOM = ("name", "data_path", "eval_splits", "type")
+TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
+SEED, MAX_SEQ_LENGTH, VERBOSITY = 42, 512, 2
+TOP_K = {"1.14": 5, "2": 10}
+"""How many documents go to the second stage by default: as many as in the version that speaks so."""
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model of a config. `where` is its place, for errors."""
+
+    where: str
+    path: str | None = None
+    """`model_name_or_path`; None for a service."""
+    cross_encoder: bool = False
+    pooling_mode: str | None = None
+    max_seq_length: int = MAX_SEQ_LENGTH
+    prompt: str | None = None
+    """None: not given, and so left to the model."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """By task."""
+    model_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    config_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    hub: str = "modelscope"
+    revision: str | None = None
+    model_name: str | None = None
+    api_base: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    dimensions: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What the model is called: a path, a name of a hub, the name that its service knows."""
+        return self.model_name or self.path or ""
+
+
+@dataclass(frozen=True)
+class CustomEntry:
+    """One's own data as a task."""
+
+    name: str
+    path: str
+    splits: tuple[str, ...] = ("test",)
+    type: str = "retrieval"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a config asks for."""
+
+    models: tuple[ModelEntry, ...]
+    version: str
+    """Which mteb it was written for: `1.14` or `2`."""
+    tasks: tuple[str, ...] = ()
+    task_types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    custom: tuple[CustomEntry, ...] = ()
+    data_folder: str | None = None
+    """`dataset_path`: a local copy of the tasks' data."""
+    splits: tuple[str, ...] = ()
+    verbosity: int = VERBOSITY
+    output_folder: str | None = None
+    overwrite: bool | None = None
+    limits: int | None = None
+    hub: str | None = None
+    """Where data comes from; None: not said."""
+    top_k: int = 5
+    work_dir: str | None = None
+    use_cache: str | None = None
+    no_timestamp: bool | None = None
+    seed: int = SEED
+    debug: bool = False
+
+
+def parse(value: object) -> Config:
+    """The config that a table says; whatever is wrong with it is a UsageError with its place.
+
+    >>> config = parse({"model": [{"model_name_or_path": "m3e-base"}], "eval": {"tasks": ["TNews"]}})
+    >>> config.version, config.top_k, config.models[0].max_seq_length
+    ('1.14', 5, 512)
+    """
+    if isinstance(value, Mapping) and "eval_config" not in value and "eval" in value:
+        value = {"eval_config": value}  # the inner part alone, as a file of its own
+    hint = f"Steelyard reads the fields of the backend {BACKEND}: {', '.join(TOP)}"
+    top = Fields(value, "", TOP, hint=hint)
+    backend = top.text("eval_backend")
+    if backend not in (None, BACKEND):
+        raise UsageError(f"eval_backend is {backend!r}", hint=f"Steelyard runs {BACKEND} with the tool MTEB")
+    if not top.has("eval_config"):
+        raise UsageError("the config has no eval_config", hint="it holds tool, model and eval")
+    inner = Fields(top.get("eval_config"), "eval_config", PARTS)
+    tool = inner.text("tool")
+    if tool is not None and tool.lower() != TOOL:
+        raise UsageError(
+            f"eval_config.tool is {tool!r}", hint="Steelyard runs MTEB; RAGAS and clip_benchmark need EvalScope itself"
+        )
+    return _config(top, inner)
+
+
+def _config(top: Fields, inner: Fields) -> Config:
+    given = Fields(inner.get("eval") or {}, "eval_config.eval", OF_EVAL)
+    newer = inner.has("models") or any(map(given.has, ("task_names", "task_types", "languages", "custom_tasks")))
+    version = "2" if newer else "1.14"
+    shared = given.table("encode_kwargs")
+    config = Config(
+        models=_models(inner, shared),
+        version=version,
+        tasks=given.texts("tasks", "task_names"),
+        task_types=given.texts("task_types"),
+        languages=given.texts("languages"),
+        custom=_custom(given),
+        data_folder=given.text("dataset_path"),
+        splits=given.texts("splits"),
+        verbosity=_or(given.whole("verbosity", least=0, most=3), VERBOSITY),
+        output_folder=given.text("output_folder"),
+        overwrite=given.flag("overwrite_results"),
+        limits=given.whole("limits"),
+        hub=given.choice("hub", HUBS),
+        top_k=_or(given.whole("top_k", "topk"), TOP_K[version]),
+        work_dir=top.text("work_dir"),
+        use_cache=top.text("use_cache"),
+        no_timestamp=top.flag("no_timestamp"),
+        seed=_or(top.whole("seed", least=0), SEED),
+        debug=bool(top.flag("debug")),
+    )
+    if not (config.tasks or config.task_types or config.languages or config.custom):
+        raise UsageError(
+            "eval_config.eval names no task", hint="tasks (or task_names), task_types, languages or custom_tasks do"
+        )
+    return config
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _models(inner: Fields, shared: Mapping[str, Any]) -> tuple[ModelEntry, ...]:
+    name = "models" if inner.has("models") else "model"
+    listed = inner.get("model", "models")
+    listed = [listed] if isinstance(listed, Mapping) else listed
+    if not isinstance(listed, list | tuple) or not listed:
+        raise wrong(inner.at(name), listed, "a list of models")
+    return tuple(_model(entry, f"{inner.at(name)}[{place}]", shared) for place, entry in enumerate(listed))
+
+
+def _model(entry: object, where: str, shared: Mapping[str, Any]) -> ModelEntry:
+    given = Fields(entry, where, OF_MODEL)
+    path, service = given.text("model_name_or_path") or None, given.text("model_name")
+    if path is None and service is None:
+        raise UsageError(f"{where} names no model", hint="model_name_or_path, or model_name and api_base of a service")
+    if service is not None and not given.has("api_base"):
+        raise UsageError(f"{where}.model_name needs the address of its service", hint="give api_base")
+    prompts = given.table("prompts")
+    for task, prompt in prompts.items():
+        if not isinstance(prompt, str):
+            raise wrong(f"{where}.prompts.{task}", prompt, "a string")
+    return ModelEntry(
+        where=where,
+        path=path,
+        cross_encoder=bool(given.flag("is_cross_encoder")),
+        pooling_mode=given.choice("pooling_mode", POOLING_MODES),
+        max_seq_length=_or(given.whole("max_seq_length"), MAX_SEQ_LENGTH),
+        prompt=given.text("prompt"),
+        prompts=prompts,
+        model_kwargs=given.table("model_kwargs"),
+        config_kwargs=given.table("config_kwargs"),
+        encode_kwargs={**shared, **given.table("encode_kwargs")},
+        hub=given.choice("hub", HUBS) or "modelscope",
+        revision=given.text("revision"),
+        model_name=service,
+        api_base=given.text("api_base"),
+        api_key=given.text("api_key"),
+        dimensions=given.whole("dimensions"),
+    )
+
+
+def _custom(given: Fields) -> tuple[CustomEntry, ...]:
+    listed = given.get("custom_tasks")
+    if listed is None:
+        return ()
+    listed = [listed] if isinstance(listed, str | Mapping) else listed
+    if not isinstance(listed, list | tuple):
+        raise wrong(given.at("custom_tasks"), listed, "a list of {name, data_path, eval_splits}")
+    return tuple(_one_custom(entry, f"{given.at('custom_tasks')}[{place}]") for place, entry in enumerate(listed))
+
+
+def _one_custom(entry: object, where: str) -> CustomEntry:
+    table = Fields({"data_path": entry} if isinstance(entry, str) else entry, where, OF_CUSTOM)
+    path = table.text("data_path")
+    if path is None:
+        raise UsageError(f"{where} has no data_path", hint="a folder with corpus, queries and qrels, or a file")
+    return CustomEntry(
+        name=table.text("name") or "CustomRetrieval",
+        path=path,
+        splits=table.texts("eval_splits") or ("test",),
+        type=table.choice("type", TYPES) or "retrieval",
+    )

@@ -1,0 +1,157 @@
+"""The tasks of a config: C-MTEB by either of its names, any task of ours or of mteb, one's own data of every type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
+from steelyard.datasets import catalogue, load_any, task_facts, task_names
+from steelyard.datasets.languages import language_code
+from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.samples import AnyTask
+
+CMTEB = "C-MTEB"
+CUSTOM = "CustomRetrieval"
+"""The task of EvalScope 0.6 to 1.8 whose data `dataset_path` was."""
+SEARCHED = ("retrieval", "reranking")
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """One split of a task: what one evaluation is of."""
+
+    task: str | AnyTask
+    """A name to load, or the task itself."""
+    type: str | None
+    """None: nobody knows before it is loaded."""
+    asked: str
+    """As the config names it; prompts by task are looked up under it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the task in full."""
+        return self.task if isinstance(self.task, str) else self.task.name
+
+    def with_type(self) -> Wanted:
+        """The same with its type known, which may take loading it."""
+        if self.type is not None:
+            return self
+        task = load_any(self.task) if isinstance(self.task, str) else self.task
+        return replace(self, task=task, type=task.info.type)
+
+
+def wanted(config: Config, version: str) -> list[Wanted]:
+    """Every split of every task that the config asks for, in its order, each once."""
+    found: dict[str, Wanted] = {}
+    for name in config.tasks or _selected(config):
+        if name == CUSTOM and config.data_folder is not None:
+            entry = CustomEntry(CUSTOM, config.data_folder)
+            found |= {each.name: each for each in _custom(entry)}
+            continue
+        for reference in references(name, version, config.splits):
+            facts = task_facts(reference.partition("?")[0])
+            found.setdefault(reference, Wanted(reference, facts.type if facts else None, name))
+    for entry in config.custom:
+        found |= {each.name: each for each in _custom(entry)}
+    return list(found.values())
+
+
+def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[str]:
+    """The evaluations that the name of a task stands for: one for each of its splits.
+
+    >>> references("TNews", "2"), references("ATEC", "1.14")
+    (['C-MTEB/TNews'], ['C-MTEB/ATEC:validation?generation=v1', 'C-MTEB/ATEC?generation=v1'])
+    """
+    try:
+        names = task_names([name])
+    except UnknownName as error:
+        names = _of_mteb(name, error)
+    expanded = [each for full in names for each in _splits(full, splits)]
+    if not expanded:
+        raise UsageError(f"{name} has none of the splits {', '.join(splits)}", hint="leave splits out for all it has")
+    first = version == "1.14"
+    return [f"{each}?generation=v1" if first and each.startswith(f"{CMTEB}/") else each for each in expanded]
+
+
+def _splits(name: str, only: tuple[str, ...]) -> Iterator[str]:
+    """The splits that a task of C-MTEB is evaluated on; the last has the plain name."""
+    entry = catalogue.entries().get(name)
+    splits = tuple(entry.extra.get("splits", ())) if entry else ()
+    for split in splits:
+        if not only or split in only:
+            yield name if entry and split == entry.split else f"{name}:{split}"
+    if not splits:
+        yield name
+
+
+def _of_mteb(name: str, error: UnknownName) -> list[str]:
+    """The task by that name in the mteb package; without the package, the first error with a word on that."""
+    try:
+        return task_names([f"mteb:{name}"])
+    except MissingPart:
+        near = f"did you mean {' or '.join(map(repr, error.near))}? " if error.near else ""
+        raise UsageError(
+            f"unknown task {name!r}", hint=f"{near}tasks beyond C-MTEB need mteb: pip install 'steelyard[mteb]'"
+        ) from error
+
+
+def _selected(config: Config) -> list[str]:
+    """The tasks of C-MTEB by type and language; of other languages, mteb's."""
+    types = {_type(name) for name in config.task_types}
+    languages = {language_code(name.partition("-")[0]) for name in config.languages}
+    if not types and not languages:
+        return []
+    if languages <= {"zh"}:
+        entries = catalogue.groups()[CMTEB]
+        names = [entry.name for entry in entries if not types or entry.type in types]
+    else:
+        names = _selected_of_mteb(config, types)
+    if not names:
+        raise UsageError(
+            "no task is left by task_types and languages", hint="name them in task_names; steelyard list tasks has them"
+        )
+    return names
+
+
+def _selected_of_mteb(config: Config, types: set[str]) -> list[str]:
+    try:
+        import mteb
+    except ImportError as error:
+        raise MissingPart.extra("mteb", "mteb") from error
+    from steelyard.datasets.mteb_source import TYPES as MTEB_TYPES
+
+    chosen = [name for name, ours in MTEB_TYPES.items() if not types or ours in types]
+    found = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])
+    return [f"mteb:{task.metadata.name}" for task in found]
+
+
+def _type(name: str) -> str:
+    """A type as EvalScope writes it (`PairClassification`, `STS`), or as we do."""
+    plain = name.replace("_", "").replace("-", "").lower()
+    for known in TYPES:
+        if plain == known.replace("_", ""):
+            return known
+    raise UnknownName("type of task", name, TYPES, hint=f"known: {', '.join(TYPES)}")
+
+
+def _custom(entry: CustomEntry) -> Iterator[Wanted]:
+    """One's own data under the name that the config gives it, read at once, so that what is wrong with it shows now."""
+    path = Path(entry.path).expanduser()
+    if "," not in entry.path and not path.exists():
+        raise UsageError(f"the data of {entry.name} is not there: {entry.path}", hint="a folder, or a file")
+    for split in entry.splits:
+        task = load_any(_reference(entry, path, split))
+        plain = split == entry.splits[-1]
+        name = entry.name if plain else f"{entry.name}:{split}"
+        info = replace(task.info, name=name, type=entry.type, split=split)
+        yield Wanted(replace(task, info=info), info.type, entry.name)
+
+
+def _reference(entry: CustomEntry, path: Path, split: str) -> str:
+    """As `load_any` takes it. Data of retrieval without judgements by split is the same for each, as in EvalScope."""
+    if entry.type != "retrieval":
+        return f"{entry.type}:{entry.path}"
+    by_split = any(file.name.split(".")[0] == split for file in path.glob("qrels/*")) if path.is_dir() else False
+    return f"{entry.path}::{split}" if by_split else entry.path
