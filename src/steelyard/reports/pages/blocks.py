@@ -31,6 +31,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    links: tuple[str, ...] = ()
+    """For each row the slug of the page that its first cell names; empty: no links."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Links:
-    """Ways to other pages: a label and the slug of the page."""
+    """Ways to other pages: a label and the slug of the page, which may lead through folders."""
 
     items: tuple[tuple[str, str], ...]
 
@@ -78,6 +80,8 @@ class Page:
     title: str
     slug: str
     sections: tuple[Section, ...]
+    made_from: str = ""
+    """The hash of what it was made from, by which a stale page is known."""
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:
@@ -107,7 +111,9 @@ def said(findings: Iterable[Finding]) -> Paragraph | None:
     return Paragraph(found) if found else None
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> Table | None:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "", links: Iterable[str] = ()
+) -> Table | None:
     """A table; None without rows."""
     filled = tuple(tuple(row) for row in rows)
-    return Table(tuple(columns), filled, note) if filled else None
+    return Table(tuple(columns), filled, note, tuple(links)) if filled else None

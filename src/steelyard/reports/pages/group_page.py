@@ -20,15 +20,16 @@ def group_page(group: GroupFigures) -> Page:
 
 
 def _sections(group: GroupFigures) -> Iterator[Section]:
-    yield section("Overview", said(findings.overview(group)), pictures.group_scores(group))
+    home = Links((("All groups", "../index"),))
+    yield section("Overview", said(findings.overview(group)), pictures.group_scores(group), home)
     yield section("What This Group Measures", said(findings.measures(group)), tables.descriptions(group))
     yield section("Task Families", *(said([one]) for one in findings.families(group)))
     yield section("Dataset Shape", said(findings.shape(group)))
     yield section("Retrieval Behavior")
     for kind in KINDS:
         yield section(HEADINGS[kind], said(findings.profile(group, kind)), level=3)
-    pages = Links(tuple((task.task, slug_of(task)) for task in group.tasks))
-    yield section("Task Summary", tables.task_summary(group), pages)
+    slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
+    yield section("Task Summary", tables.task_summary(group, slugs))
     yield section("Language Summary", pictures.group_languages(group), tables.language_summary(group))
     yield section("Interpretation Notes for Model Researchers", said(findings.interpretation(group)))
     yield section("Training and Leakage Notes", said(findings.leakage(group)))

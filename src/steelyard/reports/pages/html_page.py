@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from importlib import resources
+from itertools import zip_longest
 
+from steelyard import __version__
 from steelyard.reports.charts import legend
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.reports.pages.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
@@ -25,6 +28,8 @@ def html_page(page: Page) -> str:
     head = tag(
         "head",
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup(f'<meta name="generator" content="Steelyard {__version__}">'),
+        Markup(f'<meta name="made-from" content="{page.made_from}">') if page.made_from else None,
         tag("title", page.title),
         tag("style", style()),
     )
@@ -72,9 +77,18 @@ def _table(table: Table) -> Markup:
     numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
     kinds = ["number" if is_number else None for is_number in numeric]
     head = (tag("th", name, class_=kind) for name, kind in zip(table.columns, kinds, strict=True))
-    body = (tag("tr", *map(_cell, row, kinds)) for row in table.rows)
+    body = (tag("tr", *cells) for cells in _linked(table, kinds))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     return join(tag("div", whole, class_="scroll"), tag("p", table.note, class_="soft") if table.note else None)
+
+
+def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]:
+    """The cells of each row, the first a link where it names a page."""
+    for row, slug in zip_longest(table.rows, table.links):
+        cells = list(map(_cell, row, kinds))
+        if slug is not None:
+            cells[0] = tag("td", tag("a", row[0], href=f"{slug}.html"))
+        yield cells
 
 
 def _cell(text: str, kind: str | None) -> Markup:

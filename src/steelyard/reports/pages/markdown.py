@@ -44,7 +44,10 @@ def _block(page: Page, block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    rows = [table.columns, ("---",) * len(table.columns), *([_cell(cell) for cell in row] for row in table.rows)]
+    cells = [[_cell(cell) for cell in row] for row in table.rows]
+    for row, slug in zip(cells, table.links, strict=False):
+        row[0] = f"[{row[0]}]({slug}.md)"
+    rows = [table.columns, ("---",) * len(table.columns), *cells]
     body = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"{body}\n\n{table.note}" if table.note else body
 

@@ -70,7 +70,7 @@ def task_figures(
     cut = slices(task, reading, main)
     bubbles, correlation = _gains(reading, main)
     on_hub = _HUB.fullmatch(info.source) is not None
-    nano_set = info.name.partition("/")[0] if "/" in info.name else info.group
+    nano_set = set_of(info)
     return TaskFigures(
         name=info.name,
         nano_set=nano_set,
@@ -112,6 +112,15 @@ def task_figures(
         made_from=context.made_from,
         settings=context.settings,
     )
+
+
+def set_of(info: TaskInfo) -> str:
+    """The set that a task is of: what its name begins with.
+
+    >>> set_of(TaskInfo("NanoBEIR/ar/arguana"))
+    'NanoBEIR'
+    """
+    return info.name.partition("/")[0] if "/" in info.name else info.group
 
 
 def positives(task: Task) -> Positives:

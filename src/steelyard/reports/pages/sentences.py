@@ -146,6 +146,7 @@ TEMPLATES = {
     "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
     "group_published": "Of {count:published figure} with a range {outside:,} lie outside it, more than luck explains.",
     "group_other_data": "Tasks whose data differ from those behind the published figures: {names}.",
+    "contents": "{groups:group} with {tasks:task} in this folder.",
     "group_described": "Cards or catalogue describe {count:,} of {tasks:task}.",
 }
 """By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""

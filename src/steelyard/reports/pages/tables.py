@@ -249,14 +249,14 @@ def descriptions(group: GroupFigures) -> Table | None:
     return table(("Task", "In the words of its card or catalogue"), rows)
 
 
-def task_summary(group: GroupFigures) -> Table | None:
-    """The tasks of a group and their best profile."""
+def task_summary(group: GroupFigures, slugs: Sequence[str] = ()) -> Table | None:
+    """The tasks of a group and their best profile; each leads to its page."""
     columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
     rows = (
         (one.task, one.language, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
         for one in group.tasks
     )
-    return table(columns, rows)
+    return table(columns, rows, links=slugs)
 
 
 def _scores(one: TaskFigures) -> tuple[str, ...]:

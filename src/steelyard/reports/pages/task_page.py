@@ -24,27 +24,24 @@ def file_name(name: str) -> str:
     return f"_{safe}" if not safe or safe.startswith(".") else safe
 
 
-def slug_of(figures: TaskFigures) -> str:
+def slug_of(name: str, nano_set: str) -> str:
     """The name of the task's files: its name within the set.
 
-    >>> from steelyard.reports.pages.figures import Lengths, Positives, Spread
-    >>> spread = Spread(1.0, 1, 1.0, 1)
-    >>> lengths, positives = Lengths(spread), Positives(1, 1.0, 1, 1.0, 1, 0, 0.0)
-    >>> slug_of(TaskFigures("A/b/c", "A", "b", "c", "", "en", "code", 1, 1, positives, lengths, lengths))
-    'b__c'
+    >>> slug_of("A/b/c", "A"), slug_of("A/index", "A")
+    ('b__c', 'index_')
     """
-    name = file_name(figures.name.removeprefix(f"{figures.nano_set}/"))
-    return f"{name}_" if name == "index" else name
+    slug = file_name(name.removeprefix(f"{nano_set}/"))
+    return f"{slug}_" if slug == "index" else slug
 
 
 def task_page(figures: TaskFigures) -> Page:
     """The page of these figures."""
     title = f"{figures.nano_set} / {figures.name.removeprefix(figures.nano_set + '/')}"
-    return Page(title, slug_of(figures), tuple(_sections(figures)))
+    return Page(title, slug_of(figures.name, figures.nano_set), tuple(_sections(figures)), figures.made_from)
 
 
 def _sections(figures: TaskFigures) -> Iterator[Section]:
-    back = Links(((f"{figures.nano_set}: all tasks", "index"),))
+    back = Links(((f"{figures.nano_set}: all tasks", "index"), ("All groups", "../index")))
     yield section("Overview", said(findings.overview(figures)), pictures.scores(figures), back)
     yield section("Details")
     yield _measures(figures)

@@ -1,18 +1,20 @@
-"""Pages to files: a folder for each group, `index` for its page, a file for each task."""
+"""Pages to files: a folder for each group, `index` for its page, a file for each task; `index` above for them all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.reports.pages.blocks import Page, Picture
+from steelyard.reports.pages.contents import contents_page, entries
 from steelyard.reports.pages.figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.group_page import group_page
 from steelyard.reports.pages.html_page import html_page, standalone
 from steelyard.reports.pages.json_page import json_page
 from steelyard.reports.pages.markdown import markdown, picture_file
-from steelyard.reports.pages.task_page import file_name, task_page
+from steelyard.reports.pages.reading import read_figures, read_page
+from steelyard.reports.pages.task_page import file_name, slug_of, task_page
 from steelyard.results.atomic import write_whole
 
 Figures = TaskFigures | GroupFigures
@@ -39,7 +41,10 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
-    """Write the page of a group and those of its tasks under `folder/<group>`; the files, the group's first."""
+    """Write the page of a group and those of its tasks under `folder/<group>`; the files, the group's first.
+
+    A file that says the same already is left as it is.
+    """
     home = folder / file_name(group.name)
     wanted = tuple(formats)
     files = _write(home, group_page(group), group, wanted)
@@ -48,13 +53,48 @@ def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tupl
     return files
 
 
+def write_contents(groups: Sequence[GroupFigures], folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Write the page that leads to all groups of the folder, in the forms that people read; the files."""
+    page = contents_page(entries(folder, groups))
+    forms = {"md": markdown, "html": html_page}
+    written = []
+    for ending in formats:
+        if ending in forms:
+            path = folder / f"{page.slug}.{ending}"
+            _put(path, forms[ending](page))
+            written.append(path)
+    return written
+
+
+def earlier_tasks(group: str, folder: Path, settings: Mapping[str, str]) -> tuple[list[TaskFigures], list[str]]:
+    """The tasks on the group's page as it stands in the folder, and the names of those made with other settings.
+
+    They are read from their JSON pages; a task without one is not there.
+    """
+    home = folder / file_name(group)
+    page = read_page(home / "index.json", "group")
+    names = page["figures"]["tasks"] if page else []
+    found = [read_figures(home / f"{slug_of(name, group)}.json") for name in names]
+    there = [one for one in found if one is not None]
+    return (
+        [one for one in there if one.settings == settings],
+        [one.name for one in there if one.settings != settings],
+    )
+
+
 def _write(home: Path, page: Page, figures: Figures, formats: tuple[str, ...]) -> list[Path]:
     written = []
     for ending in formats:
         path = home / f"{page.slug}.{ending}"
-        write_whole(path, FORMATS[ending](page, figures).encode("utf-8", "replace"))
+        _put(path, FORMATS[ending](page, figures))
         written.append(path)
     if "md" in formats:
         for picture in (block for part in page.sections for block in part.blocks if isinstance(block, Picture)):
-            write_whole(home / picture_file(page, picture), standalone(picture.svg).encode("utf-8", "replace"))
+            _put(home / picture_file(page, picture), standalone(picture.svg))
     return written
+
+
+def _put(path: Path, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    if not path.is_file() or path.read_bytes() != content:
+        write_whole(path, content)

@@ -1,0 +1,72 @@
+"""The page of a folder of pages: which groups and tasks it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.reports.pages.blocks import Links, Page, Section, said, section, table
+from steelyard.reports.pages.figures import GroupFigures
+from steelyard.reports.pages.inputs import KINDS
+from steelyard.reports.pages.reading import read_page
+from steelyard.reports.pages.sentences import finding
+from steelyard.reports.pages.tables import NDCG_COLUMNS, decimals
+from steelyard.reports.pages.task_page import file_name, slug_of
+
+TITLE = "Task and group pages"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the page says of a group."""
+
+    name: str
+    folder: str
+    tasks: tuple[str, ...]
+    queries: int
+    documents: int
+    means: Mapping[str, float]
+
+
+def entries(folder: Path, groups: Iterable[GroupFigures]) -> list[Entry]:
+    """The groups that were just written, and those whose JSON pages stand in the folder; by name."""
+    found = {file_name(one.name): _entry(one) for one in groups}
+    for path in sorted(folder.glob("*/index.json")):
+        value = read_page(path, "group") if path.parent.name not in found else None
+        if value is not None:
+            one = value["figures"]
+            counts = (one["queries"], one["documents"])
+            found[path.parent.name] = Entry(one["name"], path.parent.name, tuple(one["tasks"]), *counts, one["means"])
+    return sorted(found.values(), key=lambda one: one.name)
+
+
+def _entry(group: GroupFigures) -> Entry:
+    names = tuple(task.name for task in group.tasks)
+    means = {str(kind): mean for kind, mean in group.means.items()}
+    return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means)
+
+
+def contents_page(found: Sequence[Entry]) -> Page:
+    """The page of these groups."""
+    return Page(TITLE, "index", tuple(_sections(found)))
+
+
+def _sections(found: Sequence[Entry]) -> Iterator[Section]:
+    told = said([finding("contents", groups=len(found), tasks=sum(len(one.tasks) for one in found))])
+    columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
+    rows = (
+        (
+            *(one.name, f"{len(one.tasks):,}", f"{one.queries:,}", f"{one.documents:,}"),
+            *(decimals(one.means.get(kind)) for kind in KINDS),
+        )
+        for one in found
+    )
+    yield section("Groups", told, table(columns, rows, links=[f"{one.folder}/index" for one in found]))
+    for one in found:
+        links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
+        yield section(one.name, Links(links))
+
+
+def _short(name: str, entry: Entry) -> str:
+    return name.removeprefix(f"{entry.name}/")
