@@ -106,9 +106,9 @@ def _cut_task(source: Source, folder: Path, recipe: Recipe, key: str, watch: Wat
 def _scan(source: Source, recipe: Recipe, journal: Journal, watch: Watch) -> Scan:
     kept = journal.recall("scan")
     if kept is not None:
-        return Scan(kept["draws"], kept["places"])
+        return Scan(kept["draws"], kept["places"], kept["repeated"])
     scanned = scan(source, recipe.seed, watch("reading ids"))
-    journal.note("scan", draws=scanned.draws, places=scanned.places)
+    journal.note("scan", draws=scanned.draws, places=scanned.places, repeated=scanned.repeated)
     return scanned
 
 
@@ -176,7 +176,11 @@ def _facts(
             "not_relevant": sum(grade <= 0 for grade in grades),
             "not_relevant_written": recipe.zero_grades,
         },
-        "notes": {name: count for name, count in selection.tally.items() if count},
+        "notes": {
+            name: count
+            for name, count in {**selection.tally, "repeated_documents": len(scanned.repeated)}.items()
+            if count
+        },
         "leakage": _leakage(source, selection),
     }
 

@@ -74,7 +74,7 @@ def _portions(
 
     With each portion comes the place where it ends.
     """
-    free = np.ones(len(scanned), dtype=bool)
+    free = scanned.free()
     if pool is not None:
         free[:] = False
         free[scanned.first(pool, without=[])] = True

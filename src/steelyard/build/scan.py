@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.build.copies import UInt64
 from steelyard.build.recipe import draw
@@ -27,13 +28,21 @@ class Scan:
     """A number for each document in the order of the source; the smallest are drawn first."""
     places: Int64
     """For each of `Source.judged_ids` its place in the source; -1: not there."""
+    repeated: Int64
+    """Places of documents whose id came before: nobody takes them."""
 
     def __len__(self) -> int:
         return len(self.draws)
 
+    def free(self) -> npt.NDArray[np.bool_]:
+        """A mark for each place: whether a document may be taken from there."""
+        marks = np.ones(len(self), dtype=bool)
+        marks[self.repeated] = False
+        return marks
+
     def first(self, count: int, without: Any, *, source_order: bool = False) -> Int64:
         """The first `count` places of the draw (or of the source), leaving out those `without`."""
-        free = np.ones(len(self), dtype=bool)
+        free = self.free()
         free[np.asarray(without, dtype=np.int64)] = False
         best = np.empty(0, dtype=np.int64)
         # A stretch at a time: a copy of ten million numbers would cost more than all else that is kept.
@@ -61,7 +70,10 @@ class Document:
 
 
 def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
-    """Read the ids of the corpus once; an id that comes twice is a DataError with both rows."""
+    """Read the ids of the corpus once.
+
+    An id that comes twice is a DataError with both rows, or, if the source is lenient, its first document counts.
+    """
     wanted = np.array(draw(seed, "documents", source.judged_ids), dtype=np.uint64)
     order = np.argsort(wanted)
     ordered = wanted[order]
@@ -73,7 +85,8 @@ def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
         if len(ordered):
             # Sixty-four bits tell ids apart: among ten million the odds of two alike are one in 400,000.
             at = np.minimum(np.searchsorted(ordered, draws), len(ordered) - 1)
-            hit = np.flatnonzero(ordered[at] == draws)
+            hit = np.flatnonzero(ordered[at] == draws)[::-1]  # of repeated ids the first counts, so it is written last
+            hit = hit[places[order[at[hit]]] < 0]
             places[order[at[hit]]] = row + hit
         parts.append(draws)
         row += len(draws)
@@ -81,20 +94,24 @@ def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
     if not row:
         raise DataError("no documents", where=source.info.source, hint="check that the right files were given")
     draws = np.concatenate(parts)
-    _refuse_repeats(draws, source)
-    return Scan(draws, places)
+    return Scan(draws, places, _repeated(draws, source))
 
 
-def _refuse_repeats(draws: UInt64, source: Source) -> None:
+def _repeated(draws: UInt64, source: Source) -> Int64:
     ordered = np.sort(draws)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated):
-        rows = np.flatnonzero(draws == repeated[0])[:2] + 1
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(again):
+        return np.empty(0, dtype=np.int64)
+    suspects = np.flatnonzero(np.isin(draws, again))
+    first = np.unique(draws[suspects], return_index=True)[1]
+    if not source.lenient:
+        rows = suspects[draws[suspects] == draws[suspects[0]]][:2] + 1
         raise DataError(
-            f"documents {rows[0]:,} and {rows[1]:,} have the same id ({len(repeated):,} such cases)",
+            f"documents {rows[0]:,} and {rows[1]:,} have the same id ({len(again):,} such cases)",
             where=source.info.source,
             hint="make ids unique, or remove the repeated documents",
         )
+    return np.delete(suspects, first)
 
 
 def fetch(source: Source, places: Any, tick: Tick = no_tick) -> dict[int, Document]:

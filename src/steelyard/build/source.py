@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,8 @@ from steelyard.datasets.columns import JUDGEMENTS, QUERIES
 from steelyard.datasets.files import UTF8_MARK, format_of, text_lines
 from steelyard.datasets.folder import Place, places
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.problems import Report
+from steelyard.datasets.problems import Report, Validate
+from steelyard.datasets.remote_place import RemotePlace
 from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.datasets.tabular import Table, read_table
 from steelyard.types import Int32, Int64, Task, TaskInfo
@@ -47,17 +49,36 @@ class Source:
     """The documents in batches; with False only their ids, where that is cheaper."""
     fingerprint: str
     """Changes when the source does."""
+    lenient: bool = False
+    """Whether a repeated document is left out and told, as in published sets, which nobody here can mend."""
+
+
+@runtime_checkable
+class ReadInPieces(Protocol):
+    """A source whose tasks need not be loaded whole."""
+
+    def place(self, name: str) -> Place:
+        """One task, found but not read."""
+        ...
 
 
 def open_sources(reference: str, *, offline: bool | None = None) -> list[Callable[[], Source]]:
     """One opener for each task that the reference stands for.
 
-    Files on this machine are streamed. What comes from elsewhere is loaded as a whole first.
+    Files on this machine and datasets of hubs are streamed, shard by shard. What a source only gives as a whole, such
+    as a package or a plug-in, is loaded first.
     """
     options = LoadOptions(offline=offline)
     if isinstance(source_of(reference, options), FolderSource):
         return [_opener(place) for place in places(reference)]
-    return [lambda name=name: from_task(load_task(name, offline=offline)) for name in task_names([reference])]  # type: ignore[misc]
+    return [partial(_open, name, options) for name in task_names([reference], offline=offline)]
+
+
+def _open(name: str, options: LoadOptions) -> Source:
+    source: object = source_of(name, options)
+    if isinstance(source, ReadInPieces):
+        return from_place(source.place(name), "report")
+    return from_task(load_task(name, offline=options.offline))
 
 
 def _opener(place: Place) -> Callable[[], Source]:
@@ -67,25 +88,34 @@ def _opener(place: Place) -> Callable[[], Source]:
     return (lambda: from_place(place)) if type(place) is Place else (lambda: from_task(place.load()))
 
 
-def from_place(place: Place) -> Source:
-    """A task on this machine; faults of queries and judgements are DataErrors."""
+def from_place(place: Place, validate: Validate = "strict") -> Source:
+    """A task in files; faults of queries and judgements are DataErrors, or with `report` repaired as far as can be."""
     report = Report()
 
     def named(names: Sequence[str]) -> list[tuple[str, Path]]:
-        return [(name, place.folder / name) for name in names]
+        return [(name, place.path(name)) for name in names]
 
-    queries = read_table(named(place.files.queries), QUERIES, report)
+    asked_files = named(place.files.queries)
+    queries = read_table(asked_files, QUERIES, report)
     judgements = read_table(named(place.files.qrels), JUDGEMENTS, report)
-    report.stop_if_bad("strict", place.reference)
+    report.stop_if_bad(validate, place.reference)
     assert queries is not None and judgements is not None
     unique = validation.unique_ids(queries, report)
     judged = _judgements(judgements, unique["id"], report)
-    report.stop_if_bad("strict", place.reference)
-    extras = {} if queries.trec else _extras(named(place.files.queries), len(queries))
+    report.stop_if_bad(validate, place.reference)
+    report.warn_of_repairs(place.reference)
+    extras = {} if queries.trec else _extras(asked_files, len(queries))
+    if len(unique) < len(queries):
+        extras = {name: column.take(pa.array(unique.rows)) for name, column in extras.items()}
     columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(place, unique["id"])}
-    corpus = named(place.files.corpus)
-    files = [*corpus, *named(place.files.queries), *named(place.files.qrels)]
-    return Source(place.info, pa.table(columns), *judged, _streamed(corpus), _fingerprint(files))
+    return Source(
+        place.info,
+        pa.table(columns),
+        *judged,
+        _streamed(place.files.corpus, place.path),
+        _fingerprint(place),
+        lenient=validate == "report",
+    )
 
 
 def from_clicks(place: ClickLog) -> Source:
@@ -96,15 +126,18 @@ def from_clicks(place: ClickLog) -> Source:
     assert tables is not None and tables.queries is not None and tables.qrels is not None
     ids, texts = tables.queries["id"], tables.queries["text"]
     judged = _judgements(tables.qrels, ids, report)
-    files = [(name, Path(name)) for name in dict.fromkeys([*place.files.queries, *place.files.corpus])]
-    key = f"{_fingerprint(files)} {place.grading}"
-    return Source(tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(files[1:]), key)
+    key = f"{_fingerprint(place)} {place.grading}"
+    return Source(
+        tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(place.files.corpus, place.path), key
+    )
 
 
-def _streamed(files: Sequence[tuple[str, Path]]) -> Callable[[bool], Iterator[Columns]]:
+def _streamed(names: Sequence[str], path: Callable[[str], Path]) -> Callable[[bool], Iterator[Columns]]:
+    """The documents of these files, one file after the other; each is looked for when it is its turn."""
+
     def documents(texts: bool) -> Iterator[Columns]:
-        for name, path in files:
-            yield from stream_documents(path, name, texts=texts)
+        for name in names:
+            yield from stream_documents(path(name), name, texts=texts)
 
     return documents
 
@@ -154,10 +187,12 @@ def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, I
     return query[stay], numbers[stay], grades[stay], tuple(encoded.dictionary.to_pylist())
 
 
-def _fingerprint(files: Sequence[tuple[str, Path]]) -> str:
+def _fingerprint(place: Place) -> str:
+    if isinstance(place, RemotePlace):
+        return place.fingerprint
     digest = hashlib.blake2b(digest_size=16)
-    for name, path in files:
-        facts = path.stat()
+    for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):
+        facts = place.path(name).stat()
         digest.update(f"{name}\x1f{facts.st_size}\x1f{facts.st_mtime_ns}\x1e".encode())
     return digest.hexdigest()
 
@@ -221,8 +256,8 @@ def _array(values: list[Any]) -> Any:
 def _instructions(place: Place, ids: Any) -> dict[str, Any]:
     """The instruction of each query, where a set keeps them in a table of their own, as mteb's sets do."""
     for folder in (INSTRUCTION, f"{INSTRUCTION}s"):
-        path = place.folder / folder / f"{place.task}.parquet"
-        if path.is_file():
+        path = place.beside(f"{folder}/{place.task}.parquet")
+        if path is not None:
             import pyarrow.parquet as pq
 
             table = pq.read_table(str(path))

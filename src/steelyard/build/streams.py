@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.datasets.columns import DOCUMENTS
 from steelyard.datasets.convert import CONVERTERS, whole
-from steelyard.datasets.files import UTF8_MARK, format_of, look_at_head, open_bytes
+from steelyard.datasets.files import UTF8_MARK, format_of, look_at_head, open_bytes, told
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tabular import read_table
 from steelyard.datasets.trec import trec_kind
@@ -32,6 +32,13 @@ def stream_documents(path: Path, name: str, *, texts: bool = True) -> Iterator[C
 
     What the loader would call an error is a DataError here, too, at the batch that has it.
     """
+    report = Report()
+    with told(report, name):
+        yield from _stream(path, name, texts)
+    report.stop_if_bad("strict", name)
+
+
+def _stream(path: Path, name: str, texts: bool) -> Iterator[Columns]:
     kind = format_of(name)
     if trec_kind(name, path) is not None or kind in (None, "json"):
         yield from _at_once(path, name)

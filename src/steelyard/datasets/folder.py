@@ -42,6 +42,14 @@ class Place:
         """What names it on the command line."""
         return f"{self.folder}::{self.task}" if self.task else str(self.folder)
 
+    def path(self, name: str) -> Path:
+        """Where a file of the task is on this machine."""
+        return self.folder / name
+
+    def beside(self, name: str) -> Path | None:
+        """Where a file of the set is that the task could do without; None where there is none."""
+        return path if (path := self.folder / name).is_file() else None
+
     def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
         """Read and check the data; every fault goes into the report."""
         files = self.files.only(candidates)

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from steelyard.datasets.hub_record import Snapshot, is_commit, parse_reference, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import known_info, load_snapshot, tasks_of
+from steelyard.datasets.remote import Opened, known_info, load_snapshot, tasks_of
+from steelyard.datasets.remote_place import RemotePlace, place_of
 from steelyard.errors import HubError
 from steelyard.types import Task, TaskInfo
 
@@ -49,20 +50,34 @@ class HubSource:
 
     def load(self, name: str) -> Task:
         """One task, fetched if need be."""
-        repository, task, revision = parse_reference(name, PREFIX)
-        return load_from_hub(repository, task, replace(known_info(repository, task), revision=revision), self.options)
+        return load_from_hub(*_task_of(name), self.options)
+
+    def place(self, name: str) -> RemotePlace:
+        """One task, to be read in pieces."""
+        return place_on_hub(*_task_of(name), self.options)
+
+
+def _task_of(name: str) -> tuple[str, str, TaskInfo]:
+    """Dataset, task, and what is known of it."""
+    repository, task, revision = parse_reference(name, PREFIX)
+    return repository, task, replace(known_info(repository, task), revision=revision)
 
 
 def load_from_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> Task:
     """One task of a dataset; `info.revision` is used unless the options name another."""
-    revision = options.revision or info.revision
+    return load_snapshot(open_dataset(repository, info.revision, options), task, info, options)
+
+
+def place_on_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> RemotePlace:
+    """The same task, found but not fetched: for those who read it in pieces."""
+    return place_of(open_dataset(repository, info.revision, options), task, info)
+
+
+def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
+    """A dataset at a revision, unless the options name another."""
     offline = options.no_network
-    snapshot = resolve(repository, revision, offline)
-
-    def fetch(name: str, afresh: bool) -> Path:
-        return _fetch(snapshot, name, offline=offline, afresh=afresh)
-
-    return load_snapshot(snapshot, task, info, fetch, options)
+    snapshot = resolve(repository, options.revision or revision, offline)
+    return Opened(snapshot, lambda name, afresh: _fetch(snapshot, name, offline=offline, afresh=afresh))
 
 
 def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:

@@ -12,7 +12,8 @@ from typing import Any
 
 from steelyard.datasets.hub_record import Snapshot, parse_reference, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import known_info, load_snapshot, tasks_of
+from steelyard.datasets.remote import Opened, known_info, load_snapshot, tasks_of
+from steelyard.datasets.remote_place import RemotePlace, place_of
 from steelyard.errors import HubError, MissingPart
 from steelyard.types import Task
 
@@ -45,14 +46,20 @@ class ModelScopeSource:
     def load(self, name: str) -> Task:
         """One task, fetched if need be."""
         repository, task, revision = parse_reference(name, PREFIX)
-        wanted, offline = self.options.revision or revision, self.options.no_network
-        snapshot = resolve(repository, wanted, offline)
+        opened = open_dataset(repository, revision, self.options)
+        return load_snapshot(opened, task, known_info(repository, task), self.options)
 
-        def fetch(file: str, afresh: bool) -> Path:
-            # The client checks what it fetched by itself and offers no second fetch.
-            return _fetch(repository, wanted or BRANCH, file, offline)
+    def place(self, name: str) -> RemotePlace:
+        """One task, to be read in pieces."""
+        repository, task, revision = parse_reference(name, PREFIX)
+        return place_of(open_dataset(repository, revision, self.options), task, known_info(repository, task))
 
-        return load_snapshot(snapshot, task, known_info(repository, task), fetch, self.options)
+
+def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
+    """A dataset at a revision, unless the options name another."""
+    wanted, offline = options.revision or revision or BRANCH, options.no_network
+    # The client checks what it fetched by itself and offers no second fetch.
+    return Opened(resolve(repository, wanted, offline), lambda name, afresh: _fetch(repository, wanted, name, offline))
 
 
 def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from steelyard.datasets import catalogue
 from steelyard.datasets.assemble import assemble
@@ -14,7 +15,11 @@ from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.errors import DataError, UnknownName
+from steelyard.samples import AnyTask
 from steelyard.types import Task, TaskInfo
+
+T = TypeVar("T")
+AnyBuilt = TypeVar("AnyBuilt", bound=AnyTask)
 
 Fetch = Callable[[str, bool], Path]
 """Bring a file of the snapshot to this machine, afresh if the flag says so, and tell where it is."""
@@ -44,29 +49,64 @@ def known_info(repository: str, task: str) -> TaskInfo:
     return named
 
 
-def load_snapshot(snapshot: Snapshot, task: str, info: TaskInfo, fetch: Fetch, options: LoadOptions) -> Task:
-    """Fetch the files of one task and read them; a damaged file is fetched again once, and never kept."""
-    found = tasks_of(snapshot)
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A dataset at one commit, wherever it is kept, and the way to its files."""
+
+    snapshot: Snapshot
+    fetch: Fetch
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its files."""
+        return self.snapshot.names
+
+
+def load_snapshot(opened: Opened, task: str, info: TaskInfo, options: LoadOptions) -> Task:
+    """Fetch the files of one task and read them."""
+    found = tasks_of(opened.snapshot)
     if task not in found:
-        raise UnknownName("task", task, found, hint=f"{snapshot.repository} has: {', '.join(found)}")
+        raise UnknownName("task", task, found, hint=f"{opened.snapshot.repository} has: {', '.join(found)}")
     files = found[task].only(options.candidates)
+    info = replace(info, revision=opened.snapshot.commit or None)
+    wanted = {name: (opened, name) for name in files.all}
+    tables, report = read_remote(wanted, lambda place, report: read_tables(files, info, place, report))
+    return finished(assemble(tables, report), report, info.name, options)
+
+
+def read_remote(
+    wanted: Mapping[str, tuple[Opened, str]], read: Callable[[Callable[[str], Path], Report], T]
+) -> tuple[T, Report]:
+    """What `read` makes of the files, which are fetched first; it asks for their places by the keys of `wanted`.
+
+    A file that turns out damaged is fetched again once, and never kept.
+    """
+
+    def fetch(key: str, afresh: bool) -> Path:
+        opened, name = wanted[key]
+        return opened.fetch(name, afresh)
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        paths = dict(zip(files.all, pool.map(lambda name: fetch(name, False), files.all), strict=True))
-    info = replace(info, revision=snapshot.commit)
+        paths = dict(zip(wanted, pool.map(lambda key: fetch(key, False), wanted), strict=True))
     report = Report()
-    tables = read_tables(files, info, paths.__getitem__, report)
+    value = read(paths.__getitem__, report)
     if damaged := _damaged(report):
         for name in damaged:
             paths[name] = fetch(name, True)
         report = Report()
-        tables = read_tables(files, info, paths.__getitem__, report)
+        value = read(paths.__getitem__, report)
         for name in _damaged(report):
-            _forget(paths[name])
-    built = assemble(tables, report)
-    report.stop_if_bad(options.validate or "report", info.name)
+            if wanted[name][0].snapshot.commit:  # a copy of one's own is left alone
+                forget(paths[name])
+    return value, report
+
+
+def finished(built: AnyBuilt | None, report: Report, name: str, options: LoadOptions) -> AnyBuilt:
+    """The task, unless something is wrong with it that stops a load."""
+    report.stop_if_bad(options.validate or "report", name)
     if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-        raise DataError("the data could not be put together", where=snapshot.repository)
-    report.warn_of_repairs(info.name)
+        raise DataError("the data could not be put together", where=name)
+    report.warn_of_repairs(name)
     return built
 
 
@@ -74,7 +114,7 @@ def _damaged(report: Report) -> list[str]:
     return [problem.file for problem in report.problems if problem.kind == "unreadable"]
 
 
-def _forget(path: Path) -> None:
+def forget(path: Path) -> None:
     """Remove a file from the client's cache: the entry, and the content that it points at."""
     content = path.resolve()
     path.unlink(missing_ok=True)
