@@ -115,9 +115,20 @@ def test_prompts_are_the_models_own_unless_others_are_asked_for(declared):
     assert encoder.settings["symmetric"] is False
     named, vectors = ours(declared, "query", prompt_name="letters", document_prompt="")
     np.testing.assert_allclose(vectors, model.encode(TEXTS, prompt_name="letters"), atol=1e-5)
-    assert named.settings["prompts"] == {"query": "letter ", "document": ""}
+    assert named.settings["prompts"] == {"query": "letter ", "document": "", "text": "letter "}
     with pytest.raises(UnknownName, match="did you mean 'letters'"):
         ours(declared, query_prompt_name="leters")
+
+
+def test_a_text_that_is_neither_query_nor_document_has_the_default_prompt_or_the_one_asked_for(declared):
+    model = library(declared)
+    encoder, plain = ours(declared, "text")
+    np.testing.assert_allclose(plain, model.encode(TEXTS), atol=1e-5)
+    assert not np.allclose(plain, encoder.encode(TEXTS, "document"), atol=1e-3)
+    _, asked = ours(declared, "text", text_prompt="what is ")
+    np.testing.assert_allclose(asked, encoder.encode(TEXTS, "query"), atol=1e-5)
+    with pytest.raises(UnknownName, match="did you mean 'letters'"):
+        ours(declared, text_prompt_name="leters")
 
 
 def test_length_similarity_and_dimension_are_the_models_unless_given(declared):

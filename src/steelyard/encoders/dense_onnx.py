@@ -27,6 +27,7 @@ OPTIONS = (
     *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),
     "tokenizer",
     *prompts.OPTIONS,
+    *prompts.TEXT_OPTIONS,
 )
 BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
 
@@ -57,7 +58,7 @@ class DenseOnnx(EncodesByLength):
             )
         declared = options.text("similarity_fn_name") or self._declared.similarity
         self.similarity = similarity(declared, self.name).name
-        self._prompts = prompts.role_prompts(self._declared.prompts, options)
+        self._prompts = prompts.all_prompts(self._declared.prompts, options, self._declared.default_prompt)
         self._by_batch = depends_on_batch(self._file)
         texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
         super().__init__(BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS)))
@@ -83,7 +84,7 @@ class DenseOnnx(EncodesByLength):
             "batch_size": self._size.texts if self._by_batch else None,
             "dtype": "float32",
             "library": f"onnxruntime {metadata.version('onnxruntime')}",
-            "symmetric": self._prompts["query"] == self._prompts["document"],
+            "symmetric": prompts.alike(self._prompts),
         }
 
     @cached_property
@@ -92,7 +93,7 @@ class DenseOnnx(EncodesByLength):
         return int(self._vectors([self._tokenizer.encode("").ids]).shape[1])
 
     def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
-        ids = self._ids([self._prompts[role] + text for text in texts])
+        ids = self._ids([self._prompts.get(role, "") + text for text in texts])
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
         return lengths, lambda rows: self._vectors([ids[row] for row in rows])
 

@@ -19,7 +19,14 @@ from steelyard.services.options import Options
 from steelyard.types import Float32, Role
 from steelyard.vectors.similarity import SIMILARITIES
 
-OPTIONS = ("batch_size", "max_seq_length", "similarity_fn_name", "truncate_dim", *prompts.OPTIONS)
+OPTIONS = (
+    "batch_size",
+    "max_seq_length",
+    "similarity_fn_name",
+    "truncate_dim",
+    *prompts.OPTIONS,
+    *prompts.TEXT_OPTIONS,
+)
 BATCH = 1024
 
 
@@ -35,7 +42,7 @@ class DenseStatic:
         self._model = _load(folder, self._truncate)
         self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
         declared = folder.json("config_sentence_transformers.json") or {}
-        self._prompts = prompts.role_prompts(declared.get("prompts") or {}, options)
+        self._prompts = prompts.all_prompts(declared.get("prompts") or {}, options, declared.get("default_prompt_name"))
         self._seen = self._cut = 0
 
     @cached_property
@@ -50,7 +57,7 @@ class DenseStatic:
             "truncate_dim": self._truncate,
             "dtype": "float32",
             "library": f"model2vec {metadata.version('model2vec')}",
-            "symmetric": self._prompts["query"] == self._prompts["document"],
+            "symmetric": prompts.alike(self._prompts),
         }
 
     @property
@@ -62,7 +69,7 @@ class DenseStatic:
         """Vectors in the order of the texts; a text without a known token has the vector 0."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), self._batch):
-            part = [whole(self._prompts[role] + text) for text in texts[start : start + self._batch]]
+            part = [whole(self._prompts.get(role, "") + text) for text in texts[start : start + self._batch]]
             self._count_cut(part)
             vectors[start : start + len(part)] = self._model.encode(
                 part, max_length=self._limit, batch_size=self._batch, use_multiprocessing=False

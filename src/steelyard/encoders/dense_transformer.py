@@ -31,7 +31,7 @@ OWN_OPTIONS = (
     "similarity_fn_name",
     "truncate_dim",
 )
-ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS}))
+ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.TEXT_OPTIONS}))
 NOT_TO_GIVE = {"batch_size", "convert_to_numpy", "convert_to_tensor", "device", "output_value", "pool", "precision"}
 NOT_TO_GIVE |= {"chunk_size", "inputs", "prompt", "prompt_name", "sentences", "show_progress_bar", "truncate_dim"}
 """Arguments of `encode` that are options of their own, or would make something other than vectors of it."""
@@ -56,7 +56,7 @@ class DenseTransformer(EncodesByLength):
         if self._loading.max_seq_length is not None:
             self._model.max_seq_length = self._loading.max_seq_length
         self.similarity = similarity(str(self._model.similarity_fn_name), self.name).name
-        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        self._prompts = prompts.all_prompts(self._model.prompts, options, self._model.default_prompt_name)
         self._limit = _finite(self._model.max_seq_length)
         self._crew = Crew(self._model, self._devices)
         scale = self._crew.capacity * (1 if self._devices[0].startswith("cpu") else ACCELERATED)
@@ -98,7 +98,7 @@ class DenseTransformer(EncodesByLength):
             "truncate_dim": self._model.truncate_dim,
             "encode_kwargs": self._more,
             "processor_kwargs": self._processor,
-            "symmetric": self._prompts["query"] == self._prompts["document"] and not self._routes,
+            "symmetric": prompts.alike(self._prompts) and not self._routes,
             **self._loading.settings,
         }
 
@@ -117,10 +117,10 @@ class DenseTransformer(EncodesByLength):
         return self._lengths(texts, role), lambda rows: self._vectors([texts[row] for row in rows], role)
 
     def _vectors(self, texts: list[str], role: Role) -> Float32:
-        encode = self._model.encode_query if role == "query" else self._model.encode_document
-        found = encode(
+        ways = {"query": self._model.encode_query, "document": self._model.encode_document, "text": self._model.encode}
+        found = ways[role](
             texts,
-            prompt=self._prompts[role],
+            prompt=self._prompts.get(role, ""),
             show_progress_bar=False,
             convert_to_numpy=False,
             convert_to_tensor=True,
@@ -131,7 +131,7 @@ class DenseTransformer(EncodesByLength):
 
     def _lengths(self, texts: list[str], role: Role) -> Int64:
         """Tokens that the model reads of each text, marks included; counts those that have more."""
-        lengths = token_counts(self._model, [self._prompts[role] + text for text in texts])
+        lengths = token_counts(self._model, [self._prompts.get(role, "") + text for text in texts])
         self._seen += len(texts)
         if self._limit is None:
             return lengths

@@ -21,6 +21,7 @@ class Declared:
         self._folder = folder
         declared = folder.json("config_sentence_transformers.json") or {}
         self.prompts: dict[str, str | None] = declared.get("prompts") or {}
+        self.default_prompt: str | None = declared.get("default_prompt_name")
         self.similarity: str = declared.get("similarity_fn_name") or "cosine"
         modules = folder.json("modules.json") or []
         kinds = {str(module["type"]).rpartition(".")[2]: module for module in modules}

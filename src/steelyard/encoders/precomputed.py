@@ -4,7 +4,7 @@ vectors.npy       a matrix; the ids of its rows stand beside it, in `vectors.ids
 vectors.npz       `vectors` (or `embeddings`), and `ids` or `texts`
 vectors.parquet   `vector` (or `embedding`), and `id`, `_id` or `text`; a column `role` tells queries from documents
 
-A folder holds `documents` and `queries`, each in one of these forms.
+A folder holds `documents` and `queries`, each in one of these forms, and may hold `texts` that are neither.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SUFFIXES = (".npy", ".npz", ".parquet")
 VECTORS = ("vector", "vectors", "embedding", "embeddings")
 NAMES = {"id": "id", "_id": "id", "ids": "id", "text": "text", "texts": "text"}
 STEMS: dict[Role, str] = {"document": "documents", "query": "queries"}
+ALL_STEMS: dict[Role, str] = {**STEMS, "text": "texts"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Table:
         rows = [self.row_of.get((name, role if self.roles else None), -1) for name in wanted]
         if missing := [name for name, row in zip(wanted, rows, strict=True) if row < 0]:
             raise DataError(
-                f"{len(missing)} of {len(wanted)} {STEMS[role]} are not there, such as {shown(missing[0])}",
+                f"{len(missing)} of {len(wanted)} {ALL_STEMS[role]} are not there, such as {shown(missing[0])}",
                 where=str(self.path),
                 hint=f"the file goes by {self.by}",
             )
@@ -102,13 +103,14 @@ class Precomputed:
     @cached_property
     def settings(self) -> Settings:
         """The contents of the files, by a hash."""
-        hashes = {STEMS[role]: file_hash(path).hex()[:32] for role, path in self._files.items()}
+        hashes = {ALL_STEMS[role]: file_hash(path).hex()[:32] for role, path in self._files.items()}
         beside = {path: ids for path in self._tables if (ids := _ids_file(path, self._ids)) is not None}
         return {"encoder": "files", **hashes, "ids": [file_hash(ids).hex()[:32] for ids in beside.values()]}
 
     def look_up(self, ids: Sequence[str] | None, texts: Sequence[str], role: Role) -> Float32:
         """The vector of each, by what the file goes by."""
-        vectors = self._tables[self._files[role]].find(ids, texts, role)
+        file = self._files.get(role, self._files["document"])  # a file of its own for texts is rare
+        vectors = self._tables[file].find(ids, texts, role)
         check_finite(vectors, texts, role, self.name)
         return vectors
 
@@ -127,6 +129,8 @@ def from_options(path: Path, given: Mapping[str, str]) -> Precomputed:
     files: dict[Role, Path]
     if path.is_dir():
         files = {role: _in_folder(path, stem) for role, stem in STEMS.items()}
+        if any((path / f"texts{suffix}").is_file() for suffix in SUFFIXES):
+            files["text"] = _in_folder(path, "texts")
     else:
         files = {"document": path, "query": Path(options.text("queries") or path).expanduser()}
     return Precomputed(path.name, files, similarity, Path(ids).expanduser() if ids else None)

@@ -12,6 +12,8 @@ from steelyard.types import Role
 OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
 NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """What models call the prompt of a role."""
+TEXT_OPTIONS = ("text_prompt", "text_prompt_name")
+"""Of texts that are neither query nor document, for encoders that read such."""
 
 
 def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, str]:
@@ -34,7 +36,40 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
     return {role: _prompt(role, own, options) for role in NAMES}
 
 
+def all_prompts(own: Mapping[str, str | None], options: Options, default: str | None = None) -> dict[Role, str]:
+    """`role_prompts`, and the prompt of texts that are neither query nor document, where there is one.
+
+    It is the one asked for (`text_prompt`, `text_prompt_name`, `prompt_name`), else the one that the model declares as
+    its `default`; never that of queries or documents.
+
+    >>> own = {"query": "query: ", "sts": "compare: "}
+    >>> all_prompts(own, Options("x", {}, OPTIONS))
+    {'query': 'query: ', 'document': ''}
+    >>> all_prompts(own, Options("x", {}, OPTIONS), default="sts")
+    {'query': 'query: ', 'document': '', 'text': 'compare: '}
+    """
+    text = _asked("text", own, options)
+    if text is None:
+        text = own.get(default or "") or ""
+    # Left out where empty: settings, and with them the keys of stored vectors, stay what they were.
+    return {**role_prompts(own, options), **({"text": text} if text else {})}
+
+
+def alike(prompts: Mapping[Role, str]) -> bool:
+    """Whether a text is put to the model in one way, whatever its role.
+
+    >>> alike({"query": "", "document": ""}), alike({"query": "q: ", "document": "q: "})
+    (True, False)
+    """
+    return prompts["query"] == prompts["document"] == prompts.get("text", "")
+
+
 def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
+    asked = _asked(role, own, options)
+    return next((text for name in NAMES[role] if (text := own.get(name))), "") if asked is None else asked
+
+
+def _asked(role: Role, own: Mapping[str, str | None], options: Options) -> str | None:
     if f"{role}_prompt" in options.given:
         return options.given[f"{role}_prompt"]
     if name := options.text(f"{role}_prompt_name") or options.text("prompt_name"):
@@ -42,4 +77,4 @@ def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
             known = ", ".join(sorted(own)) or "none"
             raise UnknownName(f"prompt of {options.model}", name, own, hint=f"the model has: {known}")
         return own[name] or ""
-    return next((text for name in NAMES[role] if (text := own.get(name))), "")
+    return None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from steelyard.encoders.cached import encode_once
 from steelyard.encoders.store import VectorStore
+from steelyard.errors import UsageError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Float32, Queries, Run, TaskInfo
+from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
+from steelyard.vectors.truncate import truncated
 from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
 
@@ -75,6 +79,25 @@ class DenseRetriever:
         if self.variant_of is not None:
             notes["variant_of"] = self.variant_of
         return DenseIndex(matrix, self.vectors, built, notes)
+
+    @property
+    def similarity(self) -> str:
+        """How vectors are compared, as the model declares it."""
+        return self.encoder.similarity
+
+    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
+        """A raw vector for each text, shortened where the variant says so; `tick` counts texts.
+
+        Only search knows codes: a variant that stores vectors in another precision, or rescores, has none to give.
+        """
+        if self.variant.precision != WHOLE.precision or self.variant.rescore is not None:
+            raise UsageError(
+                f"{self.name} searches {self.variant.precision} codes, and here nothing is searched",
+                hint="take the model itself, or shorten its vectors with truncate_dim=",
+            )
+        vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
+        shorter = self.variant.truncate_dim
+        return vectors if shorter is None else truncated(vectors, shorter), tally.notes
 
 
 def from_spec(spec: ModelSpec) -> DenseRetriever:

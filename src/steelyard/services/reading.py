@@ -11,6 +11,7 @@ from steelyard.services.tokens import cut_to_tokens
 from steelyard.types import Role
 
 ROLES: tuple[Role, Role] = ("query", "document")
+ALL_ROLES: tuple[Role, ...] = (*ROLES, "text")
 SHOWN = 60
 
 
@@ -30,16 +31,16 @@ class Reading:
     @staticmethod
     def names() -> tuple[str, ...]:
         """The names of the options."""
-        prompts, bodies = (tuple(f"{role}_{kind}" for role in ROLES) for kind in ("prompt", "body"))
+        prompts, bodies = (tuple(f"{role}_{kind}" for role in ALL_ROLES) for kind in ("prompt", "body"))
         return ("max_chars", "max_tokens", "body", *prompts, *bodies)
 
     @classmethod
     def of(cls, options: Options) -> Reading:
-        """As the options ask: `body` is for both roles, `query_body` and `document_body` for one."""
+        """As the options ask: `body` is for all roles, `query_body`, `document_body` and `text_body` for one."""
         shared = options.json_object("body")
         return cls(
-            prompts={role: options.text(f"{role}_prompt") or "" for role in ROLES},
-            fields={role: {**shared, **options.json_object(f"{role}_body")} for role in ROLES},
+            prompts={role: options.text(f"{role}_prompt") or "" for role in ALL_ROLES},
+            fields={role: {**shared, **options.json_object(f"{role}_body")} for role in ALL_ROLES},
             max_chars=options.whole("max_chars", None),
             max_tokens=options.whole("max_tokens", None),
         )
@@ -51,9 +52,17 @@ class Reading:
 
     @property
     def symmetric(self) -> bool:
-        """Whether queries and documents are put alike."""
-        put = [(self.prompts.get(role) or "", dict(self.fields.get(role, {}))) for role in ROLES]
-        return put[0] == put[1]
+        """Whether a text is put alike, whatever its role."""
+        return all(self._put(role) == self._put(ALL_ROLES[0]) for role in ALL_ROLES)
+
+    def _put(self, role: Role) -> tuple[str, dict[str, Any]]:
+        return self.prompts.get(role) or "", dict(self.fields.get(role, {}))
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        """The fields that queries and documents have in common."""
+        query, document = (self.fields.get(role, {}) for role in ROLES)
+        return {name: value for name, value in query.items() if name in document and document[name] == value}
 
     def prepared(self, text: str, role: Role) -> tuple[str, bool]:
         """What is sent for a text, and whether it had to be cut. Services refuse an empty text: it becomes a space."""
@@ -64,10 +73,13 @@ class Reading:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All of it, JSON-ready."""
+        """All of it, JSON-ready. How texts are put that are neither query nor document is left out where it is plain,
+        so that the keys of what was stored before there were such stay what they were.
+        """
+        told = ROLES if self._put("text") == ("", self._shared) else ALL_ROLES
         return {
-            "prompts": {role: self.prompts.get(role) or None for role in ROLES},
-            "request_fields": {role: dict(self.fields.get(role, {})) for role in ROLES},
+            "prompts": {role: self.prompts.get(role) or None for role in told},
+            "request_fields": {role: dict(self.fields.get(role, {})) for role in told},
             "max_chars": self.max_chars,
             "max_tokens": self.max_tokens,
         }

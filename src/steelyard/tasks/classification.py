@@ -31,7 +31,7 @@ def drawn(task: LabelTask) -> list[Int64]:
     >>> from steelyard.types import TaskInfo
     >>> task = LabelTask(TaskInfo("X/y"), ("a", "b", "c", "d"), (0, 0, 1, 1), (), (), samples_per_label=1)
     >>> [rows.tolist() for rows in drawn(task)[:2]]
-    [[1, 3], [3, 0]]
+    [[1, 3], [3, 1]]
     """
     codes = label_codes(task.train_labels)[0]
     shuffle = np.arange(len(codes))

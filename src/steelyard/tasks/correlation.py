@@ -25,8 +25,8 @@ def average_ranks(values: npt.NDArray[np.floating]) -> Float64:
 def correlation(first: Float64, second: Float64) -> float | None:
     """Pearson's r; None where one side never varies, or there are fewer than two pairs.
 
-    >>> correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
-    1.0
+    >>> round(correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 5.0])), 6)
+    0.981981
     """
     if len(first) < 2 or first.min() == first.max() or second.min() == second.max():
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 from steelyard.errors import MissingPart
 
@@ -10,7 +10,7 @@ SEED = 42
 """mteb's: of every fit, and of every draw of training texts and samples."""
 
 
-def sklearn() -> ModuleType:
+def sklearn() -> Any:
     """scikit-learn, or what to install."""
     try:
         import sklearn
