@@ -56,7 +56,7 @@ def test_list_tasks_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 def test_list_groups_models_metrics(data: Any) -> None:
     _, groups = data("list", "groups")
     assert {"C-MTEB": 31, "MNanoBEIR": 169}.items() <= {g["group"]: g["tasks"] for g in groups}.items()
-    assert len([group for group in groups if not group["builtin"]]) == 39
+    assert len([group for group in groups if not group["builtin"]]) == 40
     _, models = data("list", "models")
     assert {"bm25", "dense"} <= {row["family"] for row in models}
     _, metrics = data("list", "metrics")

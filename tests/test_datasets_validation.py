@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard.datasets import DataWarning, check, load_task
-from steelyard.datasets.problems import KINDS
+from steelyard.datasets.problems import KINDS, SAMPLE_KINDS
 from steelyard.errors import DataError
 from steelyard.types import Task
 
@@ -141,8 +141,9 @@ def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
 
 
 def test_every_kind_of_fault_is_tried() -> None:
-    # The checksum of a manifest is tried with Nano-sets, the values of click logs with these.
-    assert {fault.kind for fault in FAULTS} == KINDS.keys() - {"checksum", "value", "click-log"}
+    # The checksum of a manifest is tried with Nano-sets, the values of click logs and of samples with these.
+    others = {"checksum", "value", "click-log", *SAMPLE_KINDS}
+    assert {fault.kind for fault in FAULTS} == KINDS.keys() - others
 
 
 def test_good_data_gives_no_problem(tmp_path: Path) -> None:

@@ -9,7 +9,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steelyard.datasets.loading import known_names, load_any, load_task, load_tasks, task_facts, task_names
+from steelyard.datasets.loading import (
+    benchmark_names,
+    benchmarks,
+    known_names,
+    load_any,
+    load_task,
+    load_tasks,
+    task_facts,
+    task_names,
+    with_splits,
+    with_type,
+)
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:
@@ -21,6 +32,8 @@ __all__ = [
     "DataWarning",
     "Problem",
     "Report",
+    "benchmark_names",
+    "benchmarks",
     "check",
     "known_names",
     "load_any",
@@ -29,6 +42,8 @@ __all__ = [
     "profile",
     "task_facts",
     "task_names",
+    "with_splits",
+    "with_type",
     "write_nano_set",
 ]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-FieldKind = Literal["id", "text", "grade", "ids", "count", "time"]
+FieldKind = Literal["id", "text", "grade", "ids", "count", "time", "texts", "numbers", "labels"]
+"""The last three, of tasks without a corpus, may be one value a row or a list of values."""
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,16 @@ def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
 
 
 def _fits(first: list[str], fields: tuple[str, ...]) -> bool:
-    """A grade must be a number: a header of unknown names is not taken for data."""
+    """A grade, or the value of a pair, must be a number: a header of unknown names is not taken for data."""
     return all(
-        field != "grade" or cell.strip().lstrip("+-").isdigit() for cell, field in zip(first, fields, strict=True)
+        (field != "grade" or cell.strip().lstrip("+-").isdigit()) and (field != "value" or _is_number(cell))
+        for cell, field in zip(first, fields, strict=True)
     )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -83,7 +83,7 @@ def places(reference: str | Path) -> list[Place]:
     path_text, _, task = text.partition("::")
     folder = Path(path_text).expanduser()
     if not folder.exists():
-        raise DataError("no such file or folder", where=path_text, hint=_near(folder))
+        raise DataError("no such file or folder", where=path_text, hint=near(folder))
     if not folder.is_dir():
         if (log := _click_log(text)) is not None:
             return [log]
@@ -92,7 +92,7 @@ def places(reference: str | Path) -> list[Place]:
             where=path_text,
             hint="give the folder, or corpus,queries,qrels as three files joined by commas",
         )
-    names = _listing(folder)
+    names = listing(folder)
     found = find_tasks(names)
     if not found and not task:
         from steelyard.datasets.documents import find_documents
@@ -141,7 +141,7 @@ def _three_files(text: str) -> Place:
         )
     for path in paths:
         if not path.is_file():
-            raise DataError("no such file", where=str(path), hint=_near(path))
+            raise DataError("no such file", where=str(path), hint=near(path))
     corpus, queries, qrels, *lists = (str(path.absolute()) for path in paths)
     files = TaskFiles((corpus,), (queries,), (qrels,), {"candidates": (lists[0],)} if lists else {})
     folder = paths[0].absolute().parent
@@ -157,7 +157,7 @@ def _click_log(text: str) -> Place | None:
     return click_log(text) if is_click_log(Path(text.split(",")[0].strip()).expanduser()) else None
 
 
-def _listing(folder: Path) -> list[str]:
+def listing(folder: Path) -> list[str]:
     """The files that a layout could mean; nobody wants to wait while a whole home folder is searched."""
     found = [path for path in folder.iterdir() if path.is_file()]
     for base in (folder, folder / "data"):
@@ -169,7 +169,8 @@ def _listing(folder: Path) -> list[str]:
     return sorted({path.relative_to(folder).as_posix() for path in found})
 
 
-def _near(path: Path) -> str:
+def near(path: Path) -> str:
+    """What to do about a path that is not there: a name like it, if there is one."""
     import difflib
 
     parent = path.parent

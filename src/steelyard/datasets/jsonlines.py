@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from steelyard.datasets import values
 from steelyard.datasets.columns import Field, Role
 from steelyard.datasets.convert import whole
 from steelyard.datasets.files import UTF8_MARK, look_at_head, read_bytes, text_lines
@@ -50,7 +51,10 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
             if any(f'"{alias}"'.encode() in head for alias in field.aliases[1:]):
                 return None
             found[field.name] = field.aliases[0]
-    schema = pa.schema([(column, _type(role.field(name), first.get(column))) for name, column in found.items()])
+    types = {column: _type(role.field(name), first.get(column)) for name, column in found.items()}
+    if None in types.values():
+        return None
+    schema = pa.schema(list(types.items()))
     try:
         table = arrow_json.read_json(
             str(path),
@@ -66,6 +70,9 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
 
 
 def _type(field: Field, example: Any) -> Any:
+    """What Arrow is to read the column as; None where the first record does not tell."""
+    if field.kind in values.KINDS:
+        return values.arrow_type(field.kind, example)
     if field.kind == "grade":
         return pa.float64()
     if field.kind in LOOSE and isinstance(example, bool | int | float):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.datasets.languages import language_code
-from steelyard.datasets.options import LoadOptions
+from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.datasets.problems import Validate
-from steelyard.datasets.sources import PREFIXES, FolderSource, source_of
+from steelyard.datasets.sources import PREFIXES, TYPES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -32,25 +32,45 @@ def load_task(
     folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
     `ir_datasets:id`. An unknown name is an UnknownName with near ones, bad data a DataError with file and row.
     """
+    from steelyard.datasets import published
     from steelyard.types import Task
 
+    known = None if isinstance(reference, Path) else published.entry_of(reference)
+    if known is not None and known[0].type not in published.SEARCHED:
+        raise _not_searched(known[0].name, known[0].type)
     task = load_any(reference, revision=revision, offline=offline, validate=validate, candidates=candidates)
     if not isinstance(task, Task):
-        raise UsageError(f"{task.name} is a task of type {task.info.type}: there is nothing to search in it")
+        raise _not_searched(task.name, task.info.type)
     return task
 
 
 def load_any(
     reference: str | Path,
     *,
+    type: str | None = None,
     revision: str | None = None,
     offline: bool | None = None,
     validate: Validate | None = None,
     candidates: Sequence[str] | None = None,
+    hub: str | None = None,
+    data_dir: str | Path | None = None,
+    generation: Generation | None = None,
 ) -> AnyTask:
-    """One task of any type, checked. References are those of `load_task`."""
-    options = LoadOptions(revision, offline, validate, tuple(candidates) if candidates is not None else None)
-    text = str(reference)
+    """One task of any type, checked. References are those of `load_task`, or a type and a path: `sts:./pairs.csv`.
+
+    `type` says what a path holds (`load_any("pairs.csv", type="sts")`). Published datasets come from `hub`
+    (`huggingface`, `modelscope`), or from copies in the folder `data_dir`; `generation` is that of their repositories.
+    """
+    options = LoadOptions(
+        revision,
+        offline,
+        validate,
+        tuple(candidates) if candidates is not None else None,
+        hub,
+        Path(data_dir).expanduser() if data_dir is not None else None,
+        generation,
+    )
+    text = with_type(reference, type)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)
     if source is None:
         raise _unknown(text)
@@ -59,6 +79,21 @@ def load_any(
         shown = ", ".join(names[:3])
         raise UsageError(f"{text} stands for {len(names)} tasks ({shown} ...)", hint="name one, or use load_tasks")
     return source.load(names[0])
+
+
+def with_type(reference: str | Path, type: str | None) -> str:
+    """The reference, with the type in front where it is a path.
+
+    >>> with_type("./pairs.csv", "sts"), with_type("C-MTEB/ATEC", "sts"), with_type("./beir", "retrieval")
+    ('sts:./pairs.csv', 'C-MTEB/ATEC', './beir')
+    """
+    text = str(reference)
+    if type is None or type == "retrieval" or text.startswith(tuple(PREFIXES)):
+        return f"{type}:{text}" if type and text.startswith(("hf://", "modelscope://")) else text
+    if type not in TYPES:
+        raise UnknownName("task type", type, TYPES, hint=f"one of {', '.join(TYPES)}")
+    is_path = isinstance(reference, Path) or isinstance(source_of(text, LoadOptions()), FolderSource)
+    return f"{type}:{text}" if is_path else text
 
 
 def load_tasks(references: str | Path | Iterable[str | Path], *, offline: bool | None = None) -> list[Task]:
@@ -75,7 +110,8 @@ def task_names(
     """The full names that the references stand for, in their order, each once.
 
     A reference is a task, a group, `builtin`, `builtin-full`, `catalogue`, a pattern (`NanoCLDR/*`) or a path.
-    Languages and type leave out what is known not to match; a path of unknown language stays.
+    Languages and type leave out what is known not to match; a path of unknown language stays, and is read as of that
+    type.
 
     >>> task_names(["NanoMMTEB-v2/bel*", "NanoMMTEB-v2/belebele"])
     ['NanoMMTEB-v2/belebele']
@@ -85,11 +121,61 @@ def task_names(
     options = LoadOptions(offline=offline)
     names: dict[str, None] = {}
     for reference in references:
-        names.update(dict.fromkeys(_expand(reference, options)))
+        names.update(dict.fromkeys(_expand(with_type(reference, type), options)))
     wanted = {language_code(tag) for tag in languages}
     if not wanted and type is None:
         return list(names)
     return [name for name in names if _matches(task_facts(name), wanted, type)]
+
+
+def with_splits(names: Sequence[str], *, generation: Generation | None = None) -> list[str]:
+    """The tasks on every split that they are weighed on, in that order.
+
+    >>> with_splits(["C-MTEB/ATEC", "C-MTEB/LCQMC"])
+    ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC', 'C-MTEB/LCQMC']
+    """
+    from steelyard.datasets import published
+
+    every: dict[str, None] = {}
+    for name in names:
+        found = published.entry_of(name)
+        if found is None or found[0].name != name.partition("?")[0]:
+            every[name] = None
+            continue
+        entry, said = found
+        _, mark, query = name.partition("?")
+        splits = entry.splits if ":" not in entry.name else (entry.split,)
+        if (said or generation) == "v1" and ":" not in entry.name:
+            splits = tuple(entry.extra.get("v1_splits", splits))
+        every |= {f"{entry.of_split(split).name}{mark}{query}": None for split in splits}
+    return list(every)
+
+
+def benchmarks() -> dict[str, list[str]]:
+    """Every benchmark, a group of published tasks or a built-in set, and its tasks.
+
+    >>> len(benchmarks()["C-MTEB"])
+    31
+    """
+    from steelyard.datasets import builtin, catalogue
+
+    found: dict[str, list[str]] = {}
+    for name in builtin.names():
+        found.setdefault(name.split("/")[0], []).append(name)
+    return found | {group: [entry.name for entry in members] for group, members in catalogue.groups().items()}
+
+
+def benchmark_names(name: str, *, generation: Generation | None = None) -> list[str]:
+    """The tasks of a benchmark on every split. A UsageError, with near names, where there is no such benchmark.
+
+    >>> len(benchmark_names("C-MTEB")), benchmark_names("c-mteb")[18:20]
+    (35, ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC'])
+    """
+    known = benchmarks()
+    found = next((tasks for group, tasks in known.items() if group.lower() == name.lower()), None)
+    if found is None:
+        raise UnknownName("benchmark", name, known, hint="steelyard list benchmarks names them")
+    return with_splits(found, generation=generation)
 
 
 def known_names() -> list[str]:
@@ -101,13 +187,17 @@ def known_names() -> list[str]:
 
 def task_facts(name: str) -> TaskInfo | None:
     """What is known of a task without loading it; None where nothing is."""
-    from steelyard.datasets import builtin, catalogue
+    from steelyard.datasets import builtin, published
 
     if name in builtin.infos():
         return builtin.infos()[name]
-    if name in catalogue.entries():
-        return catalogue.entries()[name].info
-    if "://" in name or name.startswith(("ir_datasets:", "irds:")):
+    if (found := published.entry_of(name)) is not None:
+        return found[0].info
+    if name.startswith(tuple(f"{type}:" for type in TYPES)) and "://" not in name:
+        from steelyard.datasets.samples.place import find
+
+        return find(name)[0].info
+    if "://" in name or name.startswith(tuple(PREFIXES)):
         return None
     if name.startswith("mteb:"):
         from steelyard.datasets import mteb_source
@@ -131,6 +221,14 @@ def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
     return source.names(reference)
 
 
+def _is_pattern(reference: str) -> bool:
+    if not any(mark in reference for mark in "*?[") or "://" in reference or reference.startswith(tuple(PREFIXES)):
+        return False
+    from steelyard.datasets import catalogue
+
+    return not Path(reference).exists() and catalogue.find(reference.partition("?")[0]) is None
+
+
 def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bool:
     if info is None:
         return True
@@ -139,6 +237,10 @@ def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bo
     if not languages or info.language == "unknown":
         return True
     return info.language in languages or not languages.isdisjoint(info.languages)
+
+
+def _not_searched(name: str, type: str) -> UsageError:
+    return UsageError(f"{name} is a task of type {type}: there is nothing to search in it", hint="load_any loads it")
 
 
 def _unknown(reference: str) -> UnknownName:

@@ -76,6 +76,27 @@ KINDS: dict[str, Kind] = {
 }
 """Every kind of fault, from the file inwards; `docs/data.md` shows this table."""
 
+SAMPLE_KINDS: dict[str, Kind] = {
+    "ragged": Kind("error", "make the lists of a row equally long"),
+    "score": Kind("error", "write scores as numbers"),
+    "missing-score": Kind("error", "write a score in every row, or remove the row", "the pair is left out"),
+    "score-range": Kind("warning", "check min_score and max_score: no figure depends on them", "kept"),
+    "constant-score": Kind("warning", "score some pairs otherwise: no correlation is defined", "kept"),
+    "pair-label": Kind("error", "write 1 for a pair that matches and 0 for one that does not"),
+    "missing-label": Kind("error", "label every row, or remove it", "the row is left out"),
+    "label-type": Kind("error", "write every label as a number, or every label as text", "labels are read as text"),
+    "one-label": Kind("error", "give texts of at least two labels: one alone cannot be told apart"),
+    "untrained-label": Kind("warning", "add training texts of the label: no classifier can ever predict it", "kept"),
+    "few-samples": Kind("note", "nothing: all that there are of the label are drawn", "kept"),
+    "split-here": Kind("note", "name two files, train and test, or add a column `split`", "split by a seed"),
+    "empty-text": Kind("warning", "remove the row, or leave it: its vector is that of nothing", "kept"),
+    "one-sided": Kind("note", "nothing: mteb leaves them out, too", "left out"),
+    "list-query": Kind("note", "nothing: the parts of the query are joined by '; ', as mteb 2 does", "joined"),
+}
+"""Faults of tasks without a corpus, and of rows of a query with its positives and negatives."""
+
+KINDS |= SAMPLE_KINDS
+
 
 @dataclass(frozen=True)
 class Problem:

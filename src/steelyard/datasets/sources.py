@@ -15,8 +15,13 @@ from steelyard.errors import UsageError
 from steelyard.registry import Registry
 
 if TYPE_CHECKING:
+    from steelyard.datasets.remote_place import RemotePlace
     from steelyard.protocols import TaskSource
+    from steelyard.samples import AnyTask
     from steelyard.types import Task
+
+TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
+"""Every type of task that can be loaded and weighed."""
 
 SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
     "source",
@@ -29,6 +34,7 @@ SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
         "ir_datasets": "steelyard.datasets.irds:IrDatasetsSource",
         "mteb": "steelyard.datasets.mteb_source:MtebSource",
         "clicks": "steelyard.datasets.clicks:ClickSource",
+        "samples": "steelyard.datasets.samples.source:SampleSource",
         "folder": "steelyard.datasets.sources:FolderSource",
     },
 )
@@ -41,6 +47,7 @@ PREFIXES = {
     "irds:": "ir_datasets",
     "mteb:": "mteb",
     "clicks:": "clicks",
+    **dict.fromkeys((f"{type}:" for type in TYPES), "samples"),
 }
 """References that tell their source, so that no other is asked (or imported)."""
 
@@ -111,15 +118,15 @@ class CatalogueSource:
 
     def names(self, reference: str) -> Sequence[str]:
         """One task, or those of a group (`MNanoBEIR`, `MNanoBEIR/NanoBEIR-ar`) or hub dataset."""
-        from steelyard.datasets import catalogue
+        from steelyard.datasets import catalogue, published
 
         known = catalogue.entries()
         if reference == "catalogue":
             return list(known)
-        if reference in known:
-            return [reference]
-        if reference in catalogue.aliases():
-            return [catalogue.aliases()[reference]]
+        found = published.entry_of(reference)
+        if found is not None:
+            _, mark, query = reference.partition("?")
+            return [f"{found[0].name}{mark}{query}"]
         prefix = f"{reference}/"
         return [
             name
@@ -127,18 +134,17 @@ class CatalogueSource:
             if name.startswith(prefix) or entry.hub == reference or entry.hub.split("/")[1] == reference
         ]
 
-    def load(self, name: str) -> Task:
+    def load(self, name: str) -> AnyTask:
         """Fetch what is not on this machine yet, and read the task."""
-        from steelyard.datasets import catalogue
-        from steelyard.datasets.hub import load_from_hub
+        from steelyard.datasets import published
 
-        entry = catalogue.entries()[name]
-        if entry.type not in ("retrieval", "reranking"):
-            raise UsageError(
-                f"{name} is a task of type {entry.type}, which cannot be loaded yet",
-                hint="steelyard list tasks --type retrieval lists those that can",
-            )
-        return load_from_hub(entry.hub, entry.split, entry.info, self.options)
+        return published.load(name, self.options)
+
+    def place(self, name: str) -> RemotePlace:
+        """The task, to be read in pieces."""
+        from steelyard.datasets import published
+
+        return published.place(name, self.options)
 
 
 class FolderSource:
@@ -152,13 +158,17 @@ class FolderSource:
         return _is_surely_a_path(reference) or Path(reference).expanduser().exists()
 
     def names(self, reference: str) -> Sequence[str]:
-        """`path::task` for each task of the set."""
+        """`path::task` for each task of the set; with the type in front where it is told by what the files hold."""
+        if (typed := _typed(reference)) is not None:
+            return self._samples.names(typed)
         from steelyard.datasets.folder import places
 
         return [place.reference if "," not in reference else reference for place in places(reference)]
 
-    def load(self, name: str) -> Task:
+    def load(self, name: str) -> AnyTask:
         """Read and check the task."""
+        if (typed := _typed(name)) is not None:
+            return self._samples.load(typed)
         from steelyard.datasets.folder import places
 
         found = places(name)
@@ -166,3 +176,17 @@ class FolderSource:
             tasks = ", ".join(place.task for place in found)
             raise UsageError(f"{name} holds {len(found)} tasks: {tasks}", hint=f"choose one: {found[0].reference}")
         return found[0].load(self.options.validate or "strict", self.options.candidates)
+
+    @property
+    def _samples(self) -> TaskSource:
+        return SOURCES.get("samples")(self.options)
+
+
+def _typed(reference: str) -> str | None:
+    """The path with its type in front, where it holds a task without documents to search."""
+    if reference.startswith(tuple(f"{type}:" for type in TYPES)):
+        return reference
+    from steelyard.datasets.samples.telling import told_type
+
+    type = told_type(reference)
+    return None if type is None else f"{type}:{reference}"

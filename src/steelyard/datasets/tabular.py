@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from steelyard.datasets import convert, values
 from steelyard.datasets.columns import Role
-from steelyard.datasets.convert import CONVERTERS, whole
+from steelyard.datasets.convert import whole
 from steelyard.datasets.files import FORMATS, format_of, told
 from steelyard.datasets.problems import Report
 from steelyard.datasets.trec import read_trec, trec_kind
 from steelyard.types import Int64
+
+CONVERTERS = {**convert.CONVERTERS, **values.CONVERTERS}
+"""By the kind of a field."""
 
 Named = tuple[str, Path]
 """A file as people know it (relative to the set) and where it is."""

@@ -1,11 +1,13 @@
 """Published tasks that load by name: facts about them, without their data.
 
 `nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published figures of BM25, a dense model
-and their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their present and their first form. Both were compiled
-from public metadata in August 2026. Nothing heavy is imported to read them.
+and their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their present and their first form, and the nine that mteb
+has made anew since (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. Nothing heavy is imported to
+read them.
 
 A task is named `Group/task`. Where a group stands on several hub datasets, the dataset stands in between:
-`MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task.
+`MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task. A task that is
+weighed on several splits goes by its last one; the others are named `C-MTEB/ATEC:validation`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,16 @@ FIGURES = tuple(
 """The published figures of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
 
 CMTEB = "C-MTEB"
+
+USUAL_METRICS = {
+    "retrieval": "ndcg_at_10",
+    "reranking": "map_at_1000",
+    "sts": "cosine_spearman",
+    "pair_classification": "max_ap",
+    "classification": "accuracy",
+    "clustering": "v_measure",
+}
+"""What tasks of each type are ranked by, unless they say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +71,30 @@ class Entry:
         return self.name.split("/")[0]
 
     @property
+    def splits(self) -> tuple[str, ...]:
+        """Every split that it is weighed on, its own last."""
+        return tuple(self.extra.get("splits") or (self.split,))
+
+    def of_split(self, split: str) -> Entry:
+        """The same task on another of its splits, under the name `Group/task:split`."""
+        if split == self.split:
+            return self
+        counts = self.extra["counts"].get(split, {})
+        return replace(self, name=f"{self.name}:{split}", split=split, counts=counts, aliases=())
+
+    @property
     def info(self) -> TaskInfo:
         """What goes with the task's data and into its results."""
         from steelyard.types import TaskInfo
 
+        main = self.extra.get("main_score")
         return TaskInfo(
             name=self.name,
             language=self.language,
             languages=() if self.language in ("multilingual", "unknown") else (self.language,),
             category=self.category,
             type=self.type,
+            main_metric=None if main == USUAL_METRICS[self.type] else main,
             source=self.hub,
             revision=self.revision,
             split=self.split,
@@ -101,6 +127,22 @@ def aliases() -> Mapping[str, str]:
         for alias in entry.aliases:
             found.setdefault(alias, entry.name)
     return found
+
+
+def find(name: str) -> Entry | None:
+    """The task of that name, in any spelling, with a split behind a colon or without; None where there is none.
+
+    >>> found = find("ATEC:validation")
+    >>> found.name, found.split, found.counts["samples"], find("CMedQAv1").name
+    ('C-MTEB/ATEC:validation', 'validation', 20000, 'C-MTEB/CMedQAv1-reranking')
+    """
+    name = aliases().get(name, name)
+    if name in entries():
+        return entries()[name]
+    base, _, split = name.rpartition(":")
+    entry = entries().get(aliases().get(base, base))
+    known = () if entry is None else (*entry.splits, *entry.extra.get("v1_splits", ()))
+    return entry.of_split(split) if entry is not None and split in known else None
 
 
 @cache
@@ -146,13 +188,18 @@ def _nano() -> Iterator[Entry]:
 
 
 def _cmteb() -> Iterator[Entry]:
-    kept = ("main_score", "splits", "v1", "superseded_by")
-    constants = ("samples_per_label", "n_experiments", "min_score", "max_score")
+    kept = ("main_score", "splits", "counts", "v1", "v1_splits", "superseded_by")
+    constants = (
+        *("samples_per_label", "n_experiments", "min_score", "max_score"),
+        *("bootstrap", "documents", "stratified"),
+    )
     for facts in json.loads(_read("cmteb.json")):
-        task, split = facts["task"], facts["splits"][-1]
-        names = (task, facts["evalscope_name"], f"{CMTEB}/{facts['evalscope_name']}", f"{facts['hub']}/{split}")
+        task, split, group = facts["task"], facts["splits"][-1], facts.get("group", CMTEB)
+        names = [task, facts["evalscope_name"], f"{group}/{facts['evalscope_name']}"]
+        if not (group != CMTEB and facts["hub"].startswith(f"{CMTEB}/")):  # else the first version's dataset
+            names.append(f"{facts['hub']}/{split}")
         yield Entry(
-            name=f"{CMTEB}/{task}",
+            name=f"{group}/{task}",
             hub=facts["hub"],
             split=split,
             language="zh",
@@ -161,6 +208,6 @@ def _cmteb() -> Iterator[Entry]:
             licence=facts.get("licence"),
             ignore_identical_ids=facts.get("ignore_identical_ids", False),
             counts=facts["counts"][split],
-            aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{CMTEB}/{task}")),
+            aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{group}/{task}")),
             extra={key: facts[key] for key in (*kept, *constants) if key in facts},
         )

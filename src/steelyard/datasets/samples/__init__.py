@@ -1,0 +1,5 @@
+"""Tasks without a corpus, and reranking rows: from tables to the values of `steelyard.samples`.
+
+`roles` knows the columns, `splits` the files, `pairs`, `labelled`, `clusters` and `rows` make a task of tables each,
+`place` finds one's own data, `published` that of the catalogue.
+"""

@@ -1,0 +1,60 @@
+"""From the tables of a task to the task, by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from steelyard.datasets.problems import Report
+from steelyard.datasets.samples.clusters import cluster_task
+from steelyard.datasets.samples.constants import Constants
+from steelyard.datasets.samples.labelled import label_task, rows_of_split
+from steelyard.datasets.samples.pairs import pair_task
+from steelyard.datasets.samples.rows import reranking_task
+from steelyard.datasets.samples.splits import kin, weighed_split
+from steelyard.datasets.tabular import Table
+from steelyard.samples import AnyTask
+from steelyard.types import TaskInfo
+
+TRAIN = "train"
+
+
+def build(
+    tables: Mapping[str, Table], split: str, info: TaskInfo, constants: Constants, report: Report
+) -> AnyTask | None:
+    """The task that a split of the tables makes.
+
+    A table under `''` is the only one; a column of it may tell splits, of which `split` is one, or the usual one.
+    """
+    if "" in tables:
+        tables, chosen = _divided(tables[""], split)
+        if chosen is None:
+            known = ", ".join(tables) or "none"
+            report.add("nothing-there", next(iter(tables.values())).name, f"no split {split!r}; its splits: {known}")
+            return None
+        split = chosen
+        info = replace(info, split=split or info.split)
+    table = tables[split]
+    if info.type == "classification":
+        learnt = kin(TRAIN, tables)
+        train = tables[learnt] if learnt is not None and learnt != split else None
+        return label_task(train, table, info, constants, report)
+    if info.type == "clustering":
+        return cluster_task(table, info, constants, report)
+    if info.type == "reranking":
+        return reranking_task(table, info, report)
+    return pair_task(table, info, constants, report)
+
+
+def _divided(table: Table, split: str) -> tuple[dict[str, Table], str | None]:
+    """A table for each value of its column `split`, and the name of the one to weigh; None where it is not there."""
+    if "split" not in table:
+        return {"": table}, None if split else ""
+    words = (value.strip().lower() for value in pc.unique(table["split"]).to_pylist() if value)
+    known = list(dict.fromkeys(filter(None, words)))
+    chosen = kin(split, known) if split else weighed_split(known)
+    if chosen is None and not split:  # not a word in it names a split: it is some other column
+        return {"": table}, ""
+    return {name: rows_of_split(table, name) for name in known}, chosen

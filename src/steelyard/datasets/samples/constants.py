@@ -1,0 +1,120 @@
+"""What a task fixes beside its data: how many samples are drawn, how texts are bootstrapped, the range of scores.
+
+The same names serve in a reference (`classification:./x?samples_per_label=16`), in `task.json`, and in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.config import TRUE_WORDS
+from steelyard.errors import UnknownName, UsageError
+from steelyard.samples import Bootstrap
+
+SAMPLES_PER_LABEL = 8
+EXPERIMENTS = 10
+SHARE = 0.2
+SEED = 42
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Checked values; what was not said has mteb's default."""
+
+    samples_per_label: int = SAMPLES_PER_LABEL
+    experiments: int = EXPERIMENTS
+    bootstrap: bool | None = None
+    """None: only where labels have levels."""
+    documents: int | float | None = None
+    """How many texts, or which share of them, a bootstrapped clustering takes."""
+    stratified: int | None = None
+    size: int = Bootstrap.size
+    rounds: int = Bootstrap.rounds
+    min_score: float | None = None
+    max_score: float | None = None
+    share: float = SHARE
+    """How much of a single file becomes the test texts of a classification."""
+    seed: int = SEED
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], type: str, where: str) -> Constants:
+        """From what a reference or `task.json` says. Names of another type, and impossible values, are UsageErrors."""
+        values = {}
+        for name, value in said.items():
+            if name not in ALLOWED[type]:
+                known = ", ".join(ALLOWED[type]) or "none"
+                raise UnknownName("option", name, ALLOWED[type], hint=f"options of {where}: {known}")
+            values[name] = _checked(name, value, where)
+        return cls(**values)
+
+    @property
+    def sampling(self) -> Bootstrap:
+        """How a bootstrapped clustering draws."""
+        return Bootstrap(self.documents, self.stratified, self.size, self.rounds)
+
+
+def known_facts(facts: Mapping[str, Any], type: str) -> dict[str, Any]:
+    """The constants among other facts, under the names of mteb, too."""
+    renamed = {"experiments" if name == "n_experiments" else name: value for name, value in facts.items()}
+    return {name: value for name, value in renamed.items() if name in ALLOWED[type]}
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    convert, wanted = FORMS[name]
+    try:
+        return convert(value)
+    except ValueError:
+        raise UsageError(f"{where}: {name}={value!r}", hint=f"{name} is {wanted}") from None
+
+
+def _positive(value: Any) -> int:
+    number = int(str(value))
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _share(value: Any) -> float:
+    number = float(value)
+    if not 0 < number < 1:
+        raise ValueError
+    return number
+
+
+def _amount(value: Any) -> int | float | None:
+    if str(value).lower() in ("all", "none"):
+        return None
+    return _share(value) if "." in str(value) else _positive(value)
+
+
+def _switch(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in (*TRUE_WORDS, "0", "false", "no", "off"):
+        raise ValueError
+    return word in TRUE_WORDS
+
+
+FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "samples_per_label": (_positive, "a whole number from 1"),
+    "experiments": (_positive, "a whole number from 1"),
+    "bootstrap": (_switch, "true or false"),
+    "documents": (_amount, "a number of texts, a share such as 0.04, or all"),
+    "stratified": (_positive, "a whole number from 1"),
+    "size": (_positive, "a whole number from 1"),
+    "rounds": (_positive, "a whole number from 1"),
+    "min_score": (float, "a number"),
+    "max_score": (float, "a number"),
+    "share": (_share, "between 0 and 1"),
+    "seed": (int, "a whole number"),
+}
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "retrieval": (),
+    "reranking": (),
+    "sts": ("min_score", "max_score"),
+    "pair_classification": (),
+    "classification": ("samples_per_label", "experiments", "share", "seed"),
+    "clustering": ("bootstrap", "documents", "stratified", "size", "rounds"),
+}
+"""Which constants each type has."""

@@ -1,0 +1,49 @@
+"""Pairs of texts with a score or a label of 0 and 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.datasets.problems import Report
+from steelyard.datasets.samples.common import empty_texts, given, some, texts, unfold
+from steelyard.datasets.samples.constants import Constants
+from steelyard.datasets.tabular import Table
+from steelyard.samples import PairTask
+from steelyard.types import Float64, TaskInfo
+
+
+def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report) -> PairTask | None:
+    """The task; None, with the reason in the report, where none can be made."""
+    flat = unfold(table, ("first", "second", "value"), report)
+    if flat is None:
+        return None
+    binary = info.type == "pair_classification"
+    kind, what = ("missing-label", "label") if binary else ("missing-score", "score")
+    flat = given(flat, "value", kind, f"no {what}, or one that is NaN or infinite", report)
+    if not some(flat, report):
+        return None
+    empty_texts(flat, ("first", "second"), report)
+    gold: Float64 = np.array(flat["value"], dtype=np.float64)
+    good = _matches(flat, gold, report) if binary else _scores(flat, gold, constants, report)
+    return PairTask(info, texts(flat, "first"), texts(flat, "second"), gold) if good else None
+
+
+def _matches(table: Table, gold: Float64, report: Report) -> bool:
+    if (bad := np.flatnonzero((gold != 0) & (gold != 1))).size:
+        table.tell(report, "pair-label", f"the label {gold[bad[0]]:g}, where 0 or 1 was expected", bad)
+        return False
+    if len(np.unique(gold)) < 2:
+        report.add("one-label", table.name, f"every pair has the label {gold[0]:g}")
+        return False
+    return True
+
+
+def _scores(table: Table, gold: Float64, constants: Constants, report: Report) -> bool:
+    low = -np.inf if constants.min_score is None else constants.min_score
+    high = np.inf if constants.max_score is None else constants.max_score
+    if (outside := np.flatnonzero((gold < low) | (gold > high))).size:
+        found = f"the score {gold[outside[0]]:g}, outside {low:g} to {high:g}"
+        table.tell(report, "score-range", found, outside)
+    if len(np.unique(gold)) < 2:
+        report.add("constant-score", table.name, f"every pair has the score {gold[0]:g}")
+    return True
