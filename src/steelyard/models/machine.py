@@ -101,12 +101,17 @@ def _hugging_face(id: str) -> list[tuple[str, Path]]:
 
 
 def _modelscope(id: str) -> list[tuple[str, Path]]:
-    base = Path(os.environ.get("MODELSCOPE_CACHE") or "~/.cache/modelscope/hub").expanduser()
-    owner, _, name = id.partition("/")
-    spelt = (name, name.replace(".", "___"))  # its client replaces dots in the names of folders
-    return [
-        ("modelscope", path) for top in (base / "models", base) for n in spelt if (path := top / owner / n).is_dir()
+    """Where ModelScope's client keeps a model: as snapshots, that of the main branch first, or as older ones did."""
+    given = os.environ.get("MODELSCOPE_CACHE")
+    bases = [
+        Path(base).expanduser() for base in ((given,) if given else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))
     ]
+    owner, _, name = id.partition("/")
+    snapshots = [path for base in bases for path in (base / "models" / f"{owner}--{name}" / "snapshots").glob("*")]
+    snapshots.sort(key=lambda path: (path.name != "master", -path.stat().st_mtime))
+    spelt = (name, name.replace(".", "___"))  # older ones replace dots in the names of folders
+    older = [top / owner / n for base in bases for top in (base / "models", base) for n in spelt]
+    return [("modelscope", path) for path in (*snapshots, *older) if path.is_dir()]
 
 
 def _size(path: Path) -> int:
