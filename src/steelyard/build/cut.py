@@ -19,7 +19,7 @@ from steelyard.build.queries import ChosenQueries, choose_queries
 from steelyard.build.recipe import Recipe, draw
 from steelyard.build.scan import Scan, scan
 from steelyard.build.source import Source, open_sources
-from steelyard.build.writing import Written, complete, write_json, write_table
+from steelyard.build.writing import Written, complete, metadata_path, write_json, write_table
 from steelyard.datasets.sidecar import read_json_object
 from steelyard.errors import UsageError
 from steelyard.types import TaskInfo
@@ -200,11 +200,6 @@ def _leakage(source: Source, selection: Selection) -> dict[str, int]:
     }
 
 
-def metadata_path(folder: Path, task: str) -> Path:
-    """Where a set keeps how a task was cut."""
-    return folder / "metadata" / f"{task}.json"
-
-
 def _key(source: Source, recipe: Recipe) -> str:
     parts = json.dumps([VERSION, source.info.name, source.fingerprint, recipe.settings], sort_keys=True)
     return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
@@ -250,8 +245,9 @@ def _description(recipe: Recipe) -> str:
 def _told(facts: Mapping[str, Mapping[str, Any]]) -> str:
     """The section of the card: numbers by task, then every choice."""
     lines = [
-        "| task | queries | of | documents | of | positives | hard negatives | judged negatives |",
-        "|---" * 8 + "|",
+        "| task | queries | of | documents | of | positives | hard negatives | judged negatives "
+        "| queries that are a document | queries inside a positive |",
+        "|---" * 10 + "|",
     ]
     for name, told in facts.items():
         roles = told["documents"]["roles"]
@@ -264,8 +260,13 @@ def _told(facts: Mapping[str, Mapping[str, Any]]) -> str:
             told["judgements"]["positive"],
             roles.get("hard negative", 0),
             roles.get("judged negative", 0),
+            *told["leakage"].values(),
         )
         lines.append("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + " |")
     recipe = next(iter(facts.values()))["recipe"]
     lines += ["", "| choice | value |", "|---|---|", *(f"| {name} | `{json.dumps(v)}` |" for name, v in recipe.items())]
-    return "\n".join([*lines, "", "`metadata/` has what was left out and why, for each task."])
+    checked = (
+        "When it was finished, the set was read back and checked; `manifest.json` has what was found. The last two columns "
+        "count queries that give their answer away: their text is a document, or stands word for word in a positive."
+    )
+    return "\n".join([*lines, "", checked, "", "`metadata/` has what was left out and why, for each task."])

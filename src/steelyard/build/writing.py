@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,8 @@ def complete(
         raise DataError(
             "no Nano-set", where=str(folder), hint="expected corpus/, queries/ and qrels/ with Parquet files"
         )
-    written = [_read_back(place) for place in found]
     told = {place.task: (infos or {}).get(place.task, place.info) for place in found}
+    written = [_read_back(place, told[place.task]) for place in found]
     files = {place.task: place.files for place in found}
     if new_card:
         for name in (CARD, EVALUATION):
@@ -93,20 +94,35 @@ def complete(
     manifest = {
         **old,
         "schema_version": SCHEMA_VERSION,
-        "tasks": {name: info_facts(told[name]) | _counts(part.task) for name, part in zip(told, written, strict=True)},
+        "tasks": {
+            name: info_facts(told[name]) | _counts(part.task) | _checks(folder, name, part)
+            for name, part in zip(told, written, strict=True)
+        },
         "files": {name: _file_facts(folder / name) for name in _listed(folder, files)},
     }
     write_json(folder / MANIFEST, manifest)
     return written
 
 
-def _read_back(place: Place) -> Written:
+def metadata_path(folder: Path, task: str) -> Path:
+    """Where a set keeps how a task was cut."""
+    return folder / "metadata" / f"{task}.json"
+
+
+def _checks(folder: Path, task: str, written: Written) -> dict[str, Any]:
+    """What the checks at the end found: problems by kind, and the signs of leakage that the cut counted."""
+    kinds = Counter(problem.kind for problem in written.problems)
+    leakage = read_json_object(metadata_path(folder, task)).get("leakage")
+    return {"validation": {"errors": 0, **dict(sorted(kinds.items()))}, **({"leakage": leakage} if leakage else {})}
+
+
+def _read_back(place: Place, info: TaskInfo) -> Written:
     report = Report()
     task = place.read(report)
     report.stop_if_bad("strict", place.reference)
     if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
         raise DataError("the data could not be put together", where=place.reference)
-    return Written(task, report.problems)
+    return Written(replace(task, info=info), report.problems)
 
 
 def _write_card(

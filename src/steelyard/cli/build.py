@@ -117,7 +117,8 @@ def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
         licence=arguments.licence,
     )
     if output.json:
-        output.data({"folder": str(made.folder), "tasks": dict(made.facts)})
+        problems = {name: [problem.to_dict() for problem in part.problems] for name, part in made.tasks.items()}
+        output.data({"folder": str(made.folder), "tasks": dict(made.facts), "problems": problems})
         return 0
     _show(made, output)
     output.note(f"\n{made.folder}: {time.monotonic() - started:.1f} s")
@@ -171,10 +172,11 @@ def _show(made: NanoSet, output: Output) -> None:
                 output.note(f"{name}: {part}: " + _counts(left))
         if facts["notes"]:
             output.note(f"{name}: {_counts(facts['notes'])}")
-        if any(facts["leakage"].values()):
-            output.note(f"{name}: leakage: {_counts(facts['leakage'])}")
-        for problem in made.tasks[name].problems:
+        problems = made.tasks[name].problems
+        output.note(f"{name}: read back and checked: no errors, {len(problems)} warnings and notes")
+        for problem in problems:
             output.note(f"{name}: {problem}")
+        output.note(f"{name}: leakage: {_counts(facts['leakage'])}")
 
 
 def _counts(tally: Mapping[str, int]) -> str:
