@@ -31,6 +31,8 @@ from steelyard.spec import parse
 CMTEB = "C-MTEB"
 NO_REVISION = "no_revision_available"
 """What mteb calls the revision of a model that has none."""
+UNDETERMINED = "und-Zyyy"
+"""Where no language is known: mteb leaves figures without any language out of its means."""
 PHASES = {
     "load": "Data loading",
     "index": "Encoding corpus",
@@ -170,6 +172,7 @@ def _subset(result: Result, subset: str, previous: MtebModel | None) -> dict[str
     scores = {**mteb_subset(result), "hf_subset": subset}
     if result.task.startswith(f"{CMTEB}/"):
         scores["languages"] = ["cmn-Hans"]  # mteb's code for the language that others call Chinese
+    scores["languages"] = scores["languages"] or [UNDETERMINED]
     if _present(result):
         scores["mteb_version"] = mteb_version(result)
         if previous is not None:

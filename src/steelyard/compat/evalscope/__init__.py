@@ -17,6 +17,7 @@ from steelyard.compat.evalscope.schema import Config, parse
 from steelyard.engine import Results
 from steelyard.engine.events import Event, Finished
 from steelyard.results import Result
+from steelyard.results.schema import with_interval
 
 __all__ = ["run_task"]
 
@@ -52,7 +53,11 @@ def _listen(event: Event) -> None:
         LOG.debug("%s", event)
         return
     result: Result = event.result
-    LOG.log(logging.INFO if result.done else logging.ERROR, "%s", result)
+    where = f"{result.model} on {result.task}{' (partial)' if result.partial else ''}"
+    if result.error is not None:
+        LOG.error("%s failed: %s", where, result.error)
+    else:
+        LOG.info("%s: %s %s", where, result.main_metric, with_interval(result.score, result.interval))
 
 
 @contextmanager

@@ -119,7 +119,8 @@ def _sources(config: Config, tell: Callable[[str], None]) -> Iterator[None]:
     elif "STEELYARD_HUB" not in os.environ:
         there = find_spec("modelscope") is not None
         said["STEELYARD_HUB"] = "modelscope" if there else "huggingface"
-        if not there and not (config.data_folder or os.environ.get("STEELYARD_DATA")):
+        published = config.tasks or config.task_types or config.languages
+        if published and not there and not (config.data_folder or os.environ.get("STEELYARD_DATA")):
             tell("data comes from Hugging Face: the package of EvalScope's usual hub, modelscope, is not installed")
     before = {name: os.environ.get(name) for name in said}
     os.environ.update(said)

@@ -107,7 +107,7 @@ class Crew:
         """Of a second stage there is one for each first stage and depth; a model that failed owns no name."""
         if isinstance(found, Failed):
             return label(entry)
-        stage = () if before is None else (before.files.meta, self.config.top_k)
+        stage = () if before is None else (before.model.name, self.config.top_k)
         return self.names.of(label(entry), identity(entry, _own_settings(found).get("weights"), *stage))
 
     @property

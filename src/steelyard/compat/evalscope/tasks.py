@@ -68,17 +68,18 @@ def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[st
         names = task_names([name])
     except UnknownName as error:
         names = _of_mteb(name, error)
-    expanded = [each for full in names for each in _splits(full, splits)]
+    first = version == "1.14"
+    expanded = [each for full in names for each in _splits(full, splits, first=first)]
     if not expanded:
         raise UsageError(f"{name} has none of the splits {', '.join(splits)}", hint="leave splits out for all it has")
-    first = version == "1.14"
     return [f"{each}?generation=v1" if first and each.startswith(f"{CMTEB}/") else each for each in expanded]
 
 
-def _splits(name: str, only: tuple[str, ...]) -> Iterator[str]:
-    """The splits that a task of C-MTEB is evaluated on; the last has the plain name."""
+def _splits(name: str, only: tuple[str, ...], *, first: bool) -> Iterator[str]:
+    """The splits that a task of C-MTEB is evaluated on, by mteb's first version or now; one has the plain name."""
     entry = catalogue.entries().get(name)
-    splits = tuple(entry.extra.get("splits", ())) if entry else ()
+    extra = entry.extra if entry else {}
+    splits = tuple((first and extra.get("v1_splits")) or extra.get("splits") or ())
     for split in splits:
         if not only or split in only:
             yield name if entry and split == entry.split else f"{name}:{split}"

@@ -1,0 +1,46 @@
+"""Small data and configs in EvalScope's form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+DOCUMENTS = {
+    "d0": "The old bridge of the city is red.",
+    "d1": "A great king, a small queen!",
+    "d2": "Salt and iron in the north mountain",
+    "d3": "What is bread? Bread is old; wine is new.",
+    "d4": "The ship in the harbour of the south",
+    "d5": "Winter music: the tower of gold",
+    "d6": "A letter of the queen",
+}
+QUERIES = {"q0": "where is the red bridge", "q1": "who is the king", "q2": "iron", "q3": "a ship in the harbour"}
+RELEVANT = {"q0": "d0", "q1": "d1", "q2": "d2", "q3": "d4"}
+
+
+def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def retrieval_folder(folder: Path) -> Path:
+    """EvalScope's layout of one's own retrieval data."""
+    write_jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in DOCUMENTS.items()])
+    write_jsonl(folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in QUERIES.items()])
+    lines = [f"{query}\t{document}\t1" for query, document in RELEVANT.items()]
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
+    return folder
+
+
+def config(models: list[dict[str, Any]], folder: Path, **evaluation: Any) -> dict[str, Any]:
+    """A config of the first version."""
+    return {
+        "eval_backend": "RAGEval",
+        "eval_config": {
+            "tool": "MTEB",
+            "model": models,
+            "eval": {"verbosity": 1, "output_folder": str(folder), **evaluation},
+        },
+    }
