@@ -30,8 +30,9 @@ def write_nano_set(
     if len(set(names)) < len(names):
         raise DataError(f"two tasks of one name among {', '.join(names)}", where=str(folder), hint="rename one")
     files: dict[str, dict[str, Any]] = {}
+    titled = any(task.corpus.titles is not None for task in tasks)  # hubs want the same columns in all of a config
     for task in tasks:
-        for config, table in _tables(task).items():
+        for config, table in _tables(task, titled).items():
             path = f"{config}/{task.info.task}.parquet"
             files[path] = _write(folder / path, table)
     card = _card(tasks, sorted(files), title or folder.name, description, licence)
@@ -60,13 +61,13 @@ def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     return changed
 
 
-def _tables(task: Task) -> dict[str, Any]:
+def _tables(task: Task, titled: bool) -> dict[str, Any]:
     import numpy as np
     import pyarrow as pa
 
     corpus: dict[str, Any] = {"_id": task.corpus.ids, "text": task.corpus.bodies}
-    if task.corpus.titles is not None:
-        corpus["title"] = task.corpus.titles
+    if titled:
+        corpus["title"] = task.corpus.titles or ("",) * len(task.corpus)
     if (task.qrels.rows < 0).any():
         raise DataError(
             "a judged document is not in the corpus, so its id is not known",
