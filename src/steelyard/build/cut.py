@@ -118,7 +118,9 @@ def _tables(source: Source, selection: Selection, recipe: Recipe) -> dict[str, A
     order = draw(recipe.seed, "stored order", (document.id for document in documents.values()))
     stored = [document for _, document in sorted(zip(order, documents.values(), strict=True), key=lambda pair: pair[0])]
     corpus: dict[str, Any] = {"_id": [d.id for d in stored], "text": [d.body for d in stored]}
-    if any(document.title for document in stored):
+    if recipe.merge_titles:
+        corpus["text"] = [f"{d.title}\n\n{d.body}" if d.title else d.body for d in stored]
+    elif any(document.title for document in stored):
         corpus["title"] = [d.title for d in stored]
     rows = list(selection.judgements)
     ids = source.queries["_id"].to_pylist()
@@ -266,7 +268,8 @@ def _told(facts: Mapping[str, Mapping[str, Any]]) -> str:
     recipe = next(iter(facts.values()))["recipe"]
     lines += ["", "| choice | value |", "|---|---|", *(f"| {name} | `{json.dumps(v)}` |" for name, v in recipe.items())]
     checked = (
-        "When it was finished, the set was read back and checked; `manifest.json` has what was found. The last two columns "
-        "count queries that give their answer away: their text is a document, or stands word for word in a positive."
+        "When it was finished, the set was read back and checked; `manifest.json` has what was found. The last two "
+        "columns count queries that give their answer away: their text is a document, or stands word for word in a "
+        "positive."
     )
     return "\n".join([*lines, "", checked, "", "`metadata/` has what was left out and why, for each task."])

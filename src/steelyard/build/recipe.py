@@ -49,6 +49,8 @@ class Recipe:
     """Mine among so many documents, drawn by the seed; None: among all."""
     binary: bool = False
     """Write every positive as 1."""
+    merge_titles: bool = False
+    """Put a title and an empty line before the text, for readers that know no titles."""
     zero_grades: bool = False
     """Also write judgements below 1; readers that look at no grades would take them for positives."""
 
@@ -64,8 +66,8 @@ class Recipe:
 
     @classmethod
     def hakari(cls, *, queries: int = 200, documents: int = 10_000) -> Recipe:
-        """The published sets': the first queries and documents of the source, exact copies dropped, no grades."""
-        return cls(queries, documents, order="source", near=0.0, copies="drop", binary=True)
+        """The published sets': the first queries and documents of the source, no exact copies, grades or titles."""
+        return cls(queries, documents, order="source", near=0.0, copies="drop", binary=True, merge_titles=True)
 
     @property
     def settings(self) -> dict[str, Any]:

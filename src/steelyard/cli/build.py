@@ -66,6 +66,7 @@ def _configure_cut(add: Callable[..., Any]) -> None:
     )
     add("--guard-margin", type=float, metavar="X", help="also those that score above X times the best positive")
     add("--pool", type=int, metavar="N", help="mine among N documents, drawn by the seed (default: all)")
+    add("--merge-titles", action="store_true", help="write titles before the texts, for readers that know no titles")
     add("--zero-grades", action="store_true", help="also write judgements below 1")
     add("--title", default="", help="of the dataset card (default: the folder's name)")
     add("--licence", default="", help="of the new set (default: the source's)")
@@ -147,6 +148,7 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
         guard_similarity=arguments.guard,
         guard_margin=arguments.guard_margin,
         pool=arguments.pool,
+        merge_titles=base.merge_titles or arguments.merge_titles,
         zero_grades=arguments.zero_grades,
     )
 
