@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.reports.pages.figures import Lengths, TaskFigures, Tongues
-from steelyard.reports.pages.sentences import Finding, finding, language_name, listed
+from steelyard.reports.pages.sentences import Finding, finding, language_name, listed, script_name
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL
 from steelyard.text.detect import UNDECIDED
 
@@ -13,7 +13,10 @@ from steelyard.text.detect import UNDECIDED
 def data(figures: TaskFigures) -> Iterator[Finding]:
     """Counts, positives, lengths."""
     one = figures.positives
-    yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
+    if one.min == one.max == 1:
+        yield finding("single_positive")
+    else:
+        yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
     if one.queries_without:
         yield finding("no_positive", queries=one.queries_without)
     if one.outside_corpus:
@@ -39,15 +42,20 @@ def _lengths(what: str, lengths: Lengths) -> Iterator[Finding]:
 
 
 def languages(figures: TaskFigures) -> Iterator[Finding]:
-    """Languages and scripts of queries, documents and pairs, and the overlap of the pairs."""
+    """Languages and scripts of queries and documents."""
     told = figures.tongues
     if told is not None:
         for what, shares in (("queries", told.query_languages), ("documents", told.document_languages)):
             yield _languages(what, shares)
         for what, shares in (("queries", told.query_scripts), ("documents", told.document_scripts)):
             if len(shares) > 1:
-                yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, plain=True))
-        yield from _pairs(told)
+                yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, script_name))
+
+
+def pairs(figures: TaskFigures) -> Iterator[Finding]:
+    """How queries and their positives relate: languages, scripts, overlap of terms."""
+    if figures.tongues is not None:
+        yield from _pairs(figures.tongues)
     if figures.overlap is not None:
         one = figures.overlap
         yield finding("overlap", mean=one.mean, none=one.none, full=one.full)
@@ -73,7 +81,8 @@ def _languages(what: str, shares: Mapping[str, float]) -> Finding:
     if known[first] == 1:
         return finding("one_language", what=what, language=language_name(first))
     if known[first] >= NEARLY_ALL:
-        return finding("main_language", what=what, language=language_name(first), share=known[first], hidden=hidden)
+        facts = {"what": what, "language": language_name(first), "share": known[first]}
+        return finding("nearly_one_language", hidden=hidden, **facts) if hidden else finding("main_language", **facts)
     if hidden > MOST:
         return finding("few_languages", what=what, count=len(known), shares=_shares(known), hidden=hidden)
     if hidden:
@@ -81,5 +90,5 @@ def _languages(what: str, shares: Mapping[str, float]) -> Finding:
     return finding("languages", what=what, count=len(known), shares=_shares(known))
 
 
-def _shares(shares: Mapping[str, float], *, plain: bool = False) -> str:
-    return listed([f"{name if plain else language_name(name)} {share:.2%}" for name, share in shares.items()], 8)
+def _shares(shares: Mapping[str, float], named: Callable[[str], str] = language_name) -> str:
+    return listed([f"{named(name)} {share:.2%}" for name, share in shares.items()], 8)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.figures import Comparison, ProfileFigures, SliceFigures, TaskFigures
 from steelyard.reports.pages.inputs import LABELS, Kind
-from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed
+from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed, script_name
 from steelyard.reports.pages.tables import pair_in_words
 from steelyard.reports.pages.thresholds import (
     FEWEST,
@@ -118,7 +118,9 @@ def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
         ranks = one.first_positive
         ten = ranks["1"] + ranks["2-3"] + ranks["4-10"]
         hundred = ten + ranks["11-100"]
-        yield finding("first_positive", first=ranks["1"], ten=ten, hundred=hundred, lost=ranks["not found"])
+        yield finding("first_positive", first=ranks["1"], ten=ten, hundred=hundred)
+        lost = ranks["not found"]
+        yield finding("never_found", lost=lost) if lost else finding("always_found")
 
 
 def comparisons(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
@@ -182,10 +184,13 @@ def tendencies(figures: TaskFigures) -> Iterator[Finding]:
         yield finding("no_questions", share=one.questions)
     classes = listed([f"{name} {share:.2%}" for name, share in one.length_classes.items() if share])
     yield finding("query_classes", classes=classes)
-    if one.numbers >= SOME:
-        yield finding("numbers", share=one.numbers)
-    if one.names is not None and one.names >= SOME:
-        yield finding("names", share=one.names)
+    yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
+    if one.names is None:
+        yield finding("names_unknown")
+    else:
+        yield finding("names" if one.names >= SOME else "few_names", share=one.names)
+    if not one.duplicate_queries and not one.duplicate_documents:
+        yield finding("no_duplicates")
     for kind, count in (
         ("duplicate_queries", one.duplicate_queries),
         ("duplicate_documents", one.duplicate_documents),
@@ -237,8 +242,10 @@ def where(part: SliceFigures) -> str:
         known = part.name != UNDECIDED
         return f"on pairs {pair_in_words(part.name)}" if known else "on pairs whose languages are undecided"
     if part.dimension == "script":
-        return f"on queries in {part.name} script" if part.name != "none" else "on queries without letters"
-    return f"on queries of {part.name}" if part.dimension == "query length" else f"on queries of {part.name} overlap"
+        return f"on queries in {script_name(part.name)} script" if part.name != "none" else "on queries without letters"
+    if part.dimension == "query length":
+        return f"on queries of {part.name}"
+    return f"on queries of {part.name.replace(' ', ' overlap ', 1) if ' ' in part.name else f'{part.name} overlap'}"
 
 
 def sentence_case(text: str) -> str:

@@ -44,7 +44,10 @@ def lead(group: GroupFigures) -> Iterator[Finding]:
 def measures(group: GroupFigures) -> Iterator[Finding]:
     """What others say of the data."""
     count = sum(bool(task.description) for task in group.tasks)
-    yield finding("group_described", count=count, tasks=len(group.tasks))
+    if 0 < count < len(group.tasks):
+        yield finding("group_described", count=count, tasks=len(group.tasks))
+    else:
+        yield finding("group_all_described" if count else "group_not_described")
 
 
 def families(group: GroupFigures) -> Iterator[Finding]:
@@ -60,7 +63,7 @@ def shape(group: GroupFigures) -> Iterator[Finding]:
     """Positives, lengths and languages over tasks."""
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield finding("group_multi", tasks=len(group.tasks), names=_names(several))
+        yield finding("group_multi", names=_names(several))
     else:
         yield finding("group_single")
     sized = sorted(group.tasks, key=lambda task: task.document_lengths.characters.mean)
@@ -94,9 +97,10 @@ def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
         yield finding("profile_strong", names=_scored(ranked[:count]))
         yield finding("profile_weak", names=_scored(list(reversed(ranked[-count:]))))
     clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.rivals]
-    names = f": {_names(clear)}" if clear else ""
-    if any(_tested(task) for _, task in scored):
-        yield finding("group_wins", clear=len(clear), tasks=len(scored), names=names)
+    if clear:
+        yield finding("group_wins", clear=len(clear), tasks=len(scored), names=_names(clear))
+    elif any(_tested(task) for _, task in scored):
+        yield finding("group_wins_none")
 
 
 def _tested(task: TaskFigures) -> bool:
@@ -123,7 +127,7 @@ def interpretation(group: GroupFigures) -> Iterator[Finding]:
 def leakage(group: GroupFigures) -> Iterator[Finding]:
     """How many tasks were audited."""
     audited = sum(task.leakage.audit != "not_audited" for task in group.tasks)
-    yield finding("group_audit", audited=audited, tasks=len(group.tasks))
+    yield finding("group_audit", audited=audited, tasks=len(group.tasks)) if audited else finding("group_not_audited")
     yield finding("group_keep_out")
 
 

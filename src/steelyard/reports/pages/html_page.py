@@ -69,7 +69,7 @@ def _block(block: Block) -> Markup:
             size = "half" if block.small else None
             return tag("figure", marks, block.svg, tag("figcaption", block.caption), class_=size)
         case Links():
-            return tag("p", *(join(tag("a", label, href=f"{slug}.html"), " ") for label, slug in block.items))
+            return tag("p", *(tag("a", label, href=f"{slug}.html") for label, slug in block.items), class_="links")
 
 
 def _table(table: Table) -> Markup:

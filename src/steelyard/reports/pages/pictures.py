@@ -9,6 +9,7 @@ from steelyard.reports.pages.blocks import Picture
 from steelyard.reports.pages.figures import GroupFigures, Lengths, ProfileFigures, TaskFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS, Kind
 from steelyard.reports.pages.sentences import language_name, listed
+from steelyard.reports.pages.thresholds import FEW
 
 MOST_LANGUAGES = 25
 """Rows of a heat map at most; the rest is in the JSON file."""
@@ -60,9 +61,10 @@ def overlap_gain(figures: TaskFigures) -> Picture | None:
 
 def task_languages(figures: TaskFigures) -> Picture | None:
     """nDCG@10 by query language and profile."""
-    parts = [part for part in figures.slices if part.dimension == "language"][:MOST_LANGUAGES]
+    parts = [part for part in figures.slices if part.dimension == "language" and part.queries >= FEW]
     rows = [(f"{language_name(part.name)}, {part.queries:,}", part.ndcg_at_10) for part in parts]
-    return _heat("languages", "nDCG@10 by language of the query (with their number) and profile.", rows)
+    caption = "nDCG@10 by language of the query (with their number) and profile."
+    return _heat("languages", caption, rows[:MOST_LANGUAGES]) if len(rows) > 1 else None
 
 
 def group_languages(group: GroupFigures) -> Picture | None:

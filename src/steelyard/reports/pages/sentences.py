@@ -32,17 +32,18 @@ TEMPLATES = {
     "lengths": "{what} average {characters:.2f} characters ({min:,} to {max:,}, median {median:.0f}), "
     "{words:.2f} words and {tokens:.2f} tokens.",
     "one_language": "All {what} are in {language}.",
-    "main_language": "{share:.2%} of {what} are in {language}; {hidden:.2%} show no language for certain.",
+    "main_language": "{share:.2%} of {what} are in {language}.",
+    "nearly_one_language": "{share:.2%} of {what} are in {language}; {hidden:.2%} show no language for certain.",
     "no_language": "None of the {what} shows its language for certain.",
     "languages": "The {what} are in {count:language}: {shares}.",
     "some_languages": "The {what} are in {count:language}: {shares}; {hidden:.2%} are too short to tell for certain.",
     "few_languages": "{hidden:.2%} of {what} are too short to tell their language for certain; the others are in "
     "{count:language}: {shares}.",
     "scripts": "The {what} are written in {count:script}: {shares}.",
-    "pairs": "Of {pairs:pair} of query and positive {same:.2%} are in the same language and {cross:.2%} in two; "
-    "{script:.2%} are in two scripts.",
-    "uncertain_pairs": "Of {pairs:pair} of query and positive {same:.2%} are certainly in the same language and "
-    "{cross:.2%} certainly in two; of {undecided:.2%} it cannot be told. {script:.2%} are in two scripts.",
+    "pairs": "Of {pairs:pair} of query and positive {same:share} are in the same language and {cross:share} in two; "
+    "{script:share} are in two scripts.",
+    "uncertain_pairs": "Of {pairs:pair} of query and positive {same:share} are certainly in the same language and "
+    "{cross:share} certainly in two; of {undecided:.2%} it cannot be told. In two scripts are {script:share}.",
     "overlap": "A query shares {mean:.4f} of its terms with its nearest positive on average; {none:.2%} of queries "
     "share none, {full:.2%} all.",
     # profiles
@@ -54,7 +55,9 @@ TEMPLATES = {
     "({share:.2%}).",
     "many_safeguards": "So many safeguards say that the list alone often holds no positive to rerank.",
     "first_positive": "The first relevant document stands at rank 1 for {first:query}, within the first ten for "
-    "{ten:,}, within a hundred for {hundred:,}; for {lost:,} it is not in the list.",
+    "{ten:,}, within a hundred for {hundred:,}.",
+    "never_found": "The lists of {lost:query} hold no relevant document.",
+    "always_found": "Every list holds a relevant document.",
     "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
     "better on {wins:query}, worse on {losses:,}, alike on {ties:,}).",
     "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
@@ -79,6 +82,10 @@ TEMPLATES = {
     "query_classes": "Lengths of queries: {classes}.",
     "numbers": "{share:.2%} of queries hold a number.",
     "names": "Of queries in languages that capitalise names {share:.2%} hold one.",
+    "few_names": "Hardly any query holds a capitalised name ({share:.2%}).",
+    "names_unknown": "How many hold a name is not told: too few are in languages that mark names by capitals.",
+    "few_numbers": "Hardly any query holds a number ({share:.2%}).",
+    "no_duplicates": "No query and no document stands there twice.",
     "duplicate_queries": "Queries that repeat an earlier one: {count:,}.",
     "duplicate_documents": "Documents that repeat another: {count:,}; where one is judged, its copy counts as wrong.",
     "queries_in_corpus": "Queries that stand word for word in the corpus: {count:,}.",
@@ -128,10 +135,11 @@ TEMPLATES = {
     "{score:.4f} (p {p} or less, a task counting as one).",
     "group_no_lead": "Over {tasks:task} no profile is ahead of every other beyond what luck explains; the "
     "highest mean nDCG@10 is that of {best}, {score:.4f}.",
-    "group_wins": "It is significantly ahead of all others on {clear:,} of {tasks:task}{names}.",
-    "group_open": "On {count:,} of {tasks:task} the best two profiles cannot be told apart: {names}.",
+    "group_wins": "It is significantly ahead of all others on {clear:,} of {tasks:task}: {names}.",
+    "group_wins_none": "On no task is it significantly ahead of all others.",
+    "group_open": "On {count:,} of {tasks:task} the best profile cannot be told from the next: {names}.",
     "family": "{family}: {names}.",
-    "group_multi": "Of {tasks:task} those with several positives for some queries: {names}.",
+    "group_multi": "Some queries have several positives in {names}.",
     "group_single": "Every query of every task has at most one positive.",
     "shape": "Documents average from {low:.2f} characters ({low_task}) to {high:.2f} ({high_task}); corpora hold "
     "{smallest:,} to {largest:document}.",
@@ -143,11 +151,14 @@ TEMPLATES = {
     "group_recall": "Where queries have several positives ({names}), read recall@100 beside nDCG@10.",
     "group_small": "Fewer than {limit:document}, where a recall@100 comes easily: {names}.",
     "group_audit": "Audited for leakage: {audited:,} of {tasks:task}.",
+    "group_not_audited": "Nobody has audited any task of this group for leakage.",
     "group_keep_out": "Keep the queries, qrels and positive documents of all tasks out of training.",
     "group_published": "Of {count:published figure} with a range {outside:,} lie outside it, more than luck explains.",
     "group_other_data": "Tasks whose data differ from those behind the published figures: {names}.",
     "contents": "{groups:group} with {tasks:task} in this folder.",
-    "group_described": "Cards or catalogue describe {count:,} of {tasks:task}.",
+    "group_described": "Cards or the catalogue describe {count:,} of {tasks:task}.",
+    "group_all_described": "Cards or the catalogue describe every task.",
+    "group_not_described": "Neither cards nor the catalogue say what the tasks measure; what follows is observed.",
 }
 """By kind of finding. A number is formatted here and nowhere else: scores with four decimals, shares as per cent."""
 
@@ -183,9 +194,14 @@ class Finding:
 
 
 class _Prose(string.Formatter):
-    """Formats as `str.format` does, and numbers of things by their name: `{count:query}` is `1 query`, `2 queries`."""
+    """Formats as `str.format` does, and numbers of things by their name: `{count:query}` is `1 query`, `2 queries`.
+
+    `{value:share}` is a share as people say it: `none`, `12.50%`, `all`.
+    """
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "share":
+            return {0: "none", 1: "all"}.get(value, f"{value:.2%}")
         if format_spec and format_spec[-1].isalpha() and len(format_spec) > 3:
             plural = format_spec[:-1] + "ies" if format_spec.endswith("y") else format_spec + "s"
             return f"{value:,} {format_spec if value == 1 else plural}"
@@ -223,6 +239,15 @@ def isolated(text: str) -> str:
     ('left', 6)
     """
     return f"\u2068{text}\u2069" if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text) else text
+
+
+def script_name(script: str) -> str:
+    """A script's name in a sentence.
+
+    >>> script_name("latin"), script_name("none")
+    ('Latin', 'no letters')
+    """
+    return "no letters" if script == "none" else script.capitalize()
 
 
 @cache

@@ -15,8 +15,8 @@ from steelyard.reports.pages.figures import (
     Text,
 )
 from steelyard.reports.pages.inputs import KINDS, LABELS
-from steelyard.reports.pages.sentences import language_name
-from steelyard.reports.pages.thresholds import FEWEST
+from steelyard.reports.pages.sentences import language_name, script_name
+from steelyard.reports.pages.thresholds import FEW, FEWEST
 from steelyard.results.schema import with_interval
 from steelyard.text.detect import UNDECIDED
 from steelyard.types import Interval
@@ -119,7 +119,7 @@ def _pair(name: str, share: float) -> tuple[str, str, str]:
 def slices(parts: Sequence[SliceFigures]) -> Table | None:
     """nDCG@10 by slice and profile, with intervals; the largest slices of each dimension."""
     kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
-    shown = [part for part in parts if _place(part, parts) < MOST_SLICES]
+    shown = [part for part in parts if part.queries >= FEW and _place(part, parts) < MOST_SLICES]
     left = len(parts) - len(shown)
     rows = (
         (
@@ -132,7 +132,13 @@ def slices(parts: Sequence[SliceFigures]) -> Table | None:
         for part in shown
     )
     columns = ("Slice by", "Value", "Queries", *(f"{LABELS[kind]} nDCG@10" for kind in kinds), "Best profile")
-    return table(columns, rows, f"{left:,} smaller slices are in the JSON form of this page." if left else "")
+    return table(columns, rows, _rest(left))
+
+
+def _rest(left: int) -> str:
+    if not left:
+        return ""
+    return f"{left:,} smaller slice{'s are' if left > 1 else ' is'} in the JSON form of this page."
 
 
 def _place(part: SliceFigures, parts: Sequence[SliceFigures]) -> int:
@@ -151,7 +157,7 @@ def slice_name(part: SliceFigures) -> str:
         return language_name(part.name)
     if part.dimension == "languages of the pair":
         return "one or both undecided" if part.name == UNDECIDED else pair_in_words(part.name)
-    return part.name
+    return script_name(part.name) if part.dimension == "script" else part.name
 
 
 def pair_in_words(name: str) -> str:

@@ -84,6 +84,7 @@ def _data(figures: TaskFigures) -> Section:
         "Observed Data Profile",
         said(data_findings.data(figures)),
         said(data_findings.languages(figures)),
+        said(data_findings.pairs(figures)),
         tables.lengths(figures) if figures.query_lengths.words else None,
         pictures.lengths("Queries", figures.query_lengths),
         pictures.lengths("Documents", figures.document_lengths),

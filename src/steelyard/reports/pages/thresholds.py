@@ -8,6 +8,9 @@ SIGNIFICANT = 0.05
 FEWEST = 20
 """Nothing is claimed of a slice with fewer queries, nor of one that leaves fewer to compare it with."""
 
+FEW = 5
+"""Slices with fewer queries stand in the JSON form only, and their languages in no picture."""
+
 MANY = 1_000
 """From so many queries on, the interval of a slice is Student's; below it is from resampling (BCa)."""
 
