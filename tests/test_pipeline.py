@@ -82,7 +82,6 @@ def test_bad_names_are_refused(name: str) -> None:
     [
         ("bm25 > dense", "is no reranker"),
         ("bm25 > rerank", "is no reranker"),
-        ("rerank:X", "rerank:X needs candidates to rank .*--candidates"),
         ("bm25 > rerank:math:sqrt?depth=0", "the option depth"),
         ("bm25 > rerank:math:sqrt?tail=drop", "unknown tail"),
         ("bm25 > rerank:math:sqrt?deep=1", "unknown option"),
@@ -95,6 +94,12 @@ def test_bad_names_are_refused(name: str) -> None:
 def test_what_cannot_be_a_pipeline_is_refused(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_retriever(name)
+
+
+def test_a_reranker_alone_cannot_search() -> None:
+    corpus = Corpus.of(["a"], ["text"])
+    with pytest.raises(UsageError, match=r"rerank:math:sqrt needs candidates to rank .*--candidates"):
+        load_retriever("rerank:math:sqrt").index(corpus, TaskInfo("X/y"))
 
 
 def test_composites_meet_the_protocols() -> None:

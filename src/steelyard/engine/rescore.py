@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
 from steelyard.engine.limit import limited_queries
-from steelyard.engine.plan import Conditions, Evaluation, Model
+from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model
 from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
@@ -79,7 +79,8 @@ def _again(old: Result, task: Task, run: Run, conditions: Conditions) -> Result:
     key = result_key(settings, task.name, old.facts)
     evaluation = Evaluation(Model(old.model), task.name, settings, old.facts, key)
     before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
-    scored = scored_result(evaluation, run, task, before, conditions.metrics)
+    profile = old.settings.get("profile", PROFILES[0])
+    scored = scored_result(evaluation, run, task, before, conditions.metrics, profile)
     return replace(
         scored,
         index_bytes=old.index_bytes,

@@ -9,11 +9,13 @@ from typing import TypedDict
 import numpy as np
 
 from steelyard import stats
+from steelyard.errors import DataError
 from steelyard.metrics import DEFAULT_METRICS, parse, score
 from steelyard.metrics.mteb import MtebProfile, mteb_scores
+from steelyard.metrics.reranking import legacy
 from steelyard.results import MAIN_METRIC, Miss, QueryScores
 from steelyard.stats.intervals import DRAWS, Method
-from steelyard.types import Float64, Int32, Interval, Run, Task
+from steelyard.types import Float64, Int32, Interval, Run, Task, TaskInfo
 
 MISSES = 10
 CUT = 200
@@ -31,6 +33,9 @@ class Resampling(TypedDict):
 RESAMPLING: Resampling = {"method": "bootstrap", "draws": DRAWS, "seed": 0}
 """Recorded with every result."""
 
+RERANKED: Mapping[MtebProfile, str] = {"mteb-2.26": "map_at_1000", "mteb-1.14": "map"}
+"""The main figure of reranking tasks: the same, but for equal scores, rounding, and lists longer than 1000."""
+
 _WHOLE_LIST = "mrr"
 """The reciprocal rank over the whole list tells where the first relevant document stands."""
 
@@ -39,6 +44,7 @@ _WHOLE_LIST = "mrr"
 class Figures:
     """What a run is worth on its task."""
 
+    main_metric: str
     metrics: Mapping[str, float | None]
     mteb: Mapping[str, float | None]
     intervals: Mapping[str, Interval]
@@ -51,12 +57,41 @@ def figures(run: Run, task: Task, extra: Sequence[str] = (), profile: MtebProfil
     wanted = dict.fromkeys([*DEFAULT_METRICS, *map(parse, extra)])
     scores = score(run, task.qrels, tuple(wanted))
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
-    queries = QueryScores(task.queries.ids, ranks, scores.per_query)
-    mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)
-    mteb = {name: value for name, value in mteb.items() if name != "main_score"}
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
+    metrics = {**scores.means, **scores.whole}
     intervals = stats.intervals(scores.per_query, **RESAMPLING)
-    return Figures({**scores.means, **scores.whole}, mteb, intervals, queries, misses)
+    per_query = dict(scores.per_query)
+    if task.info.type == "reranking" and profile == "mteb-1.14":
+        found = legacy(run, task.qrels)
+        mteb = found.scores
+        metrics["map"] = mteb["map"]
+        per_query["map"] = np.zeros(len(run))
+        per_query["map"][found.kept] = found.average_precision
+        if len(found.kept):
+            intervals |= stats.intervals({"map": found.average_precision}, **RESAMPLING)
+    else:
+        mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)
+        del mteb["main_score"]
+    queries = QueryScores(task.queries.ids, ranks, per_query)
+    return Figures(main_metric(task.info, profile, metrics), metrics, mteb, intervals, queries, misses)
+
+
+def main_metric(info: TaskInfo, profile: MtebProfile, found: Mapping[str, float | None]) -> str:
+    """What the task is ranked by: nDCG@10, or for reranking the mean average precision under its name of the version.
+
+    >>> main_metric(TaskInfo("X/y", type="reranking"), "mteb-1.14", {"map": 0.5})
+    'map'
+    """
+    name = info.main_metric or MAIN_METRIC
+    if info.type == "reranking" and info.main_metric in (None, *RERANKED.values()):
+        name = RERANKED[profile]
+    if name not in found:
+        raise DataError(
+            f"is ranked by {name!r}, which a task of type {info.type} has not",
+            where=info.name,
+            hint=f"it has {', '.join(list(found)[:8])} and more",
+        )
+    return name
 
 
 def _first_positive(reciprocal: Float64) -> Int32:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from steelyard.engine.scoring import RESAMPLING, figures
 from steelyard.engine.stages import stage_notes
 from steelyard.metrics.scoring import leave_out
 from steelyard.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
-from steelyard.results import MAIN_METRIC, Result
+from steelyard.results import Result
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
-from steelyard.types import Run, Task
+from steelyard.retrievers.candidates import own_lists
+from steelyard.retrievers.ranking import rank
+from steelyard.types import Ragged, Run, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,8 @@ class Retrieval:
 class Bench:
     """A task on which models are weighed, one after the other; keeps the lists that a composite may want.
 
-    `depth` is how deep every model is searched: as deep as the result or any composite of the batch reads.
+    On a reranking task every model ranks the task's own candidates, and nothing else. On any other, `depth` is how
+    deep every model is searched: as deep as the result or any composite of the batch reads.
     """
 
     def __init__(self, task: Task, depth: int, load_seconds: float, profile: Profile = PROFILES[0]) -> None:
@@ -48,6 +52,10 @@ class Bench:
         self.profile = profile
         self._unjudged = Unjudged.of(task)
         self._kept: dict[str, Retrieval] = {}
+
+    @cached_property
+    def _own(self) -> Ragged | None:
+        return own_lists(self._unjudged)
 
     def weigh(self, evaluation: Evaluation, top_k: int, extra: Sequence[str] = (), tick: Tick = no_tick) -> Result:
         """The result of one model, with its run in `self.run_of`."""
@@ -90,7 +98,10 @@ class Bench:
             index = retriever.index(task.corpus, task.info, tick)
         one_more = task.info.ignore_identical_ids  # so that the list is full without the query's own document
         with clock.phase("search"):
-            run = index.search(task.queries, self.depth + one_more)
+            if self._own is None:
+                run = index.search(task.queries, self.depth + one_more)
+            else:
+                run = rank(index, task.queries, self._own, len(task.corpus))
         run = self._without_own(check_run(run, task, retriever.name)).cut(self.depth)
         seconds = clock.seconds
         return Retrieval(
@@ -160,7 +171,7 @@ def scored_result(
         model=evaluation.model.name,
         settings=evaluation.settings,
         key=evaluation.key,
-        main_metric=task.info.main_metric or MAIN_METRIC,
+        main_metric=scored.main_metric,
         metrics=scored.metrics,
         mteb=scored.mteb,
         intervals=scored.intervals,

@@ -27,7 +27,7 @@ RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
         "late": "steelyard.retrievers.late:from_spec",
         "sparse": "steelyard.retrievers.sparse:from_spec",
         "candidates": "steelyard.retrievers.candidates:from_spec",
-        "rerank": "steelyard.retrievers.rerank:alone",
+        "rerank": "steelyard.retrievers.rerank_alone:from_spec",
         "http": "steelyard.retrievers.remote.http:from_spec",
         "opensearch": "steelyard.retrievers.remote.opensearch:from_spec",
         "elasticsearch": "steelyard.retrievers.remote.opensearch:from_spec",

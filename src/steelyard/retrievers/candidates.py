@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
@@ -15,6 +15,8 @@ from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
 
 SAFEGUARDS = "safeguards"
 """The option that says whether they stay."""
+OWN = "top_ranked"
+"""What a reranking task calls the lists that every model ranks on it."""
 TOP = 100
 """How many candidates a published hybrid keeps; what stands below was added after the fact."""
 
@@ -82,6 +84,31 @@ class CandidateRetriever:
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
         """Not without a task: the lists belong to its queries."""
         raise UsageError("candidate lists belong to a task", hint="evaluate a task, or put a model in their place")
+
+
+def own_lists(task: Unjudged) -> Ragged | None:
+    """The candidates that every model ranks on a reranking task, none of them twice; None for a task of another type.
+
+    >>> from steelyard.types import Queries
+    >>> corpus, queries = Corpus.of(["a", "b"], ["", ""]), Queries(("q",), ("",))
+    >>> lists = {"top_ranked": Ragged(np.array([0, 3]), np.array([1, 0, 1], dtype=np.int32))}
+    >>> own_lists(Unjudged(TaskInfo("X/y", type="reranking"), corpus, queries, lists)).rows.tolist()
+    [0, 1]
+    """
+    if task.info.type != "reranking":
+        return None
+    known = tuple(task.candidates)
+    if OWN not in known and len(known) != 1:
+        raise DataError(
+            f"is a reranking task, and has {'no candidates' if not known else 'the candidates ' + ', '.join(known)}",
+            where=task.info.name,
+            hint=f"a list of documents for each query, called {OWN}",
+        )
+    lists = task.candidates[OWN if OWN in known else known[0]]
+    documents = max(len(task.corpus), 1)
+    pairs = np.unique(np.repeat(np.arange(len(lists)), lists.counts) * documents + lists.rows)
+    counts = np.bincount(pairs // documents, minlength=len(lists))
+    return Ragged(np.concatenate(([0], np.cumsum(counts))), (pairs % documents).astype(np.int32))
 
 
 def safeguarded(lists: Ragged, top: int = TOP) -> Int64:

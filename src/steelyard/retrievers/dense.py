@@ -11,10 +11,12 @@ from steelyard.encoders.cached import encode_once
 from steelyard.encoders.store import VectorStore
 from steelyard.errors import UsageError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.names import result_name
+from steelyard.retrievers.ranking import searched
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
+from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 from steelyard.vectors.truncate import truncated
 from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
@@ -42,6 +44,15 @@ class DenseIndex:
         self.notes["search_seconds"] = self.variant.search_seconds
         self.notes["queries"] = dict(tally.notes)
         return run
+
+    def rank(self, queries: Queries, lists: Ragged) -> Run:
+        """The candidates of each query, best first: only those are compared, unless they are stored as codes."""
+        if self.variant.variant.precision != WHOLE.precision:
+            return searched(self, queries, lists, len(self.matrix))
+        vectors, tally = self.vectors.queries(queries)
+        self.notes["queries"] = dict(tally.notes)
+        rows = run_of(lists).rows
+        return Run.of(rows, self.variant.coded.scores_of(vectors, lists, rows.shape))
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,7 @@ def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
     options = Options(str(spec), own, STAGE_OPTIONS)
     depth, tail = options.whole("depth", _usual_depth(first)), options.choice("tail", get_args(Tail))
     return RerankedRetriever(
-        f"{first.name} > {result_name(spec)}", first, _scorer(model), depth, "cut" if tail == "cut" else "keep"
+        f"{first.name} > {result_name(spec)}", first, shared_scorer(model), depth, "cut" if tail == "cut" else "keep"
     )
 
 
@@ -155,7 +155,8 @@ def _usual_depth(first: Retriever) -> int | None:
     return None if isinstance(first, CandidateRetriever) else DEPTH
 
 
-def _scorer(spec: ModelSpec) -> PairScorer:
+def shared_scorer(spec: ModelSpec) -> PairScorer:
+    """The scorer of a reranker; one object while it is in use."""
     name = str(spec)
     scorer = _LOADED.get(name)
     if scorer is None:

@@ -1,6 +1,7 @@
 """Rerankers by name: `rerank:ID` (cross-encoders), `rerank:api/ID` (services), `rerank:package.module:function`.
 
-A reranker ranks nothing by itself: it stands in a pipeline, behind a model that finds candidates.
+A reranker finds nothing by itself: it stands in a pipeline, behind a model that finds candidates, or ranks those of a
+reranking task.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,11 +94,11 @@ def load_reranker(spec: ModelSpec) -> Reranker:
     return cross_encoder.from_spec(spec)
 
 
-def alone(spec: ModelSpec) -> NoReturn:
-    """What stands behind the family `rerank`: a reranker without candidates cannot be evaluated."""
-    raise UsageError(
-        f"{spec} needs candidates to rank",
-        hint=f"put a model before it, 'bm25 > {spec}'; or rank lists that the tasks bring: --candidates NAME, "
+def lacks_candidates(name: str) -> UsageError:
+    """What a reranker without a first stage says where a task brings it nothing to rank."""
+    return UsageError(
+        f"{name} needs candidates to rank",
+        hint=f"put a model before it, 'bm25 > {name}'; or rank lists that the tasks bring: --candidates NAME, "
         "where steelyard show TASK tells the names",
     )
 

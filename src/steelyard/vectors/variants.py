@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.types import Float32, Int32, Run
+from steelyard.types import Float32, Int32, Ragged, Run
 from steelyard.vectors.copies import Copies
 from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, DecodedInt8, Half, Int8, RawInt8, Whole
 from steelyard.vectors.similarity import DOT, Similarity, similarity
@@ -150,6 +150,14 @@ class Coded:
         run = search(self.codes.asked(self.prepared(queries)), self.codes, ahead, self.similarity)
         self._last = queries, run, time.perf_counter() - start
         return run.cut(depth), self._last[2]
+
+    def scores_of(self, queries: Float32, lists: Ragged, shape: tuple[int, ...]) -> Float32:
+        """The scores of each query with its own list of rows, laid out in lines; by the float vectors."""
+        scores = np.zeros(shape, dtype=np.float32)
+        for query, (vector, line) in enumerate(zip(self.prepared(queries), scores, strict=True)):
+            wanted = lists.rows_of(query)
+            self.similarity.line(vector, self.floats[wanted], line[: len(wanted)])
+        return scores
 
     def prepared(self, queries: Float32) -> Float32:
         """The queries, shortened as the documents were."""
