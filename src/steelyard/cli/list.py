@@ -99,6 +99,9 @@ def task_rows(
                 "queries": counts.get("queries"),
                 "documents": counts.get("documents"),
                 "positives": counts.get("positives"),
+                "samples": counts.get("samples"),
+                "labels": counts.get("labels"),
+                "splits": list(entry.splits) if entry else [info.split],
                 **{f"published_{key}": value for key, value in info.reference.items()},
                 "builtin": name in builtin.infos(),
                 "source": info.source,
@@ -117,6 +120,7 @@ def _tasks(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], di
         "language": "language",
         "queries": "queries",
         "documents": "documents",
+        "samples": "samples",
         "BM25": "published_bm25_ndcg_at_10",
         "dense": "published_dense_ndcg_at_10",
         "hybrid": "published_hybrid_ndcg_at_10",
@@ -145,6 +149,33 @@ def _groups(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], d
         row["shown_source"] = _few(row["source"], 1)
     columns = {"group": "group", "tasks": "tasks", "queries": "queries"}
     return rows, columns | {"languages": "shown_languages", "source": "shown_source"}
+
+
+def _benchmarks(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
+    from steelyard.datasets import benchmark_names, benchmarks
+
+    known = {row["task"]: row for row in task_rows(**_filters(arguments))}
+    rows = []
+    for name, members in benchmarks().items():
+        tasks = [known[task] for task in members if task in known]
+        if not tasks:
+            continue
+        types = list(dict.fromkeys(task["type"] for task in tasks))
+        evaluations = [task for task in benchmark_names(name) if task.partition(":")[0] in known]
+        rows.append(
+            {
+                "benchmark": name,
+                "tasks": len(tasks),
+                "evaluations": len(evaluations),
+                "types": types,
+                "languages": sorted({task["language"] for task in tasks}),
+                "shown_types": _few(types, 6),
+                "shown_languages": _few(sorted({task["language"] for task in tasks})),
+            }
+        )
+    output.note("steelyard run MODEL -b NAME weighs a model on one; those of mteb go by mteb:NAME")
+    columns = {"benchmark": "benchmark", "tasks": "tasks", "evaluations": "evaluations"}
+    return rows, columns | {"types": "shown_types", "languages": "shown_languages"}
 
 
 def _few(items: list[str], most: int = 4) -> str:
@@ -233,6 +264,7 @@ TASK_FILTERS = ("languages", "type", "category", "group")
 FILTERS: dict[str, tuple[str, ...]] = {
     "tasks": TASK_FILTERS,
     "groups": TASK_FILTERS,
+    "benchmarks": TASK_FILTERS,
     "models": ("languages", "family", "installed_only"),
     "metrics": (),
     "results": TASK_FILTERS,
@@ -242,6 +274,7 @@ FILTERS: dict[str, tuple[str, ...]] = {
 LISTS: dict[str, Callable[[argparse.Namespace, Output], tuple[list[Row], dict[str, str]]]] = {
     "tasks": _tasks,
     "groups": _groups,
+    "benchmarks": _benchmarks,
     "models": _models,
     "metrics": _metrics,
     "results": _results,

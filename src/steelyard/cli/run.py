@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from steelyard import config
+from steelyard.cli.data_options import add_data_options, heed_data_options
 from steelyard.cli.progress import Progress, duration
 
 if TYPE_CHECKING:
@@ -33,10 +33,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("-m", "--model", action="append", default=[], help="the same, as a flag; may be given again")
     add("-t", "--tasks", nargs="+", default=[], help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin")
+    add(
+        *("-b", "--benchmarks"),
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="whole benchmarks, such as C-MTEB, on every split that their tasks are weighed on",
+    )
     add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
+    add_data_options(parser)
     add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
     add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; the table shows the first")
     add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
+    add(
+        "--profile",
+        choices=["mteb-2.26", "mteb-1.14"],
+        default="mteb-2.26",
+        help="whose figures `mteb` holds, and data",
+    )
     add("--candidates", metavar="NAME", help="what a reranker without a first stage ranks: these lists of each task")
     add("--depths", type=_numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
     add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
@@ -59,8 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, show one table, write the report; `_exit_code` says what is returned, 130 if interrupted."""
-    if arguments.offline:
-        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+    heed_data_options(arguments)
     from steelyard.engine import Results
 
     folder = arguments.output or config.results_folder()
@@ -103,10 +117,24 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         precision=arguments.precision,
         rescore=arguments.rescore,
     )
-    tasks = expand(arguments.tasks or ["builtin"], languages=arguments.languages)
+    tasks = expand(_references(arguments) or ["builtin"], languages=arguments.languages, type=arguments.type)
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
     models = load_models(names, candidates=arguments.candidates, depths=arguments.depths)
     return Batch(models, tasks, _conditions(arguments), shelf, progress).run()
+
+
+def _references(arguments: argparse.Namespace) -> list[str]:
+    """The tasks that were named, and those of the benchmarks; what mteb calls a benchmark goes by `mteb:NAME`."""
+    from steelyard.datasets import benchmark_names
+
+    named = list(arguments.tasks)
+    for name in arguments.benchmarks:
+        named += [name] if ":" in name else benchmark_names(name, generation=_generation(arguments))
+    return named
+
+
+def _generation(arguments: argparse.Namespace) -> Literal["v1", "v2"]:
+    return "v1" if arguments.profile == "mteb-1.14" else "v2"
 
 
 def _numbers(text: str) -> list[int]:
@@ -129,14 +157,21 @@ def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, o
     store = ResultStore(folder)
     models = [str(canonical(model)) for model in (*arguments.models, *arguments.model)]
     stored = (result.task for result in store.all(lambda damaged: None) if result.done)
-    tasks = expand(arguments.tasks or list(dict.fromkeys(stored)), languages=arguments.languages)
+    references = _references(arguments) or list(dict.fromkeys(stored))
+    tasks = expand(references, languages=arguments.languages, type=arguments.type)
     return rescore(store, tasks, _conditions(arguments), models, progress, lambda damaged: output.note(str(damaged)))
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
     from steelyard.engine.plan import Conditions
 
-    return Conditions.of(top_k=arguments.top_k, metrics=arguments.metrics, limit=arguments.limit, seed=arguments.seed)
+    return Conditions.of(
+        top_k=arguments.top_k,
+        metrics=arguments.metrics,
+        limit=arguments.limit,
+        seed=arguments.seed,
+        profile=arguments.profile,
+    )
 
 
 def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:

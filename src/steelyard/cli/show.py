@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.cli import show_samples
+from steelyard.cli.data_options import TYPES, add_data_options, heed_data_options
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -30,18 +32,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--revision", metavar="REV", help="with --load: the commit, tag or branch to fetch")
     parser.add_argument("--offline", action="store_true", help="with --load: only what is on this machine")
+    add_data_options(parser)
     parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Print what is known of the name; 2 where data of one's own has an error."""
+    from steelyard.datasets import with_type
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import FolderSource
 
+    heed_data_options(arguments)
     *kind, name = arguments.name
     arguments.name = name
     if kind and kind != ["model"]:
         raise UsageError(f"show takes one name, found {len(kind) + 1}", hint="steelyard show NAME, or show model NAME")
+    arguments.name = name = name if kind else with_type(name, arguments.type)
     known = _show_model if kind else _what(name)
     if known is not None:
         return known(arguments, output)
@@ -55,10 +61,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _what(name: str) -> Callable[[argparse.Namespace, Output], int] | None:
     """What the name stands for, told without loading anything."""
+    from steelyard.datasets import published
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import SOURCES
 
     if "://" in name or name.startswith(("ir_datasets:", "irds:")):
+        return _show_task
+    if name.startswith(tuple(f"{type}:" for type in TYPES)):
+        return _show_data
+    if published.entry_of(name) is not None:
         return _show_task
     for source in ("builtin", "catalogue"):
         tasks = SOURCES.get(source)(LoadOptions())
@@ -82,15 +93,15 @@ def _is_model(name: str) -> bool:
 
 
 def _show_task(arguments: argparse.Namespace, output: Output) -> int:
-    from steelyard.datasets import builtin, catalogue, load_task, profile, task_facts, task_names
+    from steelyard.datasets import builtin, load_any, profile, published, task_facts, task_names
 
     (name,) = names if len(names := task_names([arguments.name])) == 1 else ("",)
     if not name:
         return _show_group(arguments, output)
-    info, entry = task_facts(name), catalogue.entries().get(name)
+    info, (entry, _) = task_facts(name), published.entry_of(name) or (None, None)
     told: dict[str, Any] = {}
     if arguments.load or info is None or name in builtin.infos():
-        task = load_task(name, revision=arguments.revision, offline=arguments.offline or None)
+        task = load_any(name, revision=arguments.revision, offline=arguments.offline or None)
         info, told = task.info, {"profile": profile(task)}
     facts = _facts(info) | ({"counts": dict(entry.counts), **entry.extra} if entry else {}) | told
     scores = _scores(arguments, output, info.name)
@@ -101,7 +112,8 @@ def _show_task(arguments: argparse.Namespace, output: Output) -> int:
     if entry:
         _say(output, "published counts", ", ".join(f"{key} {value:,}" for key, value in entry.counts.items()))
         for key, value in entry.extra.items():
-            _say(output, key.replace("_", " "), _short(str(value)))
+            if key != "counts":
+                _say(output, key.replace("_", " "), _short(_words(value)))
     _say_reference(info, output)
     if told:
         _say_profile(told["profile"], output)
@@ -111,6 +123,13 @@ def _show_task(arguments: argparse.Namespace, output: Output) -> int:
         output.line("\nweighed here:")
         output.table(["model", "metric", "score"], [[row["model"], row["metric"], row["score"]] for row in scores])
     return 0
+
+
+def _words(value: Any) -> str:
+    """A fact of the catalogue; of a repository its name and the beginning of its commit."""
+    if isinstance(value, list):
+        return ", ".join(map(_words, value))
+    return f"{value['hub']}@{value['revision'][:12]}" if isinstance(value, dict) else str(value)
 
 
 def _show_group(arguments: argparse.Namespace, output: Output) -> int:
@@ -219,6 +238,15 @@ def _say_reference(info: TaskInfo, output: Output) -> None:
 
 def _say_profile(facts: Mapping[str, Any], output: Output) -> None:
     output.line("")
+    if "documents" not in facts:
+        for key, value in show_samples.lines(facts):
+            _say(output, key, value)
+        for *texts, last in show_samples.examples(facts):
+            output.line(f"\n  {_short(texts[0])}")
+            for text in texts[1:]:
+                output.line(f"  {_short(text)}")
+            output.line(f"    -> {_short(last)}")
+        return
     for part in ("documents", "queries"):
         about = facts[part]
         _say(

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.folder import Place, places
 from steelyard.datasets.nano_write import changed_files
 from steelyard.datasets.problems import Report
 from steelyard.datasets.sidecar import MANIFEST, read_json_object
-from steelyard.types import Task, TaskInfo
+from steelyard.datasets.sources import typed_reference
+from steelyard.samples import AnyTask
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.datasets.samples.place import SamplePlace, TypedPlace
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,19 +25,32 @@ class Checked:
     reference: str
     info: TaskInfo
     report: Report
-    task: Task | None
+    task: AnyTask | None
 
     @property
     def good(self) -> bool:
-        """Whether `load_task` would load it."""
+        """Whether `load_any` would load it."""
         return not self.report.of("error")
 
 
 def check(reference: str | Path) -> list[Checked]:
-    """Every task that a path stands for, read and checked; raises only where there is no such path or layout."""
+    """Every task that a path stands for, read and checked; raises only where there is no such path or layout.
+
+    A type may stand in front (`sts:./pairs.csv`), and must where the columns do not tell it.
+    """
+    if (typed := typed_reference(str(reference))) is not None:
+        from steelyard.datasets.samples.place import find
+
+        return [_read(place) for place in find(typed)]
     found = places(reference)
     changed = _changed(found[0].folder) if found else []
     return [_check(place, changed) for place in found]
+
+
+def _read(place: SamplePlace | TypedPlace) -> Checked:
+    report = Report()
+    task = place.read(report)
+    return Checked(place.reference, place.info if task is None else task.info, report, task)
 
 
 def _check(place: Place, changed: list[str]) -> Checked:

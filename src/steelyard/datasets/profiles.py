@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from steelyard.datasets.sample_profiles import sample_profile, spread, text_facts
+from steelyard.samples import AnyTask
 from steelyard.types import Ragged, Task
 
 EXAMPLES = 3
 DEPTH = 100
 
 
-def profile(task: Task) -> dict[str, Any]:
+def profile(task: AnyTask) -> dict[str, Any]:
     """Counts, lengths in characters, judgements, candidate lists and examples, JSON-ready.
+
+    Of a task without documents: scores or labels instead (`sample_profile`).
 
     >>> from steelyard.types import Corpus, Qrels, Queries, TaskInfo
     >>> corpus = Corpus.of(["a", "b"], ["one", "three"])
@@ -22,36 +25,23 @@ def profile(task: Task) -> dict[str, Any]:
     >>> profile(task)["documents"]
     {'count': 2, 'distinct': 2, 'empty': 0, 'chars': {'mean': 4.0, 'median': 4.0, 'min': 3, 'max': 5}}
     """
+    if not isinstance(task, Task):
+        return sample_profile(task)
     positives = task.qrels.positives
     grades, counts = np.unique(task.qrels.grades, return_counts=True)
     return {
-        "documents": _texts(task.corpus.texts),
-        "queries": _texts(task.queries.texts),
+        "documents": text_facts(task.corpus.texts),
+        "queries": text_facts(task.queries.texts),
         "judgements": {
             "count": len(task.qrels.rows),
             "positive": int(positives.sum()),
             "outside_corpus": int((task.qrels.rows < 0).sum()),
             "grades": {str(grade): int(count) for grade, count in zip(grades, counts, strict=True)},
         },
-        "positives_per_query": _spread(positives) | {"multi_positive_queries": int((positives > 1).sum())},
+        "positives_per_query": spread(positives) | {"multi_positive_queries": int((positives > 1).sum())},
         "candidates": {name: _candidates(task, lists) for name, lists in sorted(task.candidates.items())},
         "content_hash": task.content_hash,
         "examples": _examples(task),
-    }
-
-
-def _texts(texts: Sequence[str]) -> dict[str, Any]:
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    empty = sum(not text.strip() for text in texts)
-    return {"count": len(texts), "distinct": len(set(texts)), "empty": empty, "chars": _spread(lengths)}
-
-
-def _spread(values: Any) -> dict[str, Any]:
-    return {
-        "mean": round(float(values.mean()), 2),
-        "median": float(np.median(values)),
-        "min": int(values.min()),
-        "max": int(values.max()),
     }
 
 
@@ -65,7 +55,7 @@ def _candidates(task: Task, lists: Ragged) -> dict[str, Any]:
     wanted = judged[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
     total = int(task.qrels.positives.sum())
     return {
-        "length": _spread(counts),
+        "length": spread(counts),
         f"pooled_recall_at_{DEPTH}": round(float(np.isin(wanted, shown).sum()) / total, 4) if total else None,
     }
 

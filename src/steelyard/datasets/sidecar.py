@@ -1,7 +1,8 @@
 """What is known of a set beside its tables: `manifest.json` of a Nano-set, `task.json` of a folder of one's own.
 
 Both are optional. `task.json` is one object: `name`, `language` or `languages`, `category`, `type`, `source`,
-`licence`, `description`, `ignore_identical_ids`. `manifest.json` has one such object for each task under `tasks`.
+`licence`, `description`, `ignore_identical_ids`, `main_metric`, and the constants of a type (`samples_per_label`).
+`manifest.json` has one such object for each task under `tasks`.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
         languages=languages or ((language,) if language not in ("multilingual", "unknown") else ()),
         category=str(facts.get("category") or "natural_language"),
         type=str(facts.get("type") or "retrieval"),
+        main_metric=str(facts["main_metric"]) if facts.get("main_metric") else None,
         source=str(facts.get("source") or source),
         revision=facts.get("revision"),
         split=str(facts.get("split") or "test"),
@@ -92,6 +94,7 @@ def info_facts(info: TaskInfo) -> dict[str, Any]:
         "languages": list(info.languages),
         "category": info.category,
         "type": info.type,
+        "main_metric": info.main_metric,
         "source": info.source,
         "revision": info.revision,
         "split": info.split,

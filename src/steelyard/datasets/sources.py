@@ -159,7 +159,7 @@ class FolderSource:
 
     def names(self, reference: str) -> Sequence[str]:
         """`path::task` for each task of the set; with the type in front where it is told by what the files hold."""
-        if (typed := _typed(reference)) is not None:
+        if (typed := typed_reference(reference)) is not None:
             return self._samples.names(typed)
         from steelyard.datasets.folder import places
 
@@ -167,7 +167,7 @@ class FolderSource:
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
-        if (typed := _typed(name)) is not None:
+        if (typed := typed_reference(name)) is not None:
             return self._samples.load(typed)
         from steelyard.datasets.folder import places
 
@@ -182,7 +182,7 @@ class FolderSource:
         return SOURCES.get("samples")(self.options)
 
 
-def _typed(reference: str) -> str | None:
+def typed_reference(reference: str) -> str | None:
     """The path with its type in front, where it holds a task without documents to search."""
     if reference.startswith(tuple(f"{type}:" for type in TYPES)):
         return reference

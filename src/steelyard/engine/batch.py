@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from steelyard.datasets.options import Generation
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
@@ -80,7 +81,9 @@ class Batch:
     def _load(self, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
         from steelyard.datasets import load_any
 
-        whole = load_any(reference) if isinstance(reference, str) else reference
+        # Each version of mteb reads repositories of its own.
+        generation: Generation = "v1" if self.conditions.profile == "mteb-1.14" else "v2"
+        whole = load_any(reference, generation=generation) if isinstance(reference, str) else reference
         limit, documents = self.conditions.limit, self.conditions.limit_documents
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)

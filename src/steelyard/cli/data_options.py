@@ -1,0 +1,32 @@
+"""Where published data comes from: the flags that `run` and `show` share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard import config
+
+if TYPE_CHECKING:
+    import argparse
+
+TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    add = parser.add_argument
+    add("--type", choices=TYPES, help="what a path holds (./pairs.csv --type sts); of known tasks, only that type")
+    add("--data-dir", type=Path, metavar="DIR", help="read published datasets from copies in this folder, not a hub")
+    add("--hub", choices=config.HUBS, help="where published datasets come from (default: $STEELYARD_HUB, huggingface)")
+
+
+def heed_data_options(arguments: argparse.Namespace) -> None:
+    """Put the flags where every loader looks for them."""
+    if arguments.offline:
+        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+    if arguments.data_dir is not None:
+        os.environ["STEELYARD_DATA"] = str(arguments.data_dir.expanduser().absolute())
+    if arguments.hub is not None:
+        os.environ["STEELYARD_HUB"] = arguments.hub
