@@ -180,6 +180,6 @@ def test_tasks_without_a_search_have_a_table_of_their_own(results: list[Result])
                  metrics={"cosine_spearman": 0.7123}, intervals={"cosine_spearman": Interval(0.68, 0.74)})  # fmt: skip
     alone, mixed = page([sts]), page([*results, sts])
     others = mixed[mixed.index('id="others"') : mixed.index('id="plot"')]
-    assert all(text in others for text in ("My/sts", "cosine_spearman", "1,361", "0.7123", "0.680–0.740"))
+    assert all(text in others for text in ("My/sts", "Spearman of cosines", "1,361", "0.7123", "0.680–0.740"))
     assert "My/sts" not in mixed[mixed.index('id="figures"') : mixed.index('id="others"')]
     assert 'id="figures"' not in alone and "The main figure by task" in alone

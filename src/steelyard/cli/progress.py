@@ -134,8 +134,11 @@ def _told(result: Result) -> str:
     head = f"{result.model} on {result.task}"
     if result.error is not None:
         return f"{head}: failed, {result.error.type}"
+    from steelyard.results import TITLES
+
     figure = "undefined" if result.score is None else f"{result.score:.4f}"
-    return f"{head}: nDCG@10 {figure}  {duration(result.timings.get('total', 0.0))}"
+    title = TITLES.get(result.main_metric, result.main_metric)
+    return f"{head}: {title} {figure}  {duration(result.timings.get('total', 0.0))}"
 
 
 def duration(seconds: float) -> str:

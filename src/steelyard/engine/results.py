@@ -9,7 +9,7 @@ from typing import Any, overload
 from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
-from steelyard.results import Result
+from steelyard.results import TITLES, Result
 
 Cell = str
 TaskKey = tuple[str, str | None]
@@ -157,6 +157,8 @@ class Results(Sequence[Result]):
 
 def _title(metric: str) -> str:
     """What people call the metric; figures of a whole task go by their own name."""
+    if metric in TITLES:
+        return TITLES[metric]
     try:
         return parse(metric).display
     except UsageError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.reports.board import Board
 from steelyard.reports.charts import legend, swatch
 from steelyard.reports.markup import Markup, join, tag
-from steelyard.results import Result
+from steelyard.results import TITLES, Result
 
 SEARCHED = ("retrieval", "reranking")
 """The types that are weighed by ranked lists, and have all of the headline metrics."""
@@ -48,7 +48,7 @@ def _row(board: Board, first: Result, task: str) -> Markup:
         tag("td", facts.type.replace("_", " ")),
         tag("td", facts.language),
         tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),
-        tag("td", first.main_metric),
+        tag("td", TITLES.get(first.main_metric, first.main_metric)),
         *(_figure(cell, best) for cell in cells),
     )
 

@@ -22,6 +22,18 @@ MAIN_METRIC = "ndcg_at_10"
 HEADLINES: Mapping[str, str] = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
 """The metrics that are shown without being asked for, and what people call them."""
 
+TITLES: Mapping[str, str] = {
+    **HEADLINES,
+    "map_at_1000": "MAP@1000",
+    "map": "MAP",
+    "cosine_spearman": "Spearman of cosines",
+    "max_ap": "best AP",
+    "max_accuracy": "best accuracy",
+    "accuracy": "accuracy",
+    "v_measure": "V-measure",
+}
+"""What people call the main figures of all types of tasks."""
+
 Status = Literal["done", "failed"]
 
 
@@ -192,11 +204,16 @@ class Result:
         lines = [f"{self.model} on {self.task}{' (partial)' if self.partial else ''}", *self._figures()]
         if facts.queries is not None and facts.documents is not None:
             lines.append(f"{facts.queries:,} queries x {facts.documents:,} documents, {facts.language}")
+        if facts.samples is not None:
+            lines.append(f"{facts.samples:,} samples, {facts.type.replace('_', ' ')}, {facts.language}")
         return "\n  ".join([*lines, *self._seconds()])
 
     def _figures(self) -> list[str]:
-        shown = [name for name in HEADLINES if name in self.metrics]
-        return [f"{HEADLINES[name]} {with_interval(self.metrics[name], self.intervals.get(name))}" for name in shown]
+        shown = dict.fromkeys([self.main_metric, *HEADLINES]) if self.facts.type != "retrieval" else HEADLINES
+        names = [name for name in shown if name in self.metrics]
+        return [
+            f"{TITLES.get(name, name)} {with_interval(self.metrics[name], self.intervals.get(name))}" for name in names
+        ]
 
     def _seconds(self) -> list[str]:
         return [f"{self.timings['total']:.2f} s"] if "total" in self.timings else []
