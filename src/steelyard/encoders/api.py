@@ -6,13 +6,10 @@ docs/services.md has the options.
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ from steelyard.encoders.api_reply import read_vectors
 from steelyard.encoders.parts import joined
 from steelyard.encoders.store import fingerprint
 from steelyard.errors import ModelError, UsageError
+from steelyard.files import remember, remembered
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services import Options, Refused, Service, Traffic, in_batches
 from steelyard.services.batches import BatchSize, Span
@@ -87,15 +85,16 @@ class ApiEncoder:
         if self._dimensions is not None:
             return self._dimensions
         path = config.home() / "services" / f"{fingerprint(self.settings)}.json"
-        known = _remembered(path)
-        if known is None:
-            with closing(self._service):
-                answer = self._ask([PROBE], "query", threading.Event())
-            if isinstance(answer, Refused):
-                raise self._refusal([PROBE], answer)
-            known = read_vectors(answer, [PROBE], None, self._where).shape[1]
-            _remember(path, known, self.name)
-        return known
+        known = remembered(path).get("dimension")
+        if isinstance(known, int) and known > 0:
+            return int(known)
+        with closing(self._service):
+            answer = self._ask([PROBE], "query", threading.Event())
+        if isinstance(answer, Refused):
+            raise self._refusal([PROBE], answer)
+        found = read_vectors(answer, [PROBE], None, self._where).shape[1]
+        remember(path, {"encoder": self.name, "dimension": found})
+        return found
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         """Vectors in the order of the texts, as the service gave them."""
@@ -174,22 +173,3 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str]) -
     )
     _ = encoder.dimension  # now, while a service that is away spoils this model alone
     return encoder
-
-
-def _remembered(path: Path) -> int | None:
-    try:
-        dimension = json.loads(path.read_text(encoding="utf-8"))["dimension"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # not there or not whole: asking again costs one short request
-    return dimension if isinstance(dimension, int) and dimension > 0 else None
-
-
-def _remember(path: Path, dimension: int, name: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({"encoder": name, "dimension": dimension}) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    except OSError:  # a home that cannot be written to: the store of vectors says so
-        with suppress(OSError):
-            temporary.unlink()

@@ -11,10 +11,8 @@ CRC finds an encoding that the disk has damaged: it would be a wrong figure that
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import secrets
 import struct
 import zlib
 from collections.abc import Sequence
@@ -25,7 +23,8 @@ import numpy as np
 from steelyard import config
 from steelyard.encoders import budget
 from steelyard.encoders.budget import SUFFIX
-from steelyard.encoders.store import fingerprint
+from steelyard.encoders.store import describe, fingerprint
+from steelyard.files import write_whole
 from steelyard.protocols import Settings
 from steelyard.types import Role
 
@@ -41,7 +40,7 @@ class BlobStore:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
         self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(settings)}"
         self.problems: list[str] = []
-        self._described = {"name": name, "settings": dict(settings)}
+        self._name, self._settings = name, settings
         self._places: dict[bytes, tuple[Path, int, int, int]] = {}
         self._known: set[str] = set()
 
@@ -90,27 +89,12 @@ class BlobStore:
         body = entries.tobytes()
         digest = hashlib.blake2b(body, digest_size=12)
         name = digest.hexdigest() + SUFFIX
-        temporary = self.folder / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
-            self._make_folder()
-            with temporary.open("wb") as file:
-                file.write(HEADER.pack(MARK, len(keys), _checksum(body)) + body)
-                file.writelines(blobs)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.folder / name)
+            describe(self.folder, self._name, self._settings)
+            write_whole(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
             budget.enforce(self.folder.parent)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             self.problems.append(f"encodings not stored in {self.folder}: {error.strerror or error}")
-
-    def _make_folder(self) -> None:
-        described = self.folder / "encoder.json"
-        if not described.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = described.with_name(f".encoder.{os.getpid()}.{secrets.token_hex(4)}")
-            temporary.write_text(json.dumps(self._described, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(described)
 
     def _refresh(self) -> None:
         """Read the tables of the segments that appeared since the last look."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import struct
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.encoders.budget import SUFFIX
+from steelyard.files import write_whole
 from steelyard.types import Float32, Int64
 
 MARK = b"SYVEC002"
@@ -96,22 +95,8 @@ def write(folder: Path, keys: Keys, vectors: Float32) -> Path:
     table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], sums(matrix)
     body = table.tobytes()
     name = hashlib.blake2b(keys[["high", "low"]][order].tobytes(), digest_size=12).hexdigest() + SUFFIX
-    write_whole(folder / name, [HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data])
+    write_whole(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
     return folder / name
-
-
-def write_whole(path: Path, parts: Sequence[bytes | memoryview]) -> None:
-    """Write a file that is there as a whole or not at all, whoever is killed when."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:  # after a failure; once it has its name, there is nothing left to remove
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def sums(matrix: Float32) -> npt.NDArray[np.uint32]:

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from steelyard import config
 from steelyard.encoders import budget, compaction
-from steelyard.encoders.segments import KEY, Damaged, Keys, NotASegment, Segment, write, write_whole
+from steelyard.encoders.segments import KEY, Damaged, Keys, NotASegment, Segment, write
+from steelyard.files import write_whole
 from steelyard.protocols import Encoder, Settings
 from steelyard.types import Float32, Int64, Role
 
@@ -55,6 +56,14 @@ def keys_of(texts: Sequence[str], role: str) -> Keys:
     return np.frombuffer(b"".join(digests), dtype=KEY)
 
 
+def describe(folder: Path, name: str, settings: Settings) -> None:
+    """Say, in the folder itself, whose encodings lie in it; once."""
+    described = folder / DESCRIBED
+    if not described.exists():
+        text = json.dumps({"name": name, "settings": dict(settings)}, indent=2)
+        write_whole(described, text.encode() + b"\n")
+
+
 class VectorStore:
     """The stored vectors of one encoder. `problems` says what could not be read or written, each thing once."""
 
@@ -86,7 +95,7 @@ class VectorStore:
         if not len(keys):
             return
         try:
-            self._make_folder()
+            describe(self.folder, self._encoder.name, self._encoder.settings)
             write(self.folder, keys, vectors)
         except OSError as error:
             self._note(f"vectors not stored in {self.folder}: {error.strerror or error}")
@@ -114,13 +123,6 @@ class VectorStore:
             except OSError as error:
                 self._note(f"{segment.path} passed over: {error.strerror or error}")
         return steady
-
-    def _make_folder(self) -> None:
-        described = self.folder / DESCRIBED
-        if not described.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            text = json.dumps({"name": self._encoder.name, "settings": dict(self._encoder.settings)}, indent=2)
-            write_whole(described, [text.encode() + b"\n"])
 
     def _refresh(self) -> None:
         """Learn which segments came and went since the last look, ours and those of other processes."""
