@@ -66,8 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(self.hub.statuses.pop(0), "")
         if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             return self.info(match[1], match[2] or "main")
-        if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)/tree/([^/]+)", path):
-            return self.tree(match[1], match[2])
+        if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)/tree/([^/]+)(?:/(.+))?", path):
+            return self.tree(match[1], match[2], match[3] or "")
         if match := re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
             return self.file(match[1], match[2], match[3])
         return self.refuse(404, "")
@@ -102,13 +102,14 @@ class Handler(BaseHTTPRequestHandler):
         }
         self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
-    def tree(self, name: str, revision: str) -> None:
+    def tree(self, name: str, revision: str, folder: str) -> None:
         repository = self.repository(name, revision)
         if repository is None:
             return
         files = [
             {"type": "file", "path": file, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
             for file, content in repository.files.items()
+            if not folder or file.startswith(f"{folder}/")
         ]
         self.send(200, json.dumps(files).encode(), {"Content-Type": "application/json"})
 

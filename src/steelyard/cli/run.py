@@ -175,14 +175,18 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 
 def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
-    """The one table: nDCG@10, or the first metric asked for; intervals with --verbose. Variants stand below."""
+    """The one table: nDCG@10, or the first metric asked for; intervals with --verbose. Variants stand below.
+
+    A benchmark is summed up at the end.
+    """
     from steelyard.engine import Results
     from steelyard.metrics import parse
     from steelyard.reports.variants import variant_rows
     from steelyard.results import MAIN_METRIC
 
     if output.json:
-        output.data(results.to_dicts())
+        whole = {"results": results.to_dicts(), "summary": results.summary().to_dict()}
+        output.data(whole if arguments.benchmarks else results.to_dicts())
     elif results:
         metric = str(parse(arguments.metrics[0])) if arguments.metrics else None
         output.note("")
@@ -193,6 +197,9 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
         if variants[1]:
             output.note("")
             output.table(*variants)
+        if arguments.benchmarks:
+            output.note("")
+            output.table(*results.summary().table())
 
 
 def count(results: Results, progress: Progress) -> str:

@@ -11,7 +11,7 @@ from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from steelyard.cli.output import Output
     from steelyard.types import TaskInfo
@@ -65,7 +65,7 @@ def _what(name: str) -> Callable[[argparse.Namespace, Output], int] | None:
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import SOURCES
 
-    if "://" in name or name.startswith(("ir_datasets:", "irds:")):
+    if "://" in name or name.startswith(("ir_datasets:", "irds:", "mteb:")):
         return _show_task
     if name.startswith(tuple(f"{type}:" for type in TYPES)):
         return _show_data
@@ -97,7 +97,7 @@ def _show_task(arguments: argparse.Namespace, output: Output) -> int:
 
     (name,) = names if len(names := task_names([arguments.name])) == 1 else ("",)
     if not name:
-        return _show_group(arguments, output)
+        return _show_several(names, output) if arguments.name.startswith("mteb:") else _show_group(arguments, output)
     info, (entry, _) = task_facts(name), published.entry_of(name) or (None, None)
     told: dict[str, Any] = {}
     if arguments.load or info is None or name in builtin.infos():
@@ -130,6 +130,19 @@ def _words(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_words, value))
     return f"{value['hub']}@{value['revision'][:12]}" if isinstance(value, dict) else str(value)
+
+
+def _show_several(names: Sequence[str], output: Output) -> int:
+    """What is known of tasks that no catalogue of ours lists."""
+    from steelyard.datasets import task_facts
+
+    infos = {name: info for name in names if (info := task_facts(name)) is not None}
+    if output.json:
+        output.data({"tasks": [{"reference": name, **_facts(info)} for name, info in infos.items()]})
+        return 0
+    rows = [[name, info.type, ", ".join(info.languages), info.main_metric] for name, info in infos.items()]
+    output.table(["task", "type", "languages", "ranked by"], rows)
+    return 0
 
 
 def _show_group(arguments: argparse.Namespace, output: Output) -> int:

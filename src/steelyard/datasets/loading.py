@@ -197,12 +197,12 @@ def task_facts(name: str) -> TaskInfo | None:
         from steelyard.datasets.samples.place import find
 
         return find(name)[0].info
-    if "://" in name or name.startswith(tuple(PREFIXES)):
-        return None
     if name.startswith("mteb:"):
         from steelyard.datasets import mteb_source
 
         return mteb_source.info(name)
+    if "://" in name or name.startswith(tuple(PREFIXES)):
+        return None
     from steelyard.datasets.folder import places
 
     return places(name)[0].info

@@ -23,6 +23,8 @@ from steelyard.types import Task, TaskInfo
 TOP_RANKED = "top_ranked"
 """The candidate lists of a reranking task."""
 OFFLINE = "HF_HUB_OFFLINE"
+LONGEST = 300
+"""Characters of an error of `datasets` that are passed on: some list every extension there is."""
 
 
 def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
@@ -53,7 +55,7 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
             task.load_data()
     except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
         raise HubError(
-            f"{part.label} of mteb could not be loaded: {error}",
+            f"{part.label} of mteb could not be loaded: {str(error)[:LONGEST]}",
             hint="check the connection, or the cache of the package `datasets`",
         ) from error
     if hasattr(task, "convert_v1_dataset_format_to_v2"):
@@ -63,16 +65,21 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
 
 @contextmanager
 def _network(allowed: bool) -> Iterator[None]:
-    """Keep `datasets` and the hub's client off the network; both read their flag at each request."""
+    """Keep `datasets` and the hub's client off the network if so wished, and off the terminal, which has our bars."""
+    tables = importlib.import_module("datasets")
     places = [importlib.import_module(name) for name in ("datasets.config", "huggingface_hub.constants")]
-    before = [getattr(place, OFFLINE) for place in places]
+    before = [getattr(place, OFFLINE) for place in places]  # both read their flag at each request
+    silent = tables.are_progress_bars_disabled()
     try:
+        tables.disable_progress_bars()
         for place, was in zip(places, before, strict=True):
             setattr(place, OFFLINE, was or not allowed)
         yield
     finally:
         for place, was in zip(places, before, strict=True):
             setattr(place, OFFLINE, was)
+        if not silent:
+            tables.enable_progress_bars()
 
 
 def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
