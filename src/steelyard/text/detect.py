@@ -216,4 +216,5 @@ def _script_counts(texts: Sequence[str]) -> Float64:
 
 def _histogram(owners: Int64, scripts: UInt8, texts: int) -> Float64:
     width = len(SCRIPT_NAMES)
-    return np.bincount(owners * width + scripts, minlength=texts * width).reshape(texts, width).astype(np.float64)
+    cells = np.bincount(owners * width + scripts, minlength=texts * width)[: texts * width]
+    return cells.reshape(texts, width).astype(np.float64)

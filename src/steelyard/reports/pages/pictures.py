@@ -69,7 +69,8 @@ def task_languages(figures: TaskFigures) -> Picture | None:
 
 def group_languages(group: GroupFigures) -> Picture | None:
     """The same over all tasks of a group."""
-    rows = [(f"{language_name(one.language)}, {one.queries:,}", one.ndcg_at_10) for one in group.languages]
+    shown = [one for one in group.languages if one.queries >= FEW]
+    rows = [(f"{language_name(one.language)}, {one.queries:,}", one.ndcg_at_10) for one in shown]
     caption = "nDCG@10 by language of the query (with their number, over all tasks) and profile."
     return _heat("languages", caption, rows[:MOST_LANGUAGES])
 

@@ -1,0 +1,149 @@
+"""Pages in a folder: the page that leads to all, what is made anew and what is not, and figures read back."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pages_parts import as_lists, ranked_task
+from steelyard.cli import main
+from steelyard.cli.page_progress import PageProgress
+from steelyard.datasets import write_nano_set
+from steelyard.reports.pages import group_figures, task_figures, write_pages
+from steelyard.reports.pages.inputs import Audit, Context
+from steelyard.reports.pages.reading import read_figures
+from steelyard.types import Corpus, Task
+
+RANKS: dict[Any, list[int]] = {"bm25": [40, 0, 1], "dense": [1, 0, 30], "hybrid": [1, 20, 2]}
+
+
+def task_of(name: str) -> Task:
+    task, profiles = ranked_task(RANKS, name=name)
+    names = ("bm25", "harrier", "reranking_hybrid")
+    stored = {config: as_lists(one.run) for config, one in zip(names, profiles, strict=True)}
+    return Task(task.info, task.corpus, task.queries, task.qrels, stored)
+
+
+def make(folder: Path, reference: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    """What `steelyard pages --json` prints, and its notes."""
+    words = ["pages", reference, "-o", str(folder / "out"), "--results", str(folder / "results"), "--json", *more]
+    capsys.readouterr()
+    assert main(words) == 0
+    told = capsys.readouterr()
+    value: dict[str, Any] = json.loads(told.out)
+    return value | {"notes": told.err}
+
+
+@pytest.fixture
+def nano_set(tmp_path: Path) -> Path:
+    write_nano_set(tmp_path / "set", [task_of("NanoToy/first"), task_of("NanoToy/second")])
+    return tmp_path / "set"
+
+
+def changed_at(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_figures_come_back_from_their_page(tmp_path: Path) -> None:
+    task, profiles = ranked_task({"bm25": [1, 2, 0] * 10, "dense": [2, 1, 4] * 10, "hybrid": [1, 1, 60] * 10})
+    context = Context(Audit("web", 1, 2), {"bm25_ndcg_at_10": 0.5}, "X/y", {"queries": 7}, "abc", {"dense": "dense"})
+    figures = task_figures(task, profiles, context)
+    write_pages(group_figures("NanoToy", [figures]), tmp_path, ["json"])
+    assert read_figures(tmp_path / "NanoToy" / "ranks.json") == figures
+    assert read_figures(tmp_path / "NanoToy" / "none.json") is None
+    (tmp_path / "broken.json").write_text('{"schema_version": 2, "kind": "task", "figures": {"odd": 1}}')
+    assert read_figures(tmp_path / "broken.json") is None
+
+
+def test_what_is_up_to_date_is_left_alone(nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = make(tmp_path, str(nano_set), capsys)
+    assert first["up_to_date"] == []
+    assert all(Path(path).is_file() for path in first["pages"])
+    before = changed_at(tmp_path / "out")
+    second = make(tmp_path, str(nano_set), capsys)
+    assert second["up_to_date"] == ["NanoToy/first", "NanoToy/second"]
+    assert "up to date already: 2 tasks" in second["notes"]
+    assert changed_at(tmp_path / "out") == before
+    assert second["pages"] == first["pages"]
+    assert make(tmp_path, str(nano_set), capsys, "--rebuild")["up_to_date"] == []
+    assert changed_at(tmp_path / "out") == before
+
+
+def test_changed_data_are_measured_again(nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path, str(nano_set), capsys)
+    before = changed_at(tmp_path / "out")
+    old = task_of("NanoToy/second")
+    corpus = Corpus(old.corpus.ids, ("another text", *old.corpus.bodies[1:]))
+    write_nano_set(nano_set, [task_of("NanoToy/first"), Task(old.info, corpus, old.queries, old.qrels, old.candidates)])
+    assert make(tmp_path, str(nano_set), capsys)["up_to_date"] == ["NanoToy/first"]
+    after = changed_at(tmp_path / "out")
+    assert after["NanoToy/first.html"] == before["NanoToy/first.html"]
+    assert after["NanoToy/second.html"] != before["NanoToy/second.html"]
+    figures = json.loads((tmp_path / "out" / "NanoToy" / "second.json").read_text(encoding="utf-8"))["figures"]
+    page = (tmp_path / "out" / "NanoToy" / "second.html").read_text(encoding="utf-8")
+    assert f'<meta name="made-from" content="{figures["made_from"]}">' in page
+
+
+def test_pages_of_single_tasks_add_up(nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path, f"{nano_set}::second", capsys)
+    make(tmp_path, f"{nano_set}::first", capsys)
+    home = tmp_path / "out" / "NanoToy"
+    tasks = json.loads((home / "index.json").read_text(encoding="utf-8"))["figures"]["tasks"]
+    assert tasks == ["NanoToy/second", "NanoToy/first"]
+    other = make(tmp_path, f"{nano_set}::first", capsys, "--dense", "bm25?k1=0.9")
+    assert "made with other settings: NanoToy/second" in other["notes"]
+    assert json.loads((home / "index.json").read_text(encoding="utf-8"))["figures"]["tasks"] == ["NanoToy/first"]
+
+
+def test_one_page_leads_to_all_groups_and_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_nano_set(tmp_path / "a", [task_of("NanoOne/x")])
+    write_nano_set(tmp_path / "b", [task_of("NanoTwo/y")])
+    make(tmp_path, str(tmp_path / "a"), capsys)
+    told = make(tmp_path, str(tmp_path / "b"), capsys)
+    assert told["pages"][:2] == [str(tmp_path / "out" / name) for name in ("index.md", "index.html")]
+    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    lines = (tmp_path / "out" / "index.md").read_text(encoding="utf-8")
+    assert "2 groups with 2 tasks" in html
+    for place in ("NanoOne/index", "NanoOne/x", "NanoTwo/index", "NanoTwo/y"):
+        assert f'href="{place}.html"' in html
+        assert f"({place}.md)" in lines
+        assert (tmp_path / "out" / f"{place}.html").is_file()
+    for page in ("NanoOne/index", "NanoOne/x"):
+        assert 'href="../index.html"' in (tmp_path / "out" / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_other_data_than_the_published_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_nano_set(tmp_path / "set", [task_of("NanoCMTEB/medical")])
+    told = make(tmp_path, str(tmp_path / "set"), capsys, "--against", "NanoCMTEB")
+    warning = "3 queries here and 200 there, 60 documents here and 10,000 there and 3 positives here and 200 there"
+    assert warning in told["notes"]
+    page = json.loads((tmp_path / "out" / "NanoCMTEB" / "medical.json").read_text(encoding="utf-8"))
+    kinds = [one["kind"] for one in page["findings"] if one["section"] == "Against Published Figures"]
+    assert "other_data" in kinds
+    assert "same_counts" not in kinds
+    first = page["figures"]["published"][0]
+    assert first["interval"]["low"] <= first["difference"] <= first["interval"]["high"]
+    group = json.loads((tmp_path / "out" / "NanoCMTEB" / "index.json").read_text(encoding="utf-8"))
+    assert "group_other_data" in {one["kind"] for one in group["findings"]}
+
+
+def test_progress_waits_and_then_tells() -> None:
+    now = 0.0
+    stream = io.StringIO()
+    progress = PageProgress(stream, tasks=2, steps=2, terminal=True, clock=lambda: now)
+    progress.at("a", "reading")
+    now = 1.9
+    progress.at("a", "lists")
+    assert stream.getvalue() == ""
+    now = 2.5
+    progress.at("b", "reading")
+    assert stream.getvalue() == "\r\x1b[K[############............] 2/2  b: reading"
+    progress.close()
+    assert stream.getvalue().endswith("\r\x1b[K")
+    silent = io.StringIO()
+    PageProgress(silent, tasks=1, steps=1, terminal=True, silent=True, clock=iter([0.0, 99.0]).__next__).at("a", "x")
+    assert silent.getvalue() == ""
