@@ -107,6 +107,8 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     >>> detect(["Wo entspringt der Fluss?"], among=["en", "zh"])
     ['en']
     """
+    if not texts:
+        return []
     codes = _codes()
     evidence, _ = _evidence(texts)
     scripts = _shares(_script_counts(texts))
@@ -121,7 +123,7 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     possible = scripts @ (prior > 0)
     score = evidence * possible + shares
     best = score.argmax(axis=1)
-    found = score[np.arange(len(texts)), best] > 1e-6 if len(texts) else np.zeros(0, dtype=np.bool_)
+    found = score[np.arange(len(texts)), best] > 1e-6
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
 
 
@@ -136,6 +138,8 @@ def tell(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     >>> tell(["река", "川", "Thor"], among=["ru", "zh", "en"])
     ['ru', 'zh', 'en']
     """
+    if not texts:
+        return []
     codes = _codes()
     counts = _script_counts(texts)
     evidence, words = _evidence(texts)
@@ -216,5 +220,4 @@ def _script_counts(texts: Sequence[str]) -> Float64:
 
 def _histogram(owners: Int64, scripts: UInt8, texts: int) -> Float64:
     width = len(SCRIPT_NAMES)
-    cells = np.bincount(owners * width + scripts, minlength=texts * width)[: texts * width]
-    return cells.reshape(texts, width).astype(np.float64)
+    return np.bincount(owners * width + scripts, minlength=texts * width).reshape(texts, width).astype(np.float64)
