@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, cast
 
 import numpy as np
 
-from steelyard.datasets.mteb_data import query_texts
+from steelyard.datasets.mteb_data import TOP_RANKED, query_texts
 from steelyard.datasets.mteb_source import language_facts
 from steelyard.errors import MissingPart, UsageError
-from steelyard.protocols import Embeds, Index, Reranker, Retriever
+from steelyard.protocols import Embeds, Index, Reranker, Retriever, Unjudged
 from steelyard.results.keys import digest, model_slug
 from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.ranking import rank
 from steelyard.spec import ModelSpec, parse
-from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
+from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 
 OWNER = "steelyard"
 """mteb files results by `owner/model`: ours must never be taken for those of a model of that name run by mteb."""
 
 KINDS = {"rerank": "cross-encoder", "late": "late-interaction", "sparse": "sparse", "bm25": "sparse", "dense": "dense"}
 """What mteb calls our families; whatever is made of several is a hybrid."""
-
-PART = 64
-"""Queries whose lists of a whole corpus are held at a time."""
 
 MtebModel = Any
 """What mteb calls a model; its protocols are checked by its methods."""
@@ -57,6 +56,7 @@ class SearchModel:
         self.retriever = retriever
         self._corpus: Corpus | None = None
         self._index: Index | None = None
+        self._info = TaskInfo("mteb")
 
     @property
     def mteb_model_meta(self) -> Any:
@@ -69,8 +69,8 @@ class SearchModel:
         titles = [title or "" for title in columns["title"]] if "title" in columns else None
         self._corpus = Corpus.of(list(map(str, columns["id"])), columns["text"], titles)
         facts = language_facts(task_metadata, hf_subset)
-        info = TaskInfo(f"mteb/{task_metadata.name}", split=hf_split, **facts)
-        self._index = self.retriever.index(self._corpus, info)
+        self._info = TaskInfo(f"mteb/{task_metadata.name}", split=hf_split, **facts)
+        self._index = self.retriever.index(self._corpus, self._info)
 
     def search(
         self, queries: Any, *, top_k: int, top_ranked: Mapping[str, Sequence[str]] | None = None, **_: Any
@@ -82,13 +82,10 @@ class SearchModel:
         asked = Queries(tuple(map(str, columns["id"])), tuple(query_texts(columns)))
         if top_ranked is None:
             return self._named(asked, self._index.search(asked, top_k))
-        found: dict[str, dict[str, float]] = {}
-        for start in range(0, len(asked), PART):
-            part = Queries(asked.ids[start : start + PART], asked.texts[start : start + PART])
-            whole = self._named(part, self._index.search(part, len(self._corpus)))
-            for query, scores in whole.items():
-                found[query] = {id_: scores[id_] for id_ in top_ranked.get(query, ()) if id_ in scores}
-        return found
+        rows = [[self._corpus.row_of[id_] for id_ in top_ranked.get(query, ())] for query in asked.ids]
+        lists = Ragged(np.cumsum([0, *map(len, rows)]), np.array([*chain(*rows)], dtype=np.int32))
+        task = Unjudged(self._info, self._corpus, asked, {TOP_RANKED: lists})
+        return self._named(asked, _ranked(self._index, task, lists))
 
     def _named(self, queries: Queries, run: Run) -> dict[str, dict[str, float]]:
         ids = cast(Corpus, self._corpus).ids
@@ -158,6 +155,14 @@ class PairModel:
         lists = [[next(documents) for _ in range(count)] for _, count in runs]
         scores = self.reranker.rerank([query for query, _ in runs], lists)
         return np.concatenate(scores) if scores else np.empty(0, dtype=np.float32)
+
+
+def _ranked(index: Index, task: Unjudged, lists: Ragged) -> Run:
+    """Each query's candidates in the model's order; a composite makes one list of those of its parts."""
+    if not isinstance(index, CompositeIndex):
+        return rank(index, task.queries, lists, len(task.corpus))
+    runs = [_ranked(part, task, lists) for part in index.parts]
+    return index.composite.combine(task, runs, len(task.corpus)).run
 
 
 def _texts(batches: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
