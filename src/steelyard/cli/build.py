@@ -168,6 +168,8 @@ def _show(made: NanoSet, output: Output) -> None:
         rows.append([name, *kept, facts["judgements"]["positive"], *shares])
     output.table(columns, rows)
     for name, facts in made.facts.items():
+        if facts["queries"]["strata"]:
+            output.note(f"{name}: queries by {facts['recipe']['stratify']}: " + _counts(facts["queries"]["strata"]))
         for part in ("queries", "documents"):
             left = facts[part].get("left_out") or facts[part].get("copies") or {}
             if left:

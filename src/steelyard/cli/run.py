@@ -52,7 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="mteb-2.26",
         help="whose figures `mteb` holds, and data",
     )
-    add("--candidates", metavar="NAME", help="what a reranker without a first stage ranks: these lists of each task")
+    add(
+        "--candidates",
+        metavar="NAME",
+        help="the lists of each task that a reranker without a first stage ranks; hybrids with and without safeguards",
+    )
     add("--depths", type=_numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
     add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
