@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+from pyarrow import parquet
+
 DOCUMENTS = {
     "d0": "The old bridge of the city is red.",
     "d1": "A great king, a small queen!",
@@ -44,3 +47,34 @@ def config(models: list[dict[str, Any]], folder: Path, **evaluation: Any) -> dic
             "eval": {"verbosity": 1, "output_folder": str(folder), **evaluation},
         },
     }
+
+
+def first_generation(folder: Path) -> Path:
+    """Five tasks of C-MTEB as copies of the repositories that mteb 1.14 reads, with a few rows each."""
+
+    def put(repository: str, **splits: dict[str, list[Any]]) -> None:
+        for split, columns in splits.items():
+            path = folder / "C-MTEB" / repository / "data" / f"{split}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(pyarrow.table(columns), path)
+
+    texts = [f"{a} {b} of the {c}" for a in KINDS for b in KINDS for c in ("north", "south", "city")]
+    labels = [number // 9 for number in range(27)]
+    put("TNews-classification", train={"text": texts, "label": labels}, validation={"text": texts, "label": labels})
+    put("CLSClusteringS2S", test={"sentences": [texts, texts[9:]], "labels": [labels, labels[9:]]})
+    pairs = {"sentence1": texts[:12], "sentence2": texts[6:18], "score": [n % 5 / 4 for n in range(12)]}
+    put("ATEC", validation=pairs, test={**pairs, "score": pairs["score"][::-1]})
+    ids, bodies = list(DOCUMENTS), list(DOCUMENTS.values())
+    put(
+        "T2Retrieval",
+        corpus={"id": ids, "text": bodies},
+        queries={"id": list(QUERIES), "text": list(QUERIES.values())},
+    )
+    put("T2Retrieval-qrels", dev={"qid": list(RELEVANT), "pid": list(RELEVANT.values()), "score": [1] * 4})
+    negatives = [[body for body in bodies if body != DOCUMENTS[right]][:4] for right in RELEVANT.values()]
+    rows = {"query": list(QUERIES.values()), "positive": [[DOCUMENTS[right]] for right in RELEVANT.values()]}
+    put("T2Reranking", dev={**rows, "negative": negatives})
+    return folder
+
+
+KINDS = ("river", "king", "bread")

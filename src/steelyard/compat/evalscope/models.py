@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.schema import MAX_SEQ_LENGTH, ModelEntry
+from steelyard.encoders.dense_encoders import kind_of
+from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.torch_model import DTYPES
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS
@@ -131,8 +133,8 @@ def _loading(entry: ModelEntry) -> dict[str, str]:
     dtype = model.pop("torch_dtype", None) or model.pop("dtype", None)
     if dtype is not None:
         name = str(dtype).removeprefix("torch.")
-        if name == "auto":
-            model["dtype"] = name
+        if name == "auto":  # as the weights are stored: a choice that only a model of torch has
+            model |= {"dtype": name} if _of_torch(entry) else {}
         elif name in DTYPES:
             options["dtype"] = name
         else:
@@ -143,6 +145,11 @@ def _loading(entry: ModelEntry) -> dict[str, str]:
         if table:
             options[name] = _json(f"{entry.where}.{name}", table)
     return options
+
+
+def _of_torch(entry: ModelEntry) -> bool:
+    path = str(entry.path)
+    return not is_local(path) or kind_of(ModelFolder(path, Path(path).expanduser())) == "sentence-transformers"
 
 
 def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:
