@@ -79,6 +79,13 @@ def test_ids_do_not_depend_on_the_rest_of_the_log(tmp_path: Path) -> None:
     assert again.content_hash == whole.content_hash, "the order of the rows says nothing"
 
 
+def test_the_number_of_an_event_is_no_document(tmp_path: Path) -> None:
+    numbered = [{"id": number, **line} for number, line in enumerate(BASIC)]
+    bare = [{name: value for name, value in line.items() if name != "doc_id"} for line in numbered]
+    assert set(load_task(log(tmp_path / "a.jsonl", numbered)).corpus.ids) == set(TEXTS)
+    assert len(load_task(log(tmp_path / "b.jsonl", bare)).corpus) == len(TEXTS)
+
+
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl.zst", "words.csv"])
 def test_formats_give_the_same_task(tmp_path: Path, form: str) -> None:
     expected = load_task(log(tmp_path / "log.jsonl", BASIC))

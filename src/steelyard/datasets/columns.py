@@ -109,18 +109,8 @@ CLICKS = Role(
         Field(
             "document",
             "id",
-            (
-                *DOCUMENT_ID,
-                "url",
-                "item_id",
-                "product_id",
-                "asin",
-                "sku",
-                "article_id",
-                "result_id",
-                "clicked_id",
-                "id",
-            ),
+            # A bare `id` is not among them: in a log it numbers the events.
+            (*DOCUMENT_ID, "url", "item_id", "product_id", "asin", "sku", "article_id", "result_id", "clicked_id"),
             required=False,
         ),
         Field("title", "text", ("title", "document_title", "doc_title", "product_title", "headline"), required=False),
