@@ -361,6 +361,18 @@ def test_two_stages_with_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "sk-very-secret" not in everything and "STEELYARD_CONFIG_KEY" not in everything
 
 
+def test_a_reranker_whose_address_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    for ending in ("/rerank", "/reranks"):  # DashScope's is called so
+        with api_server.serve() as api:
+            models = services(api)
+            models[1]["api_base"] += ending
+            results = run_task(config(models, tmp_path / f"out{ending}", custom_tasks=custom))
+            assert isinstance(results, Results)
+            assert f"/v1{ending}" in api.paths and not any(path.count("rerank") > 1 for path in api.paths)
+
+
 FILES = ((1, "emb"), (2, "rer"))
 
 

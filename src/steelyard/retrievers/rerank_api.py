@@ -161,7 +161,7 @@ class ApiReranker:
         sent = [text for text, _ in prepared]
         body = {**SHAPES[self.shape].body(self.model, question, sent), **self._reading.fields.get("document", {})}
         tokens = sum(map(estimated_tokens, sent)) + len(sent) * estimated_tokens(question)
-        answer = self._service.post(PATH, body, tokens, stop)
+        answer = self._service.post(path_at(self._service.endpoint.url), body, tokens, stop)
         if isinstance(answer, Refused):
             return answer
         with self._lock:
@@ -203,6 +203,16 @@ def read_scores(answer: Any, query: str, documents: Sequence[str], where: str) -
             )
         scores[index] = value
     return scores
+
+
+def path_at(url: str) -> str:
+    """What is asked under an address: `rerank`, but for the one service that calls it `reranks`.
+
+    >>> path_at("http://localhost:8000/v1"), path_at("https://dashscope.aliyuncs.com/compatible-api/v1")
+    ('rerank', 'reranks')
+    """
+    plural = _host(url).split(":")[0].endswith("dashscope.aliyuncs.com") or url.rstrip("/").endswith("/reranks")
+    return f"{PATH}s" if plural else PATH
 
 
 def from_options(model: str, revision: str | None, options: Mapping[str, str], name: str = "") -> ApiReranker:
