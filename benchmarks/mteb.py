@@ -1,0 +1,330 @@
+"""The same tasks with the same vectors in mteb and in Steelyard: equal figures, and what each spends outside the model.
+
+    python benchmarks/mteb.py                                     # all six types
+    python benchmarks/mteb.py --small
+    python benchmarks/mteb.py --data DIR --model dense:ID         # also mteb's own classes on repositories in DIR
+
+Both sides look their vectors up in one table, so the model is free, and what that costs is taken off. CPU seconds of
+the process on one thread, medians of interleaved repetitions, without imports and without reading files. Steelyard's
+share holds intervals, values by query and a hash of the data, which mteb does not have. With --data (`_cmteb_data.py`
+lays such repositories out) the tasks are mteb's own C-MTEB classes, which read the files themselves, against our
+readers. `undefined`: keys that are null here because every query has the same value, where mteb divides two rounding
+errors.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path.pop(0)  # this folder, in which this file would be the package `mteb`
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import argparse  # noqa: E402
+import math  # noqa: E402
+import statistics  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable, Iterator, Sequence  # noqa: E402
+from dataclasses import replace  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from mteb.models.abs_encoder import AbsEncoder  # noqa: E402
+from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
+
+import mteb  # noqa: E402
+from steelyard import evaluate  # noqa: E402
+from steelyard.compat.mteb import as_mteb_task  # noqa: E402
+from steelyard.datasets import load_any  # noqa: E402
+from steelyard.encoders.callables import from_function  # noqa: E402
+from steelyard.retrievers.dense import DenseRetriever  # noqa: E402
+from steelyard.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem  # noqa: E402
+from steelyard.tasks import texts_of  # noqa: E402
+from steelyard.types import Corpus, Float32, Qrels, Queries, Ragged, Task, TaskInfo  # noqa: E402
+
+LIMIT = 10.0
+"""How many times less CPU retrieval on 10,000 x 200 has to take."""
+TOPICS = 15
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "rivers", "run", "to", "seas")
+OWN = {"main_score", "hf_subset", "languages", "mteb_version"}
+CHINESE = {
+    "T2Retrieval": "dev",
+    "MedicalRetrieval": "dev",
+    "T2Reranking": "dev",
+    "Ocnli": "validation",
+    "ATEC": "test",
+    "LCQMC": "test",
+    "STSB": "test",
+    "TNews": "validation",
+    "CLSClusteringS2S": "test",
+    "ThuNewsClusteringS2S": "test",
+    "CLSClusteringS2S.v2": "test",
+}
+"""Tasks that `_cmteb_data.py` lays out, and a split of each."""
+
+
+class Lookup:
+    """Vectors by text, and the CPU seconds that looking them up took."""
+
+    def __init__(self, vectors: dict[str, Float32]) -> None:
+        self.vectors = vectors
+        self.seconds = 0.0
+
+    def __call__(self, texts: Sequence[str]) -> Float32:
+        start = time.process_time()
+        found = np.stack([self.vectors[text] for text in texts])
+        self.seconds += time.process_time() - start
+        return found
+
+
+class LookupEncoder(AbsEncoder):
+    """The table as a model of mteb, written as its documentation says."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        fields = dict.fromkeys(name for name, field in ModelMeta.model_fields.items() if field.is_required())
+        told = {"name": "lookup/lookup", "revision": "1", "framework": [], "similarity_fn_name": ScoringFunction.COSINE}
+        self.mteb_model_meta = ModelMeta(**{**fields, **told})
+
+    def encode(self, inputs: Any, **_: Any) -> Float32:
+        return np.concatenate([self.lookup(batch["text"]) for batch in inputs])
+
+
+def ours(lookup: Lookup) -> DenseRetriever:
+    lookup.vectors.setdefault("steelyard", next(iter(lookup.vectors.values())))  # asked for to learn the dimension
+    return DenseRetriever("dense:lookup", from_function(lambda texts: lookup(texts), "lookup", batch_size=1 << 20))
+
+
+def texts(kind: str, count: int) -> list[str]:
+    return [f"{kind} {n % TOPICS} {' '.join(WORDS[(n + i) % len(WORDS)] for i in range(24))} {n}" for n in range(count)]
+
+
+def vectors_for(some: Sequence[str], dimension: int) -> dict[str, Float32]:
+    """Random vectors that lie around the topic of their text."""
+    draw = np.random.default_rng(0)
+    centres = draw.standard_normal((TOPICS, dimension)).astype(np.float32)
+    noise = draw.standard_normal((len(some), dimension)).astype(np.float32)
+    topic = np.array([int(text.split()[1]) for text in some])
+    return dict(zip(some, centres[topic] + 2 * noise, strict=True))
+
+
+def retrieval(documents: int, queries: int, candidates: int = 0) -> Task:
+    draw = np.random.default_rng(1)
+    corpus = Corpus.of([f"d{n:07}" for n in range(documents)], texts("document", documents))
+    asked = Queries(tuple(f"q{n:05}" for n in range(queries)), tuple(texts("query", queries)))
+    judged = np.concatenate([draw.choice(documents, 5, replace=False) for _ in range(queries)])
+    info = TaskInfo("Made/retrieval", language="en")
+    lists = {}
+    if candidates:
+        info = replace(info, name="Made/reranking", type="reranking", main_metric="map_at_1000")
+        others = [draw.choice(documents, candidates - 5, replace=False) for _ in range(queries)]
+        rows = [np.unique(np.append(judged[5 * q : 5 * q + 5], others[q])) for q in range(queries)]
+        offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
+        lists["top_ranked"] = Ragged(offsets, np.concatenate(rows).astype(np.int32))
+    grades = draw.integers(1, 3, len(judged))
+    return Task(info, corpus, asked, Qrels.of(np.repeat(np.arange(queries), 5), judged, grades, queries=queries), lists)
+
+
+def made(small: bool) -> Iterator[AnyTask]:
+    """A task of each type, of the size that such tasks have."""
+    size = 10 if small else 1
+    yield retrieval(10_000 // size, 200 // size)
+    yield retrieval(10_000 // size, 200 // size, candidates=100 // size)
+    draw = np.random.default_rng(2)
+    pairs = 5_000 // size
+    first, second = tuple(texts("left", pairs)), tuple(texts("right", pairs))
+    yield PairTask(TaskInfo("Made/sts", type="sts"), first, second, draw.integers(0, 11, pairs) / 2)
+    gold = draw.integers(0, 2, pairs).astype(float)
+    yield PairTask(TaskInfo("Made/pairs", type="pair_classification"), first, second, gold)
+    train, test = tuple(texts("train", 6_000 // size)), tuple(texts("test", 4_000 // size))
+    labels = [tuple(int(text.split()[1]) for text in some) for some in (train, test)]
+    info = TaskInfo("Made/classification", type="classification")
+    yield LabelTask(info, train, labels[0], test, labels[1], samples_per_label=32)
+    info = TaskInfo("Made/clustering", type="clustering")
+    points = texts("point", 4_000 // size)
+    parts = [points[start::4] for start in range(4)]
+    yield ClusterTask(info, tuple(Problem(tuple(p), tuple((int(t.split()[1]),) for t in p)) for p in parts))
+    whole = Problem(tuple(points), tuple((int(text.split()[1]),) for text in points))
+    info = replace(info, name="Made/clustering, sampled")
+    yield ClusterTask(info, (whole,), Bootstrap(documents=2048 // size, size=2048 // size))
+
+
+def all_texts(task: AnyTask) -> list[str]:
+    return [*task.corpus.texts, *task.queries.texts] if isinstance(task, Task) else texts_of(task)
+
+
+def spent(work: Callable[[], Any], lookup: Lookup) -> tuple[Any, float]:
+    """What the work gives, and its CPU seconds outside the model."""
+    lookup.seconds, start = 0.0, time.process_time()
+    found = work()
+    return found, time.process_time() - start - lookup.seconds
+
+
+def flat(value: Any, key: str = "") -> Iterator[tuple[str, float | None]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from flat(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from flat(inner, f"{key}[{place}]")
+    elif value is None or isinstance(value, float | int | np.floating):
+        yield key, None if value is None or math.isnan(value) else float(value)
+
+
+def differences(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, float, str]:
+    """How many keys both have, the largest difference, and where it is; a key of one side alone is infinitely far."""
+    left = dict(flat(here))
+    right = dict(flat({key: value for key, value in there.items() if key not in OWN}))
+    worst, where, undefined = 0.0, "-", 0
+    for key in left.keys() | right.keys():
+        a, b = left.get(key, math.inf), right.get(key, math.inf)
+        if a is None and b is not None and key.startswith("nauc_"):
+            undefined += 1
+            continue
+        same = a == b or (a is None and b is None)
+        apart = 0.0 if same else math.inf if a is None or b is None else abs(a - b)
+        if apart > worst:
+            worst, where = apart, key
+    shared = str(len(left.keys() & right.keys()))
+    return f"{shared}, {undefined} undefined" if undefined else shared, worst, where
+
+
+def theirs(model: Any, task: Any, split: str) -> dict[str, Any]:
+    done = mteb.evaluate(model, [task], cache=None, show_progress_bar=False, co2_tracker=False)
+    return dict(done.task_results[0].scores[split][0])
+
+
+def compare(
+    name: str,
+    lookup: Lookup,
+    here: Callable[[], AnyTask],
+    there: Callable[[], Any],
+    repetitions: int,
+) -> tuple[list[str], float, float]:
+    """A line of the table, the ratio, and the largest difference. Tasks are made anew each time, outside the clock."""
+    model, peer = ours(lookup), LookupEncoder(lookup)
+    seconds: dict[str, list[float]] = {"mteb": [], "steelyard": []}
+    for _ in range(repetitions):
+        task, mine = there(), here()
+        found, cpu = spent(lambda task=task, mine=mine: theirs(peer, task, mine.info.split), lookup)  # type: ignore[misc]
+        seconds["mteb"].append(cpu)
+        (result,), cpu = spent(lambda mine=mine: evaluate(model, mine), lookup)  # type: ignore[misc]
+        seconds["steelyard"].append(cpu)
+        if not result.done:
+            raise SystemExit(f"{name}: {result.error}")
+    keys, worst, where = differences(dict(result.mteb), found)
+    slow, fast = (statistics.median(seconds[side]) for side in ("mteb", "steelyard"))
+    main = f"{result.main_metric} {found['main_score']:.6f}"
+    line = [name, main, keys, f"{worst:.1e} {where}", f"{slow:.3f}", f"{fast:.3f}", f"{slow / fast:.1f}"]
+    return line, slow / fast, worst
+
+
+def show(lines: list[list[str]]) -> None:
+    head = ["task", "main score", "keys", "largest difference", "mteb CPU s", "steelyard CPU s", "ratio"]
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    for line in [head, ["-" * width for width in widths], *lines]:
+        print("| " + " | ".join(map(str.ljust, line, widths)) + " |", flush=True)
+
+
+def again(task: AnyTask) -> AnyTask:
+    """The same task, of which nothing is remembered."""
+    if not isinstance(task, Task):
+        return replace(task)
+    return replace(task, corpus=replace(task.corpus), queries=replace(task.queries), qrels=replace(task.qrels))
+
+
+def table_for(task: AnyTask) -> Lookup:
+    """Vectors of all texts; a query's lies among those of its documents."""
+    if isinstance(task, LabelTask):
+        return Lookup(vectors_for([*task.train_texts, *task.texts], 256))
+    if isinstance(task, ClusterTask):
+        return Lookup(vectors_for([text for problem in task.problems for text in problem.texts], 256))
+    found = vectors_for(all_texts(task), 384)
+    if isinstance(task, Task):
+        for number, query in enumerate(task.queries.texts):
+            near = [found[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
+            found[query] = np.mean(near, axis=0) + 0.3 * found[query]
+    return Lookup(found)
+
+
+def warm_up() -> None:
+    """Both sides import more when first used."""
+    task = retrieval(50, 5)
+    lookup = table_for(task)
+    compare("", lookup, lambda: again(task), lambda: as_mteb_task(task), 1)
+
+
+def on_made_tasks(small: bool, repetitions: int) -> bool:
+    lines, good = [], True
+    for task in made(small):
+        line, ratio, worst = compare(
+            task.name, table_for(task), lambda task=task: again(task), lambda task=task: as_mteb_task(task), repetitions
+        )
+        lines.append(line)
+        good &= worst < 1e-6 and (small or task.info.type != "retrieval" or ratio >= LIMIT)
+    show(lines)
+    print(f"limit: {LIMIT:g} x less CPU on retrieval, no difference above 1e-6: {'met' if good else 'MISSED'}")
+    return good
+
+
+def on_repositories(folder: Path, model: str, repetitions: int) -> bool:
+    """The task classes of mteb itself; `datasets` takes a folder of a repository's name for the repository."""
+    from steelyard.retrievers import load_retriever
+
+    encoder: Any = load_retriever(model)
+    os.environ["STEELYARD_DATA"] = str(folder.resolve())
+    os.chdir(folder)
+    lines, good = [], True
+    for name, split in CHINESE.items():
+        task = load_any(f"mteb:{name}") if name.endswith(".v2") else load_any(f"C-MTEB/{name}")
+        some = all_texts(task)
+        if isinstance(task, Task):
+            half = len(task.corpus)
+            pairs = [(some[:half], "document"), (some[half:], "query")]
+        else:
+            pairs = [(some, "text")]
+        lookup = Lookup({})
+        for part, role in pairs:
+            lookup.vectors |= dict(zip(part, encoder.embed(part, role)[0], strict=True))
+
+        def loaded(name: str = name, split: str = split) -> Any:
+            fresh = mteb.get_task(name, eval_splits=[split])
+            fresh.load_data()
+            return fresh
+
+        line, _, worst = compare(name, lookup, lambda task=task: again(task), loaded, repetitions)
+        lines.append(line)
+        good &= worst < 1e-6
+    show(lines)
+    print(f"no difference above 1e-6: {'met' if good else 'MISSED'}")
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--data", type=Path, help="a folder of repositories, as _cmteb_data.py writes them")
+    parser.add_argument("--model", default="dense", help="whose vectors are looked up with --data")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    import datasets
+
+    datasets.disable_progress_bars()
+    print(f"mteb {mteb.__version__}\n")
+    warm_up()
+    good = on_made_tasks(arguments.small, arguments.repetitions)
+    if arguments.data is not None:
+        print(f"\nmteb's own classes on real Chinese texts, vectors of {Path(arguments.model).name}\n")
+        good &= on_repositories(arguments.data, arguments.model, arguments.repetitions)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
