@@ -209,8 +209,7 @@ def task_facts(name: str) -> TaskInfo | None:
 
 
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
-    pattern = any(mark in reference for mark in "*?[") and not reference.startswith(tuple(PREFIXES))
-    if pattern and not Path(reference).exists():
+    if _is_pattern(reference):
         matched = [name for name in known_names() if fnmatchcase(name, reference)]
         if not matched:
             raise UsageError(f"no task matches {reference!r}", hint="steelyard list tasks lists them")

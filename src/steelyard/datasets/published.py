@@ -152,11 +152,10 @@ def _opened(name: str, options: LoadOptions) -> tuple[Entry, list[Opened]]:
         return entry, [open_repository(hub, revision, options) for hub, revision in generations[chosen]]
     for each in order:
         # A folder that goes by the name of the task will do, too.
-        first, *others = (hub for hub, _ in generations[each])
-        names = [first, entry.name.rpartition("/")[2].partition(":")[0], *entry.aliases[:1]]
+        names = [generations[each][0][0], entry.name.rpartition("/")[2].partition(":")[0], *entry.aliases[:1]]
         if (texts := copy_of(folder, names)) is None:
             continue
-        judged = [copy_of(folder, [other]) for other in others]
+        judged = [copy_of(folder, [hub]) for hub, _ in generations["v1"][1:]]
         return entry, [texts, *(copy for copy in judged if copy is not None)]
     raise no_copy(folder, [hub for each in order for hub, _ in generations[each]])
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from steelyard.datasets import convert, values
 from steelyard.datasets.columns import Role
-from steelyard.datasets.convert import whole
+from steelyard.datasets.convert import TEXT, whole
 from steelyard.datasets.files import FORMATS, format_of, told
 from steelyard.datasets.problems import Report
 from steelyard.datasets.trec import read_trec, trec_kind
@@ -90,6 +90,9 @@ def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | No
         return None
     fields = [field.name for field in role.fields if any(field.name in part for part in parts)]
     joined = {field: _join([part.get(field) for part in parts], parts) for field in fields}
+    if odd := [field for field, column in joined.items() if column is None]:
+        report.add("columns", files[0][0], f"{', '.join(odd)}: lists in one file, single values in another")
+        return None
     is_trec = any(trec_kind(name, path) is not None for name, path in files)
     return Table(role, joined, tuple(name for name, _ in files), tuple(starts), trec=is_trec)
 
@@ -156,10 +159,16 @@ def _unfold(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _join(arrays: Sequence[Any], parts: Sequence[dict[str, Any]]) -> Any:
-    """The parts end to end; a part that lacks the column counts as empty."""
-    kind = next(array.type for array in arrays if array is not None)
+    """The parts end to end; a part that lacks the column counts as empty. None where they do not fit together."""
+    there = [array for array in arrays if array is not None]
+    kinds = {array.type for array in there if len(array)} or {there[0].type}
+    if len(kinds) > 1:  # labels that are numbers in one file and words in another are words
+        if any(pa.types.is_nested(kind) for kind in kinds):
+            return None
+        kinds = {TEXT}
+    (kind,) = kinds
     filled = [
-        array if array is not None else pa.nulls(len(next(iter(part.values()))), kind)
+        array.cast(kind) if array is not None and len(array) else pa.nulls(len(next(iter(part.values()))), kind)
         for array, part in zip(arrays, parts, strict=True)
     ]
     return filled[0] if len(filled) == 1 else pa.concat_arrays(filled)
