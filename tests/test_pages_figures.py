@@ -202,3 +202,10 @@ def test_an_audit_and_published_figures_reach_the_page() -> None:
     assert table.rows[0][:4] == ("BM25", "nDCG@10", "1.0000", "0.9000")
     assert table.rows[0][4].startswith("+0.1000 [")
     assert task_figures(task, profiles).leakage.audit == "not_audited"
+
+
+def test_signed_figures_have_four_decimals() -> None:
+    task, profiles = ranked_task({"bm25": [1] * 30, "dense": [1] * 29 + [2]})
+    told = [one.sentence for _, one in task_page(task_figures(task, profiles)).findings if one.kind == "no_difference"]
+    assert told[0].startswith("Its difference from Dense, +0.0123, is one that luck explains (p = 1.0000")
+    assert told[1].startswith("Its difference from BM25, -0.0123, is")

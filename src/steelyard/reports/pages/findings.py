@@ -42,6 +42,8 @@ def _positives_in_short(figures: TaskFigures) -> Finding:
     one = figures.positives
     if one.min == one.max == 1:
         return finding("single_positive")
+    if one.multi_positive_queries == figures.queries:
+        return finding("all_multi_positive", mean=one.mean, median=one.median, max=one.max)
     return finding(
         "multi_positive",
         several=one.multi_positive_queries,
@@ -79,7 +81,10 @@ def measures(figures: TaskFigures) -> Iterator[Finding]:
 def declared(figures: TaskFigures) -> Finding:
     """What the source declares."""
     spoken = listed([language_name(code) for code in figures.languages]) or figures.language
-    return finding("declared", language=spoken, category=figures.category, licence=figures.licence or "not stated")
+    noun = "languages" if len(figures.languages) > 1 else "language"
+    return finding(
+        "declared", noun=noun, language=spoken, category=figures.category, licence=figures.licence or "not stated"
+    )
 
 
 def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from steelyard.reports.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, 
 from steelyard.reports.pages.blocks import Picture
 from steelyard.reports.pages.figures import GroupFigures, Lengths, ProfileFigures, TaskFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS, Kind
-from steelyard.reports.pages.sentences import language_name, listed
+from steelyard.reports.pages.sentences import language_name
 from steelyard.reports.pages.thresholds import FEW
 
 MOST_LANGUAGES = 25
@@ -95,9 +95,9 @@ def lengths(what: str, measured: Lengths) -> Picture | None:
     ]
     if not panels:
         return None
-    medians = listed([f"{panel.median:g} {panel.name}" for panel in panels])
+    medians = ", ".join(f"{panel.name} {panel.median:,g}" for panel in panels)
     sampled = f"; tokens of {measured.tokens_of:,} drawn at random" if _sampled(measured) else ""
-    caption = f"{what} by their length, in classes that double{sampled}. A line marks the median: {medians}."
+    caption = f"{what} by their length, in classes that double{sampled}. A line marks the median ({medians})."
     return Picture(f"{what.lower()}-lengths", caption, histograms(panels, caption, "length"), small=True)
 
 

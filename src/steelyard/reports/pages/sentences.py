@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,8 @@ TEMPLATES = {
     # overview
     "task_size": "{name} is a task of {queries:query}, {documents:document} and {positives:positive qrel}: {focus}.",
     "single_positive": "Every query has exactly one positive document.",
+    "all_multi_positive": "Every query has several positives: {mean:.2f} on average, {median:.2f} in the median, "
+    "{max:,} at most.",
     "multi_positive": "Of {queries:query} {several:,} ({share:.2%}) have several positives: {mean:.2f} per query "
     "on average, {median:.2f} in the median, {max:,} at most.",
     "strongest": "{best} is the strongest profile, with nDCG@10 = {score:.4f}; it is ahead of {others} beyond what "
@@ -23,14 +26,14 @@ TEMPLATES = {
     # what the data measures
     "described": "The set's card or catalogue says of the data:",
     "not_described": "Neither a card nor the catalogue says what the data measures; what follows is observed.",
-    "declared": "Declared language: {language}; category: {category}; licence: {licence}.",
+    "declared": "Declared {noun}: {language}; category: {category}; licence: {licence}.",
     # data
     "positives": "Positives per query: {mean:.2f} on average, {min:,} at least, {median:.2f} in the median, {max:,} at "
     "most.",
     "no_positive": "Queries without any positive, which count as 0 in every mean: {queries:,}.",
     "outside": "Positives that are not in the corpus and cannot be found: {count:,}.",
-    "lengths": "{what} average {characters:.2f} characters ({min:,} to {max:,}, median {median:.0f}), "
-    "{words:.2f} words and {tokens:.2f} tokens.",
+    "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.0f}), "
+    "{words:,.2f} words and {tokens:,.2f} tokens.",
     "one_language": "All {what} are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
     "nearly_one_language": "{share:.2%} of {what} are in {language}; {hidden:.2%} show no language for certain.",
@@ -43,7 +46,7 @@ TEMPLATES = {
     "pairs": "Of {pairs:pair} of query and positive {same:share} are in the same language and {cross:share} in two; "
     "{script:share} are in two scripts.",
     "uncertain_pairs": "Of {pairs:pair} of query and positive {same:share} are certainly in the same language and "
-    "{cross:share} certainly in two; of {undecided:.2%} it cannot be told. In two scripts are {script:share}.",
+    "{cross:share} certainly in two; of {undecided:.2%} it cannot be told. Pairs in two scripts: {script:share}.",
     "overlap": "A query shares {mean:.4f} of its terms with its nearest positive on average; {none:.2%} of queries "
     "share none, {full:.2%} all.",
     # profiles
@@ -56,7 +59,7 @@ TEMPLATES = {
     "many_safeguards": "So many safeguards say that the list alone often holds no positive to rerank.",
     "first_positive": "The first relevant document stands at rank 1 for {first:query}, within the first ten for "
     "{ten:,}, within a hundred for {hundred:,}.",
-    "never_found": "The lists of {lost:query} hold no relevant document.",
+    "never_found": "For {lost:query} the list holds no relevant document.",
     "always_found": "Every list holds a relevant document.",
     "better": "It is better than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
     "better on {wins:query}, worse on {losses:,}, alike on {ties:,}).",
@@ -78,7 +81,7 @@ TEMPLATES = {
     "{now:.4f} as they stand.",
     # tendencies
     "questions": "{share:.2%} of queries are questions, by question mark or question word{words}.",
-    "no_questions": "{share:.2%} of queries are questions, by question mark or question word.",
+    "no_questions": "Hardly any query is a question, by question mark or question word ({share:.2%}).",
     "query_classes": "Lengths of queries: {classes}.",
     "numbers": "{share:.2%} of queries hold a number.",
     "names": "Of queries in languages that capitalise names {share:.2%} hold one.",
@@ -96,18 +99,19 @@ TEMPLATES = {
     "hybrid_loses": "Reranking hybrid misses what BM25 or Dense finds: {queries:query} ({share:.2%}).",
     "found_means": "Found means that a relevant document is among the first {found}.",
     # slices
-    "slice_leader": "{where} ({queries:,} queries) {best} is strongest with nDCG@10 = {score:.4f}, unlike on the whole "
-    "task, where {whole} is.",
+    "slice_leader": "{where} {best} is ahead of all others beyond what luck explains ({queries:query}, nDCG@10 = "
+    "{score:.4f}), while on the whole task {whole} has the highest nDCG@10.",
     "overlap_gain": "The {more} of its terms a query shares with its positive, the larger BM25's lead over Dense "
     "(Spearman's correlation {rho:.4f}, p {p}).",
     "no_slices": "No slice differs from the other queries by more than luck explains.",
     # training, improvement
     "not_tried": "No training was tried for this page, so no data is recommended from evidence.",
-    "try_first": "{best} is significantly weaker {slices}: pairs of that kind are the first to try.",
+    "try_first": "{best}, the best here, is significantly weaker {slices}: for a model that is to do better, pairs of "
+    "that kind are the first to try.",
     "not_audited": "Nobody has audited this task for leakage: whether a model was trained on it is not known.",
     "audited": "The audit says: {status}.",
     "keep_out": "To keep the figures honest, {note}.",
-    "weak_slice": "{label} is {difference:.4f} nDCG@10 lower {where} than on the other queries ({queries:,} queries, "
+    "weak_slice": "{label} is {difference:.4f} nDCG@10 lower {where} than on the other queries ({queries:query}, "
     "{score:.4f}; p {p}).",
     "hybrid_hurts": "Joining the lists costs: Reranking hybrid is {difference:.4f} below {best} (p {p}), so a "
     "fusion that weighs {best} more is worth trying.",
@@ -193,6 +197,9 @@ class Finding:
         return _PROSE.vformat(TEMPLATES[self.kind], (), self.figures)
 
 
+_NOUN = re.compile(r"[a-z]{3,}([ -][a-z]+)*")
+
+
 class _Prose(string.Formatter):
     """Formats as `str.format` does, and numbers of things by their name: `{count:query}` is `1 query`, `2 queries`.
 
@@ -202,7 +209,7 @@ class _Prose(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "share":
             return {0: "none", 1: "all"}.get(value, f"{value:.2%}")
-        if format_spec and format_spec[-1].isalpha() and len(format_spec) > 3:
+        if _NOUN.fullmatch(format_spec):
             plural = format_spec[:-1] + "ies" if format_spec.endswith("y") else format_spec + "s"
             return f"{value:,} {format_spec if value == 1 else plural}"
         return format(value, format_spec)
