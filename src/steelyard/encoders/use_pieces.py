@@ -6,13 +6,14 @@ around it. Texts repeat pieces, so keeping them spares more than half of the net
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.types import Float32, Int32, Int64
+from steelyard.types import Float32, Int64
 
 DIMENSION = 512
 WIDTH = 256
@@ -21,8 +22,14 @@ WINDOWS = ((2, 0), (3, 1), (5, 2))
 """Size of each branch's window, and how many of its places lie before the piece."""
 TABLES = 17
 """The embeddings are stored as bytes in 17 tables with a scale each; a piece is in table `id % 17`."""
+EMPTY = 17 * 7530
+"""Stands for no piece, between texts."""
 KEPT = 16_384
-"""Distinct pieces that are kept, 15 kB each; when the place is full, it is emptied and filled anew."""
+"""Distinct pieces that are kept, 15 kB each; when the place is full, those used least make room."""
+ADDED = 512
+"""New pieces computed at a time."""
+
+Each = Callable[..., Iterator[Any]]
 
 
 class Pieces:
@@ -33,35 +40,62 @@ class Pieces:
         # Interleaved, a piece's id is its row. (128,010 x 512 bytes; as floats it would be 262 MB.)
         self._table = np.stack(list(tables), axis=1).reshape(-1, DIMENSION)
         self._project = np.concatenate([weights[f"proj{size}"] for size, _ in WINDOWS], axis=1)
-        self._slot_of = np.zeros(len(self._table), dtype=np.int64)
+        self._slot_of = np.full(len(self._table) + 1, -1, dtype=np.int64)
+        self._slot_of[EMPTY] = 0
         self._used = 1
         rows = KEPT + 1
+        self._uses = np.zeros(rows, dtype=np.int64)
         self.embedding: Float32 = np.empty((rows, DIMENSION), dtype=np.float32)
-        self.total: Float32 = np.zeros(rows, dtype=np.float32)
-        self.squares: Float32 = np.zeros(rows, dtype=np.float32)
+        self.total: Float32 = np.empty(rows, dtype=np.float32)
+        self.squares: Float32 = np.empty(rows, dtype=np.float32)
         self.projected: list[Float32] = [np.empty((rows, WIDTH), dtype=np.float32) for _ in WINDOWS]
         self.first: list[list[Float32]] = [
             [np.empty((rows, WIDTH), dtype=np.float32) for _ in range(size)] for size, _ in WINDOWS
         ]
         """For each branch and place of its window: the share in the first convolution."""
-        for array in (self.embedding, *self.projected, *(share for shares in self.first for share in shares)):
+        shares = (share for shares in self.first for share in shares)
+        self._arrays: list[Float32] = [self.embedding, self.total, self.squares, *self.projected, *shares]
+        for array in self._arrays:
             array[0] = 0
 
-    def slots(self, ids: Int32) -> Int64:
-        """Where the shares of these pieces are, at most `KEPT` distinct ones; new pieces are computed now."""
-        new = np.unique(ids[self._slot_of[ids] == 0])
-        if self._used + len(new) > KEPT + 1:
-            self._slot_of[:] = 0
-            self._used = 1
-            new = np.unique(ids)
-        if len(new):
-            self._add(new)
-        return self._slot_of[ids]
+    def slots(self, ids: Int64, each: Each = map) -> Int64:
+        """Where the shares of these pieces are, at most `KEPT` distinct ones; new pieces are computed now.
 
-    def _add(self, ids: Int32) -> None:
-        here = slice(self._used, self._used + len(ids))
-        self._slot_of[ids] = np.arange(here.start, here.stop)
-        self._used = here.stop
+        `each` applies a function to each of some items, as `map` does; a pool's may do so in several threads.
+        """
+        new = np.unique(ids[self._slot_of[ids] < 0])
+        if self._used + len(new) > KEPT + 1:
+            self._make_room(len(np.unique(ids)))
+            new = np.unique(ids[self._slot_of[ids] < 0])
+        starts = range(0, len(new), ADDED)
+        filled = each(
+            self._fill, (self._used + start for start in starts), (new[start : start + ADDED] for start in starts)
+        )
+        deque(filled, maxlen=0)
+        # Only now: who interrupts the above must not be left with slots that nothing was filled into.
+        self._slot_of[new] = np.arange(self._used, self._used + len(new))
+        self._used += len(new)
+        slots = self._slot_of[ids]
+        self._uses += np.bincount(slots, minlength=len(self._uses))
+        return slots
+
+    def _make_room(self, wanted: int) -> None:
+        """Forget half of the pieces, or as many as leave room for `wanted` ones: those used least, lately."""
+        uses = self._uses[1 : self._used]
+        keep = np.sort(np.argsort(-uses, kind="stable")[: max(0, min(KEPT // 2, KEPT - wanted))] + 1)
+        ids = np.flatnonzero(self._slot_of[:EMPTY] > 0)
+        ids = ids[np.argsort(self._slot_of[ids])][keep - 1]
+        self._slot_of[:EMPTY], self._used = -1, 1
+        kept = slice(1, 1 + len(keep))
+        for array in self._arrays:
+            array[kept] = array[keep]
+        self._uses[kept] = self._uses[keep] // 2
+        self._uses[kept.stop :] = 0
+        self._slot_of[ids], self._used = np.arange(kept.start, kept.stop), kept.stop
+
+    def _fill(self, first: int, ids: Int64) -> None:
+        """Compute the shares of pieces into the slots from `first` on."""
+        here = slice(first, first + len(ids))
         table = ids % TABLES
         embedding = self._table[ids].astype(np.float32)
         embedding *= self._w["scale"][table, None]
@@ -71,12 +105,12 @@ class Pieces:
         self.squares[here] = np.einsum("ij,ij->i", embedding, embedding)
         projected = self._layer_norm(embedding @ self._project)
         for branch, (size, before) in enumerate(WINDOWS):
-            own = np.ascontiguousarray(projected[:, branch * WIDTH : (branch + 1) * WIDTH])
-            self.projected[branch][here] = own
+            own = self.projected[branch][here]
+            own[:] = projected[:, branch * WIDTH : (branch + 1) * WIDTH]
+            shares = self.first[branch]
             for place in range(size):
-                share = own @ self._w[f"w1_{size}"][place * WIDTH : (place + 1) * WIDTH]
-                # Every window holds its own piece once, so the bias can ride on that share.
-                self.first[branch][place][here] = share + self._w[f"b1_{size}"] if place == before else share
+                np.matmul(own, self._w[f"w1_{size}"][place * WIDTH : (place + 1) * WIDTH], out=shares[place][here])
+            shares[before][here] += self._w[f"b1_{size}"]  # every window holds its own piece once
 
     def _layer_norm(self, x: Float32) -> Float32:
         """Bias, then mean 0 and variance 1 over all branches together, then scale and shift."""
