@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cached import encode_once, open_store
@@ -17,6 +17,8 @@ from steelyard.spec import parse
 from steelyard.types import Corpus, Float32, Queries
 from steelyard.vectors.similarity import similarity
 from steelyard.vectors.topk import normalised
+
+Sound = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +59,12 @@ class Vectors:
         vectors, tally = encode_once(self.encoder, queries.texts, "query", store=open_store(self.encoder))
         return self._scaled(vectors), tally.notes
 
+    def sound(self, vectors: Float32) -> Sound:
+        """Which vectors can be compared: services refuse one without a direction, or answer NaN, by cosine."""
+        return np.asarray(vectors.any(axis=1) | (not self.cosine))
+
     def _scaled(self, vectors: Float32) -> Float32:
         return normalised(vectors) if self.cosine else vectors
-
-
-def comparable(vectors: Float32) -> Any:
-    """Which vectors have a direction: services refuse a zero vector, or answer NaN, where they compare by cosine."""
-    return np.asarray(vectors.any(axis=1))
 
 
 def content_name(corpus: Corpus, settings: Settings) -> str:

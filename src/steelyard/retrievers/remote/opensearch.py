@@ -15,10 +15,10 @@ from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, to_run
 from steelyard.retrievers.remote.client import Client, Refusal
-from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
+from steelyard.retrievers.remote.encoding import Vectors, content_name
 from steelyard.retrievers.remote.opensearch_load import load
 from steelyard.retrievers.remote.opensearch_shapes import DEEPEST, Dialect, analyzer_for, definition, text_query
-from steelyard.retrievers.remote.options import Manners, Options
+from steelyard.retrievers.remote.options import Manners, Options, refuse_at
 from steelyard.retrievers.remote.paths import Path
 from steelyard.retrievers.remote.secrets import Secrets, authorization
 from steelyard.spec import ModelSpec
@@ -153,11 +153,10 @@ class OpenSearchRetriever:
         if self.vectors is None:
             return [text_query(self.plan.fields, text) for text in queries.texts]
         vectors, notes["query_vectors"] = self.vectors.queries(queries)
-        usable = comparable(vectors) | (not self.vectors.cosine)
         plan = self.plan
         return [
             plan.dialect.vector_query(plan.vector_field, vector, k, plan.candidates) if sound else None
-            for vector, sound in zip(vectors, usable, strict=True)
+            for vector, sound in zip(vectors, self.vectors.sound(vectors), strict=True)
         ]
 
     def _own(self, client: Client, corpus: Corpus, info: TaskInfo, tick: Tick, version: str) -> OpenSearchIndex:
@@ -239,11 +238,7 @@ def from_spec(spec: ModelSpec) -> OpenSearchRetriever:
         revision=options.text("revision"),
     )
     options.finish()
-    if spec.revision is not None:
-        raise UsageError(
-            f"the address of {spec.family} has an @ in it",
-            hint="credentials go into a variable: auth_env=NAME, which holds user:password",
-        )
+    refuse_at(spec, "credentials go into a variable: auth_env=NAME, which holds user:password")
     if index is None and (plan.id_field or plan.fields != ("text",) or plan.vector_field != "vector"):
         raise UsageError(
             f"id_field, fields and vector_field are for an index that {spec.family} has already", hint="add index=NAME"

@@ -11,7 +11,7 @@ from steelyard.errors import ModelError
 from steelyard.protocols import Tick
 from steelyard.retrievers.remote.answers import FIRST_WAIT
 from steelyard.retrievers.remote.client import Client, Refusal
-from steelyard.retrievers.remote.encoding import Vectors, comparable
+from steelyard.retrievers.remote.encoding import Vectors
 from steelyard.services.retry import backoff
 from steelyard.types import Corpus
 
@@ -41,7 +41,7 @@ def load(client: Client, name: str, body: Any, corpus: Corpus, vectors: Vectors 
     matrix = sound = None
     if vectors is not None:
         matrix, notes["document_vectors"] = vectors.documents(corpus, tick)
-        sound = comparable(matrix) | (not vectors.cosine)
+        sound = vectors.sound(matrix)
         if not sound.all():
             notes["documents_without_direction"] = int((~sound).sum())
     for portion in _portions(corpus, matrix, sound):

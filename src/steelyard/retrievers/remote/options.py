@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from steelyard.errors import UnknownName, UsageError
+from steelyard.spec import ModelSpec
 
 YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
@@ -74,6 +75,12 @@ class Options:
 
     def _bad(self, name: str, found: str, expected: str) -> UsageError:
         return UsageError(f"the option {name} of {self.family} is {found!r}", hint=f"expected {expected}")
+
+
+def refuse_at(spec: ModelSpec, remedy: str) -> None:
+    """A UsageError for an address with an @ in it, which reads as a revision and is nearly always a password."""
+    if spec.revision is not None:
+        raise UsageError(f"the address of {spec.family} has an @ in it", hint=remedy)
 
 
 @dataclass(frozen=True)

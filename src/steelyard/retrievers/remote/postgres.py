@@ -18,9 +18,9 @@ from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote import postgres_schema as schema
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, patient, to_run
-from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
+from steelyard.retrievers.remote.encoding import Vectors, content_name
 from steelyard.retrievers.remote.optional import need
-from steelyard.retrievers.remote.options import Manners, Options
+from steelyard.retrievers.remote.options import Manners, Options, refuse_at
 from steelyard.retrievers.remote.pool import Pool
 from steelyard.retrievers.remote.postgres_address import Address
 from steelyard.retrievers.remote.postgres_sql import Plan
@@ -72,7 +72,7 @@ class PostgresIndex:
         if vectors is None:
             return lambda query: {name: schema.held(queries.texts[query]) for name in wanted & {"query"}}
         matrix, self.notes["query_vectors"] = vectors.queries(queries)
-        usable = comparable(matrix) | (not vectors.cosine)
+        usable = vectors.sound(matrix)
 
         def value(query: int) -> dict[str, Any] | None:
             if not usable[query]:
@@ -182,7 +182,7 @@ class PostgresRetriever:
         name = f"steelyard_{content_name(corpus, stored)}"
         if self.vectors is not None and not schema.exists(connection, name):
             matrix, notes["document_vectors"] = self.vectors.documents(corpus)
-            sound = comparable(matrix) | (not self.vectors.cosine)
+            sound = self.vectors.sound(matrix)
             if not sound.all():
                 notes["documents_without_direction"] = int((~sound).sum())
         table = schema.Table(
@@ -228,10 +228,6 @@ def from_spec(spec: ModelSpec) -> PostgresRetriever:
         revision=options.text("revision"),
     )
     options.finish()
-    if spec.revision is not None:
-        raise UsageError(
-            "the address of postgres has an @ in it",
-            hint="PGUSER and PGPASSWORD say who asks; or keep the address in a variable: postgres:${DATABASE_URL}",
-        )
+    refuse_at(spec, "PGUSER and PGPASSWORD say who asks; or keep the address in a variable: postgres:${DATABASE_URL}")
     plan.check()
     return retriever

@@ -20,9 +20,9 @@ from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote.answers import Hits, ask_all, by_id, patient, to_run
-from steelyard.retrievers.remote.encoding import Vectors, comparable, content_name
+from steelyard.retrievers.remote.encoding import Vectors, content_name
 from steelyard.retrievers.remote.optional import need
-from steelyard.retrievers.remote.options import Manners, Options
+from steelyard.retrievers.remote.options import Manners, Options, refuse_at
 from steelyard.retrievers.remote.secrets import Secrets
 from steelyard.services.endpoint import is_loopback
 from steelyard.services.retry import may_heal
@@ -75,7 +75,7 @@ class QdrantIndex:
         """The nearest `top_k` of each query; then the collection goes, if it was not to be kept."""
         retriever, plan = self.retriever, self.retriever.plan
         vectors, self.notes["query_vectors"] = retriever.vectors.queries(queries)
-        usable = comparable(vectors) | (not retriever.vectors.cosine)
+        usable = retriever.vectors.sound(vectors)
         extra = retriever.search_extra()
         payload: Any = [plan.id_field] if plan.id_field else False
 
@@ -261,8 +261,7 @@ def from_spec(spec: ModelSpec) -> QdrantRetriever:
         revision=options.text("revision"),
     )
     options.finish()
-    if spec.revision is not None:
-        raise UsageError("the address of qdrant has an @ in it", hint="a key goes into a variable: auth_env=NAME")
+    refuse_at(spec, "a key goes into a variable: auth_env=NAME")
     if collection is None and (plan.id_field or plan.vector):
         raise UsageError("id_field and vector are for a collection that is there", hint="add collection=NAME")
     return retriever
