@@ -181,7 +181,7 @@ class PageMaker:
 
     def _fail(self, what: str) -> None:
         self.failures.append(what)
-        self._output.note(f"failed: {what}")
+        self._output.complain(f"failed: {what}")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     maker = PageMaker(arguments, output)
     groups = maker.groups(names, published)
     written = [write_pages(group, arguments.output, formats) for group in groups]
-    contents = write_contents(groups, arguments.output, formats)
+    contents = write_contents(groups, arguments.output, formats) if groups else []
     if output.json:
         files = [str(path) for paths in (contents, *written) for path in paths]
         output.data({"pages": files, "up_to_date": maker.up_to_date, "failed": maker.failures})
