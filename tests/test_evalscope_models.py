@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import torch_models
-from evalscope_parts import DOCUMENTS, QUERIES, first_generation
+from evalscope_parts import DOCUMENTS, QUERIES, first_generation, write_jsonl
 from steelyard import run_task
 from steelyard.compat.mteb_files import write_mteb_files
 from steelyard.engine import Results, evaluate
@@ -158,6 +158,31 @@ def test_the_batch_size_is_what_the_model_gets(
     given["eval_config"]["model"][0]["encode_kwargs"] = {"batch_size": 10}
     run_task(given)
     assert seen == [10, 10, 7]
+
+
+def test_data_of_ones_own_of_every_type(models: dict[str, Path], tmp_path: Path) -> None:
+    texts = [f"{a} of the {b}" for a in ("river", "king", "bread") for b in ("north", "south", "city", "harbour")]
+    labels = [place // 4 for place in range(12)]
+    labelled = [{"text": text, "label": label} for text, label in zip(texts, labels, strict=True)]
+    pairs = [{"sentence1": texts[n], "sentence2": texts[-n - 1], "score": n % 4, "label": n % 2} for n in range(12)]
+    ranked = [{"query": "river", "positive": texts[:2], "negative": texts[6:9]}]
+    rows = {"sts": pairs, "pair_classification": pairs, "reranking": ranked}
+    rows |= {"clustering": [{"sentences": texts, "labels": labels}]}
+    custom: list[dict[str, Any]] = []
+    for type, content in rows.items():
+        write_jsonl(tmp_path / "own" / f"{type}.jsonl", content)
+        custom.append({"name": f"My-{type}", "data_path": str(tmp_path / "own" / f"{type}.jsonl"), "type": type})
+    for split in ("train", "test"):
+        write_jsonl(tmp_path / "own" / "labelled" / f"{split}.jsonl", labelled)
+    custom.append({"name": "My-classes", "data_path": str(tmp_path / "own" / "labelled"), "type": "classification"})
+    given = example(ONE_STAGE, models, tmp_path / "o", tasks=None, custom_tasks=custom, limits=None)
+    results = run_task(given)
+    assert isinstance(results, Results) and [str(result.error) for result in results.failures] == []
+    assert [result.facts.type for result in results] == [
+        *("sts", "pair_classification", "reranking", "clustering", "classification")
+    ]
+    names = {path.stem for path in (tmp_path / "o" / "results").rglob("My-*.json")}
+    assert names == {entry["name"] for entry in custom}
 
 
 def test_mteb_reads_the_files(models: dict[str, Path], tmp_path: Path) -> None:

@@ -14,10 +14,13 @@ from steelyard.compat.evalscope.models import is_local, is_ours
 from steelyard.compat.evalscope.schema import ModelEntry
 from steelyard.results.atomic import write_whole
 from steelyard.results.keys import digest, model_slug
+from steelyard.spec import parse
 
 MASTER = "master"
 """The revision of a model that has none: EvalScope's word."""
 DIGITS = 6
+LONGEST = 40
+"""The longest name of ours that is kept with its options."""
 
 
 def label(entry: ModelEntry) -> str:
@@ -27,7 +30,8 @@ def label(entry: ModelEntry) -> str:
     ('m3e-base', 'ckpt-100')
     """
     if entry.path is not None and is_ours(entry.path):
-        return model_slug(entry.path)
+        whole, spec = model_slug(entry.path), parse(entry.path)
+        return whole if len(whole) <= LONGEST else model_slug(f"{spec.family}_{Path(spec.id).name}")
     path = Path(entry.id).expanduser().resolve() if is_local(entry.id) else Path(entry.id)
     return model_slug(path.name)
 
