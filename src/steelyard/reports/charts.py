@@ -26,7 +26,8 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
 
     `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
     """
-    left, width, step, top = 270, 560, 16 + 7 * len(series), 26
+    left = min(270, 24 + 7 * max(map(len, rows), default=0))
+    width, step, top = 560, 16 + 7 * len(series), 26
     height = top + step * len(rows) + 26
 
     def x(value: float) -> float:
