@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from steelyard.datasets import values
 from steelyard.datasets.columns import Field, Role
 from steelyard.datasets.convert import whole
 from steelyard.datasets.files import UTF8_MARK, look_at_head, read_bytes, text_lines
 from steelyard.datasets.problems import Report
+from steelyard.datasets.values import KINDS as SAMPLES
+from steelyard.datasets.values import arrow_type, from_json
 
 BLOCK = 64 << 20
 """Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
@@ -71,8 +72,8 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
 
 def _type(field: Field, example: Any) -> Any:
     """What Arrow is to read the column as; None where the first record does not tell."""
-    if field.kind in values.KINDS:
-        return values.arrow_type(field.kind, example)
+    if field.kind in SAMPLES:
+        return arrow_type(field.kind, example)
     if field.kind == "grade":
         return pa.float64()
     if field.kind in LOOSE and isinstance(example, bool | int | float):
@@ -138,6 +139,8 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
 
 
 def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
+    if field.kind in SAMPLES:
+        return from_json(values, field, lambda kind, found, rows: report.add(kind, name, found, rows))
     if field.kind == "grade":
         return _grades(values, name, report)
     if field.kind in LOOSE:
