@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import api_server
-from evalscope_parts import QUERIES, RELEVANT, config, retrieval_folder, write_jsonl
+from evalscope_parts import QUERIES, RELEVANT, config, first_generation, retrieval_folder, write_jsonl
 from steelyard import run_task
 from steelyard.cli import main
 from steelyard.compat.evalscope.models import Keys, spec_of
@@ -426,6 +426,41 @@ def test_data_of_ones_own_by_dataset_path_and_by_split(tmp_path: Path) -> None:
     assert set(json.loads(file.read_text())["scores"]) == {"dev", "test"}  # one file of all splits
     with pytest.raises(UsageError, match="the data of Mine is not there"):
         run_task(config([{"model_name_or_path": "bm25"}], tmp_path, custom_tasks=[{"name": "Mine", "data_path": "x"}]))
+
+
+def test_dataset_path_is_a_folder_of_copies_for_known_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    copies = str(first_generation(tmp_path / "copies"))
+    given = config([{"model_name_or_path": "bm25"}], tmp_path / "o", tasks=["T2Retrieval"], dataset_path=copies)
+    (result,) = run_task(given)
+    assert result.done and result.task == "C-MTEB/T2Retrieval" and result.facts.queries == 4
+    file = json.loads((tmp_path / "o" / "bm25" / "master" / "T2Retrieval.json").read_text())
+    assert list(file["scores"]) == ["dev"] and "STEELYARD_DATA" not in os.environ
+
+
+def test_results_of_any_run_as_files_of_mteb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, files = retrieval_folder(tmp_path / "mine"), tmp_path / "files"
+    command = [
+        "run",
+        "bm25",
+        "-t",
+        str(data),
+        "-o",
+        str(tmp_path / "results"),
+        "--no-report",
+        "--mteb-files",
+        str(files),
+    ]
+    assert main(command) == 0
+    folder = files / "results" / "steelyard__bm25" / "no_revision_available"
+    assert len((folder / "run_settings.jsonl").read_text().splitlines()) == 1
+    (path,) = {*folder.glob("*.json")} - {folder / "model_meta.json"}
+    written = json.loads(path.read_text())
+    assert list(written)[:3] == ["dataset_revision", "task_name", "mteb_version"]
+    names = [phase["name"] for phase in written["evaluation_phases"]]
+    assert names == ["Data loading", "Encoding corpus", "Searching corpus", "Scoring"]
+    first = path.read_bytes()
+    assert main(command) == 0 and path.read_bytes() == first  # what is stored is written again, to the byte
 
 
 def test_limits_keep_what_is_judged_and_say_so(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from steelyard.compat.evalscope.naming import Names
 from steelyard.compat.evalscope.predictions import write_predictions
 from steelyard.compat.evalscope.schema import Config
 from steelyard.compat.evalscope.stages import FIRST, SECOND, Crew, Stage
-from steelyard.compat.evalscope.tasks import Wanted, wanted
+from steelyard.compat.evalscope.tasks import CUSTOM, Wanted, wanted
 from steelyard.compat.mteb_files import MtebFolder
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Event, Listener, Planned, silent
@@ -112,7 +112,7 @@ def _planned(tasks: list[Wanted], crew: Crew) -> Staged:
 def _sources(config: Config, tell: Callable[[str], None]) -> Iterator[None]:
     """Where data comes from while the config is carried out; said in the environment, where every source looks."""
     said: dict[str, str] = {}
-    if config.data_folder is not None:
+    if config.data_folder is not None and CUSTOM not in config.tasks:  # else it is that task's data alone
         said["STEELYARD_DATA"] = config.data_folder
     if config.hub is not None:
         said["STEELYARD_HUB"] = config.hub
