@@ -92,7 +92,7 @@ class ApiEncoder:
             answer = self._ask([PROBE], "query", threading.Event())
         if isinstance(answer, Refused):
             raise self._refusal([PROBE], answer)
-        found = read_vectors(answer, [PROBE], None, self._where).shape[1]
+        found = int(read_vectors(answer, [PROBE], None, self._where).shape[1])
         remember(path, {"encoder": self.name, "dimension": found})
         return found
 

@@ -90,7 +90,13 @@ def windows(count: int, size: int = WINDOW) -> Iterator[range]:
 
 def check_finite(vectors: Float32, texts: Sequence[str], role: Role, name: str) -> None:
     """Raise a ModelError that names the first text whose vector has NaN or infinity in it."""
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(vectors.sum(axis=1)))  # NaN and infinity survive a sum; one pass
+    refuse_bad(suspects[~np.isfinite(vectors[suspects]).all(axis=1)], texts, role, name)
+
+
+def refuse_bad(bad: Int64, texts: Sequence[str], role: Role, name: str) -> None:
+    """Raise a ModelError that names the first of the texts whose encodings are bad, if there are any."""
     if len(bad):
         text = texts[bad[0]]
         raise ModelError(

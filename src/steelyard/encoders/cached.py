@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import budget
+from steelyard.encoders.batching import check_finite
 from steelyard.encoders.parts import EncodesInParts, KeepsAccount, LooksUpVectors, receive
 from steelyard.encoders.store import VectorStore
 from steelyard.errors import ModelError
@@ -17,7 +18,6 @@ from steelyard.types import Float32, Int64, Role
 
 PART = 4096
 """Texts encoded between two writes to the store: what an interruption can cost."""
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,5 @@ def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> 
     expected = (len(texts), encoder.dimension)
     if vectors.shape != expected:
         raise ModelError(f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(~np.isfinite(vectors.sum(axis=1)))  # NaN and infinity survive a sum; one pass
-    bad = suspects[~np.isfinite(vectors[suspects]).all(axis=1)]
-    if len(bad):
-        text = texts[bad[0]]
-        shown = text if len(text) <= SHOWN else text[:SHOWN] + "…"
-        raise ModelError(
-            f"the encoder {encoder.name} gave NaN or infinity for {len(bad)} of {len(texts)} texts, "
-            f"the first a {role} of {len(text)} characters: {shown!r}",
-            hint="look at that text; a model in half precision may need float32",
-        )
+    check_finite(vectors, texts, role, encoder.name)
     return vectors

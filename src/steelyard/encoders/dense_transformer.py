@@ -68,7 +68,8 @@ class DenseTransformer(EncodesByLength):
         encoder = library("SentenceTransformer")
         arguments = self._loading.arguments | {"device": self._devices[0] if len(self._devices) == 1 else "cpu"}
         arguments["truncate_dim"] = options.whole("truncate_dim", None)
-        arguments["similarity_fn_name"] = options.text("similarity_fn_name")
+        asked = options.text("similarity_fn_name")
+        arguments["similarity_fn_name"] = similarity(asked, self.name).name if asked else None
         arguments["processor_kwargs"] = self._processor
         try:
             with quiet():

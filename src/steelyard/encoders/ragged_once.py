@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.encoders import budget
+from steelyard.encoders.batching import refuse_bad
 from steelyard.encoders.blob_store import BlobStore
 from steelyard.encoders.cached import Tally
 from steelyard.encoders.parts import KeepsAccount
@@ -22,7 +23,6 @@ from steelyard.types import Role
 
 PART = 512
 """Texts encoded between two writes to the store: what an interruption can cost."""
-SHOWN = 60
 
 
 class Bundle(Protocol):
@@ -145,13 +145,5 @@ def _checked(encoder: BundleEncoder[B], texts: Sequence[str], role: Role, tick: 
     encoded = encoder.encode(texts, role, tick)
     if len(encoded) != len(texts):
         raise ModelError(f"the encoder {encoder.name} gave {len(encoded)} encodings for {len(texts)} texts")
-    bad = np.flatnonzero(~encoded.finite)
-    if len(bad):
-        text = texts[bad[0]]
-        shown = text if len(text) <= SHOWN else text[:SHOWN] + "…"
-        raise ModelError(
-            f"the encoder {encoder.name} gave NaN or infinity for {len(bad)} of {len(texts)} texts, "
-            f"the first a {role} of {len(text)} characters: {shown!r}",
-            hint="look at that text; a model in half precision may need float32",
-        )
+    refuse_bad(np.flatnonzero(~encoded.finite), texts, role, encoder.name)
     return encoded
