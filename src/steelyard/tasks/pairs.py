@@ -94,7 +94,7 @@ def weigh_pairs(
         mteb: dict[str, Any] = dict(found)
     else:
         _check_labels(task)
-        separated, intervals = separations(task.gold, scores, split_ties=profile == "mteb-1.14")
+        separated, intervals = separations(task.gold, scores, split_ties=profile == "mteb-1.14", own=similarity)
         found = {name: value for name, value in separated.items() if not name.endswith("_threshold")}
         mteb = dict(found) if profile == "mteb-2.26" else _with_thresholds(separated)
     main = main_metric(task.info, {"sts": "cosine_spearman"}.get(task.info.type, "max_ap"), found)

@@ -11,10 +11,10 @@ from steelyard.types import Float64, Int64, Interval
 
 LEVEL = 0.95
 SEED = 0
-MOST, FEWEST = 1000, 100
-WORK = 1 << 22
+MOST, FEWEST = 1000, 200
+WORK = 1 << 21
 """Items resampled in all: with many items, fewer draws tell as much, as each of them varies less."""
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """Items resampled at a time: what is held stays small."""
 NORMAL = NormalDist()
 
@@ -23,7 +23,7 @@ def draws_for(items: int) -> int:
     """How many resamples of so many items are made.
 
     >>> draws_for(200), draws_for(8_000), draws_for(140_000)
-    (1000, 524, 100)
+    (1000, 262, 200)
     """
     return max(FEWEST, min(MOST, WORK // max(items, 1)))
 

@@ -13,6 +13,7 @@ from steelyard.types import Float64, Int64, Interval
 
 FIGURES = ("accuracy", "f1", "precision", "recall", "ap")
 RESAMPLED = ("accuracy", "f1", "ap")
+OWN = "similarity"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,30 +82,39 @@ class Sorted:
     def resampled(self, counts: Int64) -> Float64:
         """`RESAMPLED` of the pairs as often as they were drawn: (draws, pairs) to (draws, figures)."""
         ends = self.ends
-        drawn = counts[:, self.order]
-        taken = np.cumsum(drawn, axis=1)[:, ends]
-        hits = np.cumsum(drawn * self.labels, axis=1)[:, ends]
-        positives, pairs = hits[:, -1:], taken[:, -1:]
-        right = (2 * hits - taken + pairs - positives)[:, :-1].max(axis=1, initial=0) / pairs[:, 0]
-        f1 = (2 * hits / np.maximum(taken + positives, 1))[:, :-1].max(axis=1, initial=0)
-        precision = hits / np.maximum(taken, 1)
-        recalled = np.diff(hits, axis=1, prepend=0) / np.maximum(positives, 1)
-        return np.column_stack([right, f1, (precision * recalled).sum(axis=1)])
+        drawn = counts[:, self.order].astype(np.int32)
+        taken = np.cumsum(drawn, axis=1, dtype=np.int32)[:, ends]
+        drawn *= self.labels.astype(np.int32)
+        hits = np.cumsum(drawn, axis=1, dtype=np.int32)[:, ends]
+        positives, pairs = hits[:, -1], taken[:, -1]
+        # Without a place to cut there is no threshold, and nothing is right.
+        right = (2 * hits - taken)[:, :-1].max(axis=1) + pairs - positives if len(ends) > 1 else np.zeros(len(counts))
+        f1 = (hits / np.maximum(taken + positives[:, None], 1))[:, :-1].max(axis=1, initial=0)
+        hits_there = hits / np.maximum(taken, 1)
+        hits_there *= np.diff(hits, axis=1, prepend=0)
+        precision = hits_there.sum(axis=1) / np.maximum(positives, 1)
+        return np.column_stack([right / pairs, 2 * f1, precision])
 
 
 def separations(
-    labels: npt.ArrayLike, scores: Mapping[str, Float64], *, split_ties: bool = False
+    labels: npt.ArrayLike, scores: Mapping[str, Float64], *, split_ties: bool = False, own: str | None = None
 ) -> tuple[dict[str, float], dict[str, Interval]]:
-    """`<score>_<figure>` of every kind of score, `max_<figure>` over them, and the intervals of the main ones."""
+    """`<score>_<figure>` of every kind of score, `max_<figure>` over them, and the intervals of the main ones.
+
+    `own` is the kind of score that `similarity`, the model's own, is: pairs stand in the same order by both, and the
+    intervals of one are those of the other.
+    """
     lines = {name: Sorted.of(values, labels) for name, values in scores.items()}
     by_score = {name: line.figures(split_ties=split_ties) for name, line in lines.items()}
     figures = {f"{name}_{figure}": value for name, found in by_score.items() for figure, value in found.items()}
     figures |= {f"max_{figure}": max(found[figure] for found in by_score.values()) for figure in FIGURES}
     intervals = {}
-    for name, values in _resampled(lines):
+    for name, values in _resampled({name: line for name, line in lines.items() if own is None or name != OWN}):
         for figure, column in zip(RESAMPLED, values.T, strict=True):
             if (interval := interval_of(column, figures[f"{name}_{figure}"])) is not None:
                 intervals[f"{name}_{figure}"] = interval
+                if name == own:
+                    intervals[f"{OWN}_{figure}"] = interval
     return figures, intervals
 
 
