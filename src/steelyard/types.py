@@ -8,7 +8,7 @@ which a source stored its documents, which often tells the relevant ones, is gon
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -224,15 +224,18 @@ class Task:
         """A hash of ids, texts, judgements and candidates: the same data has the same hash wherever it was read."""
         digest = hashlib.sha256()  # processors have instructions for it: three times as fast as blake2b here
 
-        def feed(part: str, values: Iterable[str]) -> None:
+        def feed(part: str, values: Sequence[str]) -> None:
             digest.update(f"\x00{part}\x00".encode())
-            digest.update("\x1f".join(values).encode("utf-8", "surrogatepass"))
+            # In portions: the system hands out large memory by the page, which would take longer than the hash.
+            for start in range(0, len(values), 256):
+                joint = "\x1f" if start else ""
+                digest.update((joint + "\x1f".join(values[start : start + 256])).encode("utf-8", "surrogatepass"))
 
         feed("document ids", self.corpus.ids)
         feed("documents", self.corpus.texts)
         order = sorted(range(len(self.queries)), key=self.queries.ids.__getitem__)
-        feed("query ids", (self.queries.ids[q] for q in order))
-        feed("queries", (self.queries.texts[q] for q in order))
+        feed("query ids", [self.queries.ids[q] for q in order])
+        feed("queries", [self.queries.texts[q] for q in order])
         for q in order:
             digest.update(self.qrels.rows_of(q).tobytes() + b"|" + self.qrels.grades_of(q).tobytes() + b";")
         for name in sorted(self.candidates):

@@ -40,7 +40,7 @@ def assemble(tables: Tables, report: Report) -> Task | None:
             return None
     documents = validation.unique_ids(tables.corpus, report)
     validation.empty_texts(documents, "empty-document", report)
-    order = pc.array_sort_indices(documents["id"], order="descending")
+    order = _descending(documents["id"])
     ids = documents["id"].take(order)
     queries = validation.unique_ids(tables.queries, report)
     judged, qrels = _judgements(tables.qrels, queries, ids, report)
@@ -53,18 +53,29 @@ def assemble(tables: Tables, report: Report) -> Task | None:
         validation.known(table, "query", rows, "unknown-candidate-query", "queries", report)
     return Task(
         tables.info,
-        Corpus.of(ids.to_pylist(), *_texts(documents, order)),
+        _corpus(ids, documents, order),
         Queries(tuple(asked["id"].to_pylist()), tuple(asked["text"].to_pylist())),
         qrels,
         {name: _lists(table, asked["id"], ids, report) for name, table in tables.candidates.items()},
     )
 
 
-def _texts(documents: Table, order: Any) -> tuple[list[str], list[str] | None]:
-    bodies = documents["text"].take(order).to_pylist()
-    if "title" not in documents:
-        return bodies, None
-    return bodies, pc.fill_null(documents["title"], "").take(order).to_pylist()
+def _descending(ids: Any) -> Any:
+    """The order that rows are numbered in; nothing to sort where a file has its ids in the opposite one."""
+    if validation.ascending(ids):
+        return pa.array(np.arange(len(ids))[::-1])
+    return pc.array_sort_indices(ids, order="descending")
+
+
+def _corpus(ids: Any, documents: Table, order: Any) -> Corpus:
+    """The documents in that order, which is the one that `Corpus.of` would find."""
+    rows = order.to_pylist()
+
+    def ordered(column: Any) -> tuple[str, ...]:
+        return tuple(map(column.to_pylist().__getitem__, rows))
+
+    titles = ordered(pc.fill_null(documents["title"], "")) if "title" in documents else ()
+    return Corpus(tuple(ids.to_pylist()), ordered(documents["text"]), titles if any(titles) else None)
 
 
 def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple[Int64, Qrels]:

@@ -19,6 +19,7 @@ Tell = Callable[[str, str, Iterable[int]], None]
 
 TEXT = pa.large_string()
 LISTS = pa.large_list(TEXT)
+NOTHING = pa.scalar("", TEXT)
 WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 
 
@@ -41,7 +42,7 @@ def as_ids(column: Any, tell: Tell) -> Any:
     ids = as_texts(column, tell, missing=None)
     if ids is None:
         return None
-    absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, ""))
+    absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, NOTHING))
     if rows := _rows(absent):
         tell("missing-id", "no id", rows)
         return None

@@ -107,14 +107,14 @@ def plain(value: Any) -> Any:
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return plain(value.tolist())
     raise ResultError(

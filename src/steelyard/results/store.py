@@ -76,13 +76,14 @@ class ResultStore:
             write_whole(beside_path(path, ending), content)
         write_whole(path, result.to_json().encode())
         if result.done:
-            self._forget_failures(result)
+            self._forget_failures(result, path)
         return replace(result, path=path)
 
-    def _forget_failures(self, result: Result) -> None:
-        for other in self.find(result.model, result.task, lambda error: None):
-            if not other.done and other.path is not None:
-                other.path.unlink(missing_ok=True)
+    def _forget_failures(self, result: Result, written: Path) -> None:
+        for path in self._paths(model_slug(result.model), result.task):
+            other = self._read(path, lambda error: None) if path != written else None
+            if other is not None and not other.done and (other.model, other.task) == (result.model, result.task):
+                path.unlink(missing_ok=True)
 
     def all(self, report: Report = warn) -> list[Result]:
         """Every result, in the order of their paths; damaged files are reported and passed over."""
@@ -107,10 +108,13 @@ class ResultStore:
         return remove_leftovers(self.folder) if self.folder.is_dir() else 0
 
     def _results(self, slug: str, task: str | None, report: Report) -> Iterator[Result]:
-        name = "*" if task is None else task_slug(task)
-        for path in sorted(self.folder.glob(f"{slug}/*/{name}@*.json")):
+        for path in self._paths(slug, task):
             if (result := self._read(path, report)) is not None:
                 yield result
+
+    def _paths(self, slug: str, task: str | None) -> list[Path]:
+        name = "*" if task is None else task_slug(task)
+        return sorted(self.folder.glob(f"{slug}/*/{name}@*.json"))
 
     def _read(self, path: Path, report: Report) -> Result | None:
         try:
