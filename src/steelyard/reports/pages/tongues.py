@@ -66,7 +66,7 @@ def read(task: Task) -> Reading:
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
-    policy = _policy(task, document_languages)
+    policy = choose(documents, task.info)  # as BM25 chooses, from the same beginnings
     return Reading(
         query_languages,
         document_languages,
@@ -108,17 +108,6 @@ def _habits(found: Sequence[str], written: Sequence[str]) -> dict[str, str]:
         if most >= NEARLY_ALL * counts.total() and counts.total() >= max(FEWEST, hidden):
             habits[_SCRIPT_OF.get(script, script)] = code
     return habits
-
-
-def _policy(task: Task, found: Sequence[str]) -> Policy:
-    """BM25's own choice where the task tells its language; else the languages that were just found."""
-    info = task.info
-    if info.category == "code" or info.language not in ("multilingual", "unknown"):
-        return choose((), info)
-    counts = Counter(code for code in found if code != UNDECIDED)
-    ranked = sorted(counts, key=lambda code: (-counts[code], code))
-    told = [canonical(code) for code in info.languages]
-    return Policy("default", tuple(dict.fromkeys([*ranked, *told])) or (UNDECIDED,), "detected")
 
 
 def scripts(texts: Sequence[str]) -> list[str]:
