@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard import config
+from steelyard.datasets.sources import TYPES
 
 if TYPE_CHECKING:
     import argparse
 
-TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
+__all__ = ["TYPES", "add_data_options", "heed_data_options"]
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.cli.data_options import TYPES
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from steelyard.cli.output import Cell, Output
 
-TYPES = ("retrieval", "reranking", "classification", "clustering", "pair_classification", "sts")
 CATEGORIES = ("natural_language", "code")
 
 Row = dict[str, Any]
