@@ -168,6 +168,21 @@ def test_whatever_a_source_gives_can_be_cut(tmp_path: Path, monkeypatch: pytest.
     assert one.tasks["de"].task.content_hash == made.tasks["de"].task.content_hash
 
 
+def test_a_reranking_task_becomes_one_to_search(tmp_path: Path) -> None:
+    source = big_set(tmp_path / "source", documents=300, queries=12)
+    (source / "task.json").write_text(json.dumps({"type": "reranking", "language": "en", "main_metric": "map"}))
+    write_lines(
+        source / "candidates.jsonl", [{"query-id": f"q{n}", "corpus-ids": [f"d{n}", f"d{n + 12}"]} for n in range(12)]
+    )
+    made = cut(str(source), tmp_path / "NanoMine", SMALL)
+    info = made.tasks["source"].task.info
+    assert (info.type, info.main_metric) == ("retrieval", None) and "without its candidate lists" in info.description
+    folder, out = str(made.folder), str(tmp_path / "results")
+    assert main(["run", "bm25", "-t", folder, "-o", out, "--no-report", "-q"]) == 0
+    add_candidates(folder, CandidatePlan(("bm25",), depth=20))
+    assert main(["run", "bm25", "candidates:bm25", "-t", folder, "-o", out, "--no-report", "-q"]) == 0
+
+
 def test_what_has_nothing_to_search_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "pairs"
     folder.mkdir()

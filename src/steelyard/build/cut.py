@@ -64,7 +64,7 @@ def cut(
         key = _key(source, recipe)
         _refuse_other(folder, name, key, overwrite)
         infos[name] = replace(
-            source.info,
+            _searched(source.info),
             name=f"{folder.resolve().name}/{name}",
             source=_public(source.info.source),
             licence=licence or source.info.licence,
@@ -84,6 +84,14 @@ def cut(
         new_card=fresh,
     )
     return NanoSet(folder, {part.task.info.task: part for part in written}, facts)
+
+
+def _searched(info: TaskInfo) -> TaskInfo:
+    """What a task becomes that was cut: a corpus to search. The lists of a reranking task are not cut along with it."""
+    if info.type == "retrieval":
+        return info
+    told = f"Cut from a {info.type} task, without its candidate lists."
+    return replace(info, type="retrieval", main_metric=None, description=f"{info.description} {told}".strip())
 
 
 def _cut_task(source: Source, folder: Path, recipe: Recipe, key: str, watch: Watch) -> dict[str, Any]:
