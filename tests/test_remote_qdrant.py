@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,17 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 import steelyard
-from search_servers import few_queries
 from steelyard.encoders import load_encoder
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.types import Run, Task
 
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
+pytestmark = pytest.mark.usefixtures("shared_home")
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    return few_queries(steelyard.load_task("NanoAlmanac/en"))
+def task(almanac: Task) -> Task:
+    return almanac
 
 
 def search(model: str, task: Task, top_k: int = 20) -> tuple[Run, dict[str, Any]]:

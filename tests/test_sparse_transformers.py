@@ -18,11 +18,7 @@ from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
 INFO = TaskInfo("made/up")
 CORPUS = Corpus.of(list(DOCUMENTS), list(DOCUMENTS.values()))
 QUERIES = Queries(tuple(QUESTIONS), tuple(QUESTIONS.values()))
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture(scope="module")
