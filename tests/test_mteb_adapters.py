@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,3 +160,12 @@ def test_vectors_have_the_role_that_mteb_tells() -> None:
         assert np.array_equal(found[0], found[2])
     once = ["a 1 x", "b 2 y"]  # and a word, to learn how long a vector is
     assert [call for call in asked if call[1] == once] == [("query", once), ("document", once), ("text", once)]
+
+
+def test_the_snippets_of_the_docs_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "mteb.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(snippets) == 2
+    for snippet in snippets:
+        exec(snippet, {})
+    assert "mean (task)" in capsys.readouterr().out

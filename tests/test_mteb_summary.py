@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from steelyard.cli import main
 from steelyard.engine import Results
 from steelyard.engine.summary import summarise
 from steelyard.results import Failure, Result, TaskFacts
@@ -123,3 +126,14 @@ def test_results_sum_themselves_up() -> None:
         "types": {"classification": 0.25},
         "tasks": {"mteb/TNews": 0.25},
     }
+
+
+def test_a_benchmark_is_summed_up_at_the_end_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "bm25", "-b", "NanoAlmanac", "-l", "en", "-o", str(tmp_path), "--no-report", "--limit", "20"]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (line,) = told["summary"]["models"]
+    scores = [split[0]["main_score"] for found in told["results"] for split in found["scores"].values()]
+    assert line["mean_by_task"] == pytest.approx(sum(scores) / len(scores), abs=1e-5)
+    assert main(command) == 0
+    assert "mean (task)" in capsys.readouterr().out
