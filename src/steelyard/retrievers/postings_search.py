@@ -32,6 +32,8 @@ _BLOCKS = 32
 
 _SHORT = 256
 """Up to this length lists of postings are counted together, longer ones each with a call of its own."""
+_THIN = 8
+"""A list of fewer documents than one in so many is not spread out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +97,7 @@ def _block(
     weights = postings.weights[at] * np.repeat(counts[short], kept)
     board = np.bincount(cells, weights, minlength=(last - first) * documents).astype(np.float64, copy=False)
     board = board.reshape(last - first, documents)
-    for line, begin, size, count in zip(
-        *(part[~short].tolist() for part in (lines, begins, sizes, counts)), strict=True
-    ):
-        board[line][postings.rows[begin : begin + size]] += np.float64(count) * postings.weights[begin : begin + size]
+    _add_long(board, postings, lines[~short], terms[~short], counts[~short])
     floors = np.bincount(lines, counts * postings.floor[terms], minlength=last - first)
     if floors.any():
         board = np.where(board > 0, board + floors[:, None], 0.0)
@@ -108,6 +107,31 @@ def _block(
     rows, scores = _unpack(np.sort(keys, axis=1)[:, ::-1])
     found = scores > 0
     return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))
+
+
+def _add_long(board: Float64, postings: Postings, lines: Int64, terms: Int32, counts: Float64) -> None:
+    """Add long lists to the board, term by term.
+
+    Adding a whole line of the board is many times as fast as adding at scattered places, so a list that several
+    queries want, and that is not too thin, is first spread out over all documents.
+    """
+    documents = board.shape[1]
+    spread = np.zeros(documents)
+    order = np.argsort(terms, kind="stable")
+    edges = np.flatnonzero(np.diff(terms[order])) + 1
+    for group in np.split(order, edges) if len(order) else ():
+        term = terms[group[0]]
+        place = slice(postings.offsets[term], postings.offsets[term + 1])
+        rows, weights = postings.rows[place], postings.weights[place]
+        wanted = zip(lines[group].tolist(), counts[group], strict=True)
+        if len(group) == 1 or len(rows) * _THIN < documents:
+            for line, count in wanted:
+                board[line][rows] += count * weights
+        else:
+            spread.fill(0)
+            spread[rows] = weights
+            for line, count in wanted:
+                board[line] += spread if count == 1 else count * spread
 
 
 class PrunedSearch:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.text.characters import WORD, classes
 from steelyard.text.function_words import FUNCTION_WORDS
@@ -106,7 +107,8 @@ class Analyser:
         if stop_words:
             found = found.without(stop_words)
         if self.language in _SPACELESS:
-            found = found.expand([[term] * _WORD_WEIGHT if _is_word(term) else [term] for term in found.distinct])
+            weights = np.where(_are_words(found.distinct), _WORD_WEIGHT, 1).tolist()
+            found = found.expand([[term] * weight for term, weight in zip(found.distinct, weights, strict=True)])
         return found.map(self.terms(found.distinct))
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
@@ -131,8 +133,10 @@ def _asking(language: str) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, words))) if words else None
 
 
-def _is_word(term: str) -> bool:
-    return bool(classes(np.array([ord(term[0])], dtype=np.uint32))[0] == WORD)
+def _are_words(terms: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which terms are of a script with spaces, by their first characters."""
+    first = np.fromiter((ord(term[0]) for term in terms), dtype=np.uint32, count=len(terms))
+    return np.equal(classes(first), WORD)
 
 
 @cache
