@@ -183,6 +183,22 @@ def test_a_reranking_task_becomes_one_to_search(tmp_path: Path) -> None:
     assert main(["run", "bm25", "candidates:bm25", "-t", folder, "-o", out, "--no-report", "-q"]) == 0
 
 
+def test_fidelity_searches_a_reranking_task_as_its_cuts_are_searched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = big_set(tmp_path / "source", documents=200, queries=12)
+    models = ["-m", "bm25", "-m", "bm25?b=0", "-m", "bm25?k1=6"]
+    command = ["build", "fidelity", str(source), *models, "--sizes", "6", "--cut-docs", "100", "--seeds", "1", "--json"]
+    assert main([*command, "-q"]) == 0
+    searched = json.loads(capsys.readouterr().out)
+    (source / "task.json").write_text(json.dumps({"type": "reranking"}))
+    write_lines(source / "candidates.jsonl", [{"query-id": f"q{n}", "corpus-ids": [f"d{n}"]} for n in range(12)])
+    assert main([*command, "-q"]) == 0
+    assert json.loads(capsys.readouterr().out) == searched
+    assert main([*command, "-q", "--results", str(tmp_path)]) == 2
+    assert "a cut is searched" in capsys.readouterr().err
+
+
 def test_what_has_nothing_to_search_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "pairs"
     folder.mkdir()

@@ -90,13 +90,19 @@ def _sizes(arguments: argparse.Namespace, queries: int, output: Output) -> list[
 def _full(arguments: argparse.Namespace, output: Output, reference: str, metric: str, weigh: Weigh) -> Scored:
     """The figures of the full set, stored or fresh."""
     from steelyard.build.fidelity_scores import GRID, stored_scores
-    from steelyard.datasets import load_task
+    from steelyard.datasets import load_task, task_facts
     from steelyard.retrievers import canonical
 
     models = [str(canonical(model)) for model in arguments.model]
     if arguments.results is None:
         return weigh(
             load_task(reference, offline=arguments.offline or None), models or [*map(str, map(canonical, GRID))]
+        )
+    facts = task_facts(reference) if arguments.cut_docs else None
+    if facts is not None and facts.type == "reranking":
+        raise UsageError(
+            f"stored results of {facts.name} are of ranking its lists, and a cut is searched",
+            hint="leave --results out: models are then weighed on the whole corpus; or leave --cut-docs out",
         )
     task = _stored_name(reference, arguments.results)
     return stored_scores(arguments.results, task, metric, models, lambda damaged: output.note(str(damaged)))
@@ -115,6 +121,8 @@ def _stored_name(reference: str, folder: Path) -> str:
 
 def weigher(metric: str, output: Output | None = None) -> Weigh:
     """Weighs models on a task as the engine does, the parts of fusions once; says so where there is an output."""
+    from dataclasses import replace
+
     import numpy as np
 
     from steelyard.build.fidelity_scores import Scored
@@ -124,6 +132,8 @@ def weigher(metric: str, output: Output | None = None) -> Weigh:
     from steelyard.retrievers import load_retriever
 
     def weigh(task: Task, models: Sequence[str]) -> Scored:
+        # A cut of a reranking task is searched, so the full one must be, too.
+        task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
         retrievers = [load_retriever(model) for model in models]
         bench = Bench(task, depth_for(retrievers, TOP_K), 0.0)
         rows = []
