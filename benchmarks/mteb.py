@@ -309,7 +309,7 @@ def on_made_tasks(small: bool, repetitions: int) -> bool:
     return good
 
 
-def on_repositories(folder: Path, model: str, repetitions: int) -> bool:
+def on_repositories(folder: Path, model: str, repetitions: int, tasks: Sequence[str]) -> bool:
     """The task classes of mteb itself; `datasets` takes a folder of a repository's name for the repository."""
     from steelyard.retrievers import load_retriever
 
@@ -317,7 +317,8 @@ def on_repositories(folder: Path, model: str, repetitions: int) -> bool:
     os.environ["STEELYARD_DATA"] = str(folder.resolve())
     os.chdir(folder)
     lines, good = [], True
-    for name, split in CHINESE.items():
+    for name in tasks:
+        split = CHINESE[name]
         task = load_any(f"mteb:{name}") if name.endswith(".v2") else load_any(f"C-MTEB/{name}")
         some = all_texts(task)
         if isinstance(task, Task):
@@ -347,6 +348,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--data", type=Path, help="a folder of repositories, as _cmteb_data.py writes them")
+    parser.add_argument("--tasks", nargs="+", choices=CHINESE, default=list(CHINESE), help="with --data: which")
     parser.add_argument("--model", default="dense", help="whose vectors are looked up with --data")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -360,7 +362,7 @@ def main() -> int:
         good = on_made_tasks(arguments.small, arguments.repetitions)
     else:
         print(f"mteb's own classes on real Chinese texts, vectors of {Path(arguments.model).name}\n")
-        good = on_repositories(arguments.data, arguments.model, arguments.repetitions)
+        good = on_repositories(arguments.data, arguments.model, arguments.repetitions, arguments.tasks)
     return 0 if good else 1
 
 
