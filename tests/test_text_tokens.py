@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import unicodedata
 from itertools import pairwise
 
@@ -16,7 +18,7 @@ from steelyard.text.fold import COMBINING, fold
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.normalise import normalise
 from steelyard.text.spans import Grams, find, keys
-from steelyard.text.tokens import Tokens
+from steelyard.text.tokens import Tokens, _first_places
 from steelyard.text.vocabulary import Reader, Vocabulary
 
 WORDS_BY_SCRIPT = {
@@ -159,3 +161,25 @@ def test_reading_in_portions_gives_the_terms_of_reading_at_once(language: str) -
         names = np.array(list(vocabulary.number_of))
         in_portions += [names[numbers[owners == place]].tolist() for place in range(len(part))]
     assert in_portions == Analyser(language).tokens(texts).lists(len(texts))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 40), max_size=200), st.integers(1, 8))
+def test_first_places_whatever_the_size_of_the_table(values: list[int], bits: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("steelyard.text.tokens._TABLE_BITS", bits)
+        found = _first_places(np.array(values, dtype=np.uint64))
+    assert found.tolist() == [values.index(value) for value in values]
+
+
+def test_bm25_needs_no_arrow() -> None:
+    """Its import alone would take more memory than the index of ten thousand documents."""
+    code = """if True:
+        import sys
+        from steelyard.retrievers.bm25 import Bm25
+        from steelyard.types import Corpus, Queries, TaskInfo
+        corpus = Corpus.of(["a", "b"], ["The cat sleeps.", "Prices fell."])
+        run = Bm25().index(corpus, TaskInfo("t/en", language="en")).search(Queries(("q",), ("cats",)), 10)
+        assert corpus.ids[run.rows[0, 0]] == "a"
+        assert "pyarrow" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
