@@ -49,7 +49,8 @@ class ModelFolder:
                 f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
             )
         fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
-        return fetch(id, revision, list(only) if only else None, list(NOT_NEEDED) if not only else None)
+        wanted = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_NEEDED)}
+        return fetch(id, {"revision": revision, "local_files_only": config.offline(), **wanted})
 
     @property
     def name(self) -> str:
@@ -81,18 +82,12 @@ class ModelFolder:
             raise DataError(f"not JSON: {error}", where=str(path)) from error
 
 
-def _from_hugging_face(id: str, revision: str | None, only: list[str] | None, ignore: list[str] | None) -> ModelFolder:
+def _from_hugging_face(id: str, wanted: dict[str, Any]) -> ModelFolder:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = snapshot_download(
-            id,
-            revision=revision,
-            allow_patterns=only,
-            ignore_patterns=ignore,
-            local_files_only=config.offline(),
-        )
+        found = snapshot_download(id, **wanted)
     except LocalEntryNotFoundError as error:
         raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
@@ -100,7 +95,7 @@ def _from_hugging_face(id: str, revision: str | None, only: list[str] | None, ig
     return ModelFolder(id, Path(found), Path(found).name)
 
 
-def _from_modelscope(id: str, revision: str | None, only: list[str] | None, ignore: list[str] | None) -> ModelFolder:
+def _from_modelscope(id: str, wanted: dict[str, Any]) -> ModelFolder:
     """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
     try:
         from modelscope.hub import errors
@@ -110,13 +105,7 @@ def _from_modelscope(id: str, revision: str | None, only: list[str] | None, igno
     own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     troubles: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
     try:
-        found = snapshot_download(
-            id,
-            revision=revision,
-            allow_patterns=only,
-            ignore_patterns=ignore,
-            local_files_only=config.offline(),
-        )
+        found = snapshot_download(id, **wanted)
     except troubles as error:
         raise HubError(f"ModelScope did not give the model {id}: {error}") from error
-    return ModelFolder(id, Path(found), revision or "master")
+    return ModelFolder(id, Path(found), wanted["revision"] or "master")
