@@ -9,8 +9,8 @@ the process on one thread, medians of interleaved repetitions, without imports a
 share holds intervals, values by query and a hash of the data, which mteb does not have. With --data (`_cmteb_data.py`
 lays such repositories out) the tasks are mteb's own C-MTEB classes, which read the files themselves, against our
 readers. Keys of the model's own similarity (`spearman`, `similarity_ap` ...) may be further apart than others, as mteb
-computes it with torch: a last bit makes or breaks a tie. `undefined`: keys that are null here because every query has the same value, where mteb divides two rounding
-errors.
+computes it with torch: a last bit makes or breaks a tie. `undefined`: keys that are null here because every query has
+the same value, where mteb divides two rounding errors.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def compare(
     there: Callable[[], Any],
     repetitions: int,
 ) -> tuple[list[str], float, float]:
-    """A line of the table, the ratio, and the excess of the differences. Tasks are made anew each time, outside the clock."""
+    """A line of the table, the ratio, the excess of the differences; tasks are made anew each time, off the clock."""
     model, peer = ours(lookup), LookupEncoder(lookup)
     seconds: dict[str, list[float]] = {"mteb": [], "steelyard": [], "intervals": []}
     for _ in range(repetitions):
