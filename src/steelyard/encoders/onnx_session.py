@@ -84,7 +84,10 @@ class OnnxSession:
         except self._errors as error:
             if ran_out_of_memory(error):
                 raise MemoryError(str(error)) from error
-            raise ModelError(f"{self.path} failed over a batch of shape {ids.shape}: {error}") from error
+            raise ModelError(
+                f"{self.path} failed over a batch of shape {ids.shape}: {error}",
+                hint="if texts are longer than the model reads, say so: max_seq_length=512 (of a reranker max_length=512)",
+            ) from error
         return np.asarray(found, dtype=np.float32)
 
 
