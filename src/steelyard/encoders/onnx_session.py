@@ -86,7 +86,7 @@ class OnnxSession:
                 raise MemoryError(str(error)) from error
             raise ModelError(
                 f"{self.path} failed over a batch of shape {ids.shape}: {error}",
-                hint="if texts are longer than the model reads, say so: max_seq_length=512 (of a reranker max_length=512)",
+                hint="are texts longer than the model reads? max_seq_length=512, or max_length=512 of a reranker",
             ) from error
         return np.asarray(found, dtype=np.float32)
 
