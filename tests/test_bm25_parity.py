@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import bm25s
 import numpy as np
 import pytest
 
@@ -16,8 +17,6 @@ from steelyard.spec import parse
 from steelyard.text.tokens import Tokens
 from steelyard.text.vocabulary import Vocabulary
 from steelyard.types import Corpus, Queries, TaskInfo
-
-bm25s = pytest.importorskip("bm25s")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 
 from build_parts import big_set, read_lines
@@ -19,8 +20,6 @@ from steelyard.build.cut import cut
 from steelyard.build.recipe import Recipe
 from steelyard.cli import main
 from steelyard.datasets import load_task
-
-datasets = pytest.importorskip("datasets")
 
 
 class TheirReader:

@@ -9,13 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import cmteb_parts as parts
 from modelscope_server import COMMIT, serve
 from steelyard.datasets import catalogue, load_any
-
-pytest.importorskip("modelscope", reason="the extra modelscope")
 
 SCRIPT = """
 import json, sys

@@ -26,7 +26,8 @@ def ir_datasets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages that it imports
         patch.setenv("IR_DATASETS_HOME", str(tmp_path_factory.mktemp("home")))
-        package = pytest.importorskip("ir_datasets", reason="the extra ir-datasets")
+        import ir_datasets as package
+
         folder = tmp_path_factory.mktemp("files")
         (folder / "docs.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in DOCUMENTS.items()), "utf-8")
         (folder / "queries.tsv").write_text("q1\twhich river flows north\nq2\tpopulation\n", "utf-8")
@@ -72,7 +73,7 @@ def test_a_set_that_we_write_is_read_by_datasets(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages that it imports
-        library = pytest.importorskip("datasets", reason="a package of the tests")
+        import datasets as library
     corpus = Corpus.of(["a", "b", "c"], ["first", "", "ثالث\n第三"], titles=["One", "", "Three"])
     queries = Queries(("1", "2"), ("which?", "两个"))
     lists = {"bm25": Ragged(_whole([0, 2, 3]), _whole([2, 0, 1], "int32"))}

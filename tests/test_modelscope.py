@@ -19,8 +19,6 @@ from onnx_export import export
 from steelyard.models.machine import find_files
 from torch_models import save_bert
 
-pytest.importorskip("modelscope", reason="the extra modelscope")
-
 SCRIPT = """
 import json, sys
 from steelyard.datasets import load_task

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mteb
 import mteb_parts
 from steelyard import evaluate
+from steelyard.compat.mteb import as_mteb_model, as_mteb_task
 from steelyard.encoders.callables import from_function as encoder
 from steelyard.errors import UnknownName, UsageError
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.retrievers.rerank import from_function
 from steelyard.samples import AnyTask
 from steelyard.types import Task
-
-mteb = pytest.importorskip("mteb")
-
-from steelyard.compat.mteb import as_mteb_model, as_mteb_task  # noqa: E402
 
 THEIRS_ALONE = {"main_score", "hf_subset", "languages", "mteb_version"}
 TOLERANCE = {"classification": 1e-6, "clustering": 1e-6, "sts": 1e-7}

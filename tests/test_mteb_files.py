@@ -16,8 +16,6 @@ from steelyard.engine.plan import Profile
 from steelyard.retrievers.dense import DenseRetriever
 from task_parts import ROW_OF, VECTORS, VERSIONS, sample_tasks
 
-pytest.importorskip("sklearn")
-
 FILES = Path(__file__).parent / "parity" / "mteb" / "files"
 MODEL = MtebModel("fixture/table-minilm", "1", encode_kwargs={"show_progress_bar": False, "batch_size": 32})
 CASES: list[tuple[Profile, str]] = [

@@ -14,20 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mteb
 import mteb_parts
 from hub_server import Repository, serve
 from steelyard import evaluate
 from steelyard.build.source import open_sources
 from steelyard.cli import main
+from steelyard.compat.mteb import as_mteb_model
 from steelyard.datasets import load_any, task_facts, task_names
 from steelyard.datasets.mteb_source import refusal
 from steelyard.errors import UnknownName, UsageError
 from steelyard.samples import Bootstrap, ClusterTask
 from test_mteb_adapters import assert_same
-
-mteb = pytest.importorskip("mteb")
-
-from steelyard.compat.mteb import as_mteb_model  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The task .* is superseded"),

@@ -58,7 +58,6 @@ def result(row: Row) -> Result:
 
 
 def theirs(data: list[Row]) -> dict[str, dict[str, Any]]:
-    pytest.importorskip("mteb")
     import polars
     from mteb.benchmarks._create_table import _create_summary_table
 

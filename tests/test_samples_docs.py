@@ -21,8 +21,6 @@ def test_there_is_an_example_of_each_type() -> None:
 
 @pytest.mark.parametrize(("name", "body"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_examples_run(name: str, body: str, tmp_path: Path) -> None:
-    if name in ("Classification", "Clustering"):
-        pytest.importorskip("sklearn", reason="the extra tasks")
     commands = [line[2:] for line in body.splitlines() if line.startswith("$ ")]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"STEELYARD_HOME": str(tmp_path / "home"), "STEELYARD_OFFLINE": "1", "PATH": path}
