@@ -7,17 +7,15 @@ HF_HUB_OFFLINE. Here its errors become ours, a hub that stumbles is asked again,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from steelyard.datasets.hub_record import Snapshot, is_commit, parse_reference, remember, remembered
+from steelyard.datasets.hub_record import Snapshot, is_commit, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import Opened, known_info, load_snapshot, tasks_of
-from steelyard.datasets.remote_place import RemotePlace, place_of
+from steelyard.datasets.remote import Opened
+from steelyard.datasets.remote_source import RemoteSource
 from steelyard.errors import HubError
-from steelyard.types import Task, TaskInfo
 
 PREFIX = "hf://"
 HUB = "huggingface"
@@ -29,48 +27,14 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 T = TypeVar("T")
 
 
-class HubSource:
+class HubSource(RemoteSource):
     """`hf://owner/dataset`, all its tasks; `hf://owner/dataset/task@revision`, one of them."""
 
-    def __init__(self, options: LoadOptions) -> None:
-        self.options = options
+    prefix = PREFIX
 
-    def accepts(self, reference: str) -> bool:
-        """Whether the reference names a dataset of this hub."""
-        return reference.startswith(PREFIX)
-
-    def names(self, reference: str) -> Sequence[str]:
-        """The tasks, each as a full reference."""
-        repository, task, revision = parse_reference(reference, PREFIX)
-        if task:
-            return [reference]
-        snapshot = resolve(repository, revision or self.options.revision, self.options.no_network)
-        tail = f"@{revision}" if revision else ""
-        return [f"{PREFIX}{repository}/{name}{tail}" if name else reference for name in tasks_of(snapshot)]
-
-    def load(self, name: str) -> Task:
-        """One task, fetched if need be."""
-        return load_from_hub(*_task_of(name), self.options)
-
-    def place(self, name: str) -> RemotePlace:
-        """One task, to be read in pieces."""
-        return place_on_hub(*_task_of(name), self.options)
-
-
-def _task_of(name: str) -> tuple[str, str, TaskInfo]:
-    """Dataset, task, and what is known of it."""
-    repository, task, revision = parse_reference(name, PREFIX)
-    return repository, task, replace(known_info(repository, task), revision=revision)
-
-
-def load_from_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> Task:
-    """One task of a dataset; `info.revision` is used unless the options name another."""
-    return load_snapshot(open_dataset(repository, info.revision, options), task, info, options)
-
-
-def place_on_hub(repository: str, task: str, info: TaskInfo, options: LoadOptions) -> RemotePlace:
-    """The same task, found but not fetched: for those who read it in pieces."""
-    return place_of(open_dataset(repository, info.revision, options), task, info)
+    def open(self, repository: str, revision: str | None) -> Opened:
+        """The dataset at a commit, tag or branch."""
+        return open_dataset(repository, revision, self.options)
 
 
 def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:

@@ -6,16 +6,14 @@ these is recorded as the revision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.hub_record import Snapshot, parse_reference, remember, remembered
+from steelyard.datasets.hub_record import Snapshot, remember, remembered
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.remote import Opened, known_info, load_snapshot, tasks_of
-from steelyard.datasets.remote_place import RemotePlace, place_of
+from steelyard.datasets.remote import Opened
+from steelyard.datasets.remote_source import RemoteSource
 from steelyard.errors import HubError, MissingPart
-from steelyard.types import Task
 
 PREFIX = "modelscope://"
 HUB = "modelscope"
@@ -24,35 +22,14 @@ PAGE = 200
 """Files that are asked for at a time."""
 
 
-class ModelScopeSource:
+class ModelScopeSource(RemoteSource):
     """`modelscope://owner/dataset`, all its tasks; `modelscope://owner/dataset/task@revision`, one of them."""
 
-    def __init__(self, options: LoadOptions) -> None:
-        self.options = options
+    prefix = PREFIX
 
-    def accepts(self, reference: str) -> bool:
-        """Whether the reference names a dataset of this hub."""
-        return reference.startswith(PREFIX)
-
-    def names(self, reference: str) -> Sequence[str]:
-        """The tasks, each as a full reference."""
-        repository, task, revision = parse_reference(reference, PREFIX)
-        if task:
-            return [reference]
-        snapshot = resolve(repository, revision or self.options.revision, self.options.no_network)
-        tail = f"@{revision}" if revision else ""
-        return [f"{PREFIX}{repository}/{name}{tail}" if name else reference for name in tasks_of(snapshot)]
-
-    def load(self, name: str) -> Task:
-        """One task, fetched if need be."""
-        repository, task, revision = parse_reference(name, PREFIX)
-        opened = open_dataset(repository, revision, self.options)
-        return load_snapshot(opened, task, known_info(repository, task), self.options)
-
-    def place(self, name: str) -> RemotePlace:
-        """One task, to be read in pieces."""
-        repository, task, revision = parse_reference(name, PREFIX)
-        return place_of(open_dataset(repository, revision, self.options), task, known_info(repository, task))
+    def open(self, repository: str, revision: str | None) -> Opened:
+        """The dataset at a branch, tag or commit."""
+        return open_dataset(repository, revision, self.options)
 
 
 def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
