@@ -258,7 +258,7 @@ def test_the_command_weighs_cuts_and_writes_a_page(
 ) -> None:
     page = tmp_path / "fidelity.html"
     models = [word for model in MODELS for word in ("-m", model)]
-    sizes = ["--sizes", "10", "40", "120", "500", "--cut-docs", "200", "--seeds", "2", "--draws", "100"]
+    sizes = ["--sizes", "10,40,120,500", "--cut-docs", "200", "--seeds", "2", "--draws", "100"]
     code = command(Output(json=True), source, *models, *sizes, "--plot", str(page), "--by", "pairs", "--target", "0.9")
     told = capsys.readouterr()
     value = json.loads(told.out)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import fidelity
+from steelyard.cli.values import dense_model
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _candidates(arguments: argparse.Namespace, output: Output, reference: str) -
         if not any(figures.values()):
             output.note(f"{reference} has no candidate lists; --bm25, --dense MODEL and --hybrid make them")
     else:
-        models = ([arguments.bm25] if arguments.bm25 else []) + arguments.dense
+        models = ([arguments.bm25] if arguments.bm25 else []) + [dense_model(name) for name in arguments.dense]
         plan = CandidatePlan(tuple(models), arguments.depth, _hybrids(arguments), tuple(arguments.sources))
         made = adding.add_candidates(
             reference,

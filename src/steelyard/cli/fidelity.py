@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.progress import duration
+from steelyard.cli.values import numbers
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def configure(add: Callable[..., Any]) -> None:
     add("--results", type=Path, metavar="DIR", help="take the full set's figures from stored results, not from a run")
     add("-m", "--model", action="append", default=[], help="compare these (default: all stored; else a light grid)")
     add("--metric", default="nDCG@10", help="that ranks the models (default: nDCG@10)")
-    add("--sizes", type=int, nargs="+", default=[], metavar="N", help="numbers of queries (default: 10 20 50 100 ...)")
-    add("--cut-docs", type=int, nargs="+", default=[], metavar="M", help="really cut, to each of these many documents")
+    add("--sizes", type=numbers, default=[], metavar="N,N", help="numbers of queries (default: 10,20,50,100 ...)")
+    add("--cut-docs", type=numbers, default=[], metavar="M,M", help="really cut, to each of these many documents")
     add("--seeds", type=int, default=5, metavar="N", help="real cuts of each size (default: 5)")
     add("--draws", type=int, default=1000, metavar="N", help="resamples of each size (default: 1000)")
     add("--target", type=float, default=0.95, metavar="X", help="the smallest cut that reaches this (default: 0.95)")

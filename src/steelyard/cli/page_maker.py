@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from steelyard import __version__, config
 from steelyard.cli.page_progress import PageProgress
+from steelyard.cli.values import dense_model
 from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class PageMaker:
         self._arguments = arguments
         self._output = output
         self._models: dict[str, Model] = {}
-        self._settings = {"dense": str(arguments.dense), "lists": str(arguments.lists)}
+        self._dense = dense_model(arguments.dense)
+        self._settings = {"dense": self._dense, "lists": str(arguments.lists)}
         self.failures: list[str] = []
         self.up_to_date: list[str] = []
 
@@ -175,7 +177,7 @@ class PageMaker:
         from steelyard.engine.batch import load_models
 
         if not self._models:
-            names = {"bm25": "bm25", "dense": self._arguments.dense, "hybrid": f"[bm25, {self._arguments.dense}]"}
+            names = {"bm25": "bm25", "dense": self._dense, "hybrid": f"[bm25, {self._dense}]"}
             self._models = dict(zip(names, load_models(list(names.values())), strict=True))
         return self._models
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from steelyard import config
 from steelyard.cli.data_options import add_data_options, heed_data_options
 from steelyard.cli.progress import Progress, duration
+from steelyard.cli.values import numbers
 
 if TYPE_CHECKING:
     import argparse
@@ -57,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the lists of each task that a reranker without a first stage ranks; hybrids with and without safeguards",
     )
-    add("--depths", type=_numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
+    add("--depths", type=numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
     add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
     add("--rescore", default="", metavar="N", help="and each with its N x 100 best rescored in float (4 is usual)")
@@ -139,16 +140,6 @@ def _references(arguments: argparse.Namespace) -> list[str]:
 
 def _generation(arguments: argparse.Namespace) -> Literal["v1", "v2"]:
     return "v1" if arguments.profile == "mteb-1.14" else "v2"
-
-
-def _numbers(text: str) -> list[int]:
-    """Whole numbers with commas between them."""
-    import argparse
-
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected whole numbers such as 10,20,50, found {text!r}") from None
 
 
 def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
