@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard.datasets import load_task, write_nano_set
+from steelyard.errors import DataError
 from steelyard.types import Task
 
 DOCUMENTS = [
@@ -229,3 +230,12 @@ def test_trec_judges_beyond_the_corpus(tmp_path: Path) -> None:
         stream.write("q1 0 elsewhere 1\n")
     qrels = load_task(folder).qrels
     assert qrels.rows_of(0).tolist() == [-1, 1] and qrels.positives.tolist() == [2, 1, 1]
+
+
+def test_the_hint_names_the_three_files_that_are_at_fault(tmp_path: Path) -> None:
+    for name in ("c.jsonl", "q.jsonl", "r.tsv"):
+        (tmp_path / name).touch()
+    given = ",".join(str(tmp_path / name) for name in ("c.jsonl", "q.jsonl", "r.tsv"))
+    with pytest.raises(DataError, match="empty") as error:
+        load_task(given)
+    assert f"steelyard show {given}" in (error.value.hint or "")

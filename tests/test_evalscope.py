@@ -215,7 +215,7 @@ def test_every_form_reads_alike(tmp_path: Path) -> None:
         ("c.json", "{", "c.json: the config cannot be read"),
         ("c.yaml", "a: [", "c.yaml: the config cannot be read"),
         ("c.toml", "a = ", "c.toml: the config cannot be read"),
-        ("c.json", "3", "found int, expected a table"),
+        ("c.json", "3", "found 3, expected a table"),
     ],
 )
 def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -513,3 +513,11 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text(json.dumps(changed("model", poling_mode="cls")))
     assert main(["eval", str(path)]) == 2
     assert "eval_config.model[0].poling_mode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["c.json", "c.toml", "c.yaml"])
+def test_an_empty_config_is_told_to_be_empty(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("\n", encoding="utf-8")
+    with pytest.raises(DataError, match="the config is empty") as error:
+        run_task(str(tmp_path / name))
+    assert "eval_config" in (error.value.hint or "")

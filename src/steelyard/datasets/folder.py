@@ -60,12 +60,19 @@ class Place:
     def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> Task:
         """The task, or a DataError that names the first fault that stops it."""
         report = Report()
-        task = self.read(report, candidates)
-        report.stop_if_bad(validate, self.reference)
-        if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
-            raise DataError("the data could not be put together", where=self.reference)
-        report.warn_of_repairs(self.reference)
-        return task
+        return report.settle(self.read(report, candidates), validate, self.reference)
+
+
+@dataclass(frozen=True)
+class ThreeFiles(Place):
+    """A task of three or four files, wherever they are."""
+
+    given: str
+
+    @property
+    def reference(self) -> str:
+        """The files, as they were given."""
+        return self.given
 
 
 def places(reference: str | Path) -> list[Place]:
@@ -147,7 +154,7 @@ def _three_files(text: str) -> Place:
     folder = paths[0].absolute().parent
     facts = read_json_object(folder / SIDECAR)
     info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)
-    return Place(folder, "", files, info)
+    return ThreeFiles(folder, "", files, info, text)
 
 
 def _click_log(text: str) -> Place | None:

@@ -49,12 +49,7 @@ class IrDatasetsSource:
             raise HubError(
                 f"{identity} could not be fetched: {error}", hint="see ir_datasets on manual copies"
             ) from error
-        built = assemble(tables, report)
-        report.stop_if_bad(self.options.validate or "report", name)
-        if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-            raise DataError("the data could not be put together", where=name)
-        report.warn_of_repairs(name)
-        return built
+        return report.settle(assemble(tables, report), self.options.validate or "report", name)
 
 
 def _dataset(identity: str) -> Any:

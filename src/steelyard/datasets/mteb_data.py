@@ -112,12 +112,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
         candidates,
     )
     report = Report()
-    built = assemble(tables, report)
-    report.stop_if_bad(options.validate or "report", info.name)
-    if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-        raise DataError("the data could not be put together", where=info.name)
-    report.warn_of_repairs(info.name)
-    return built
+    return report.settle(assemble(tables, report), options.validate or "report", info.name)
 
 
 def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:

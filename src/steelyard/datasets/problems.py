@@ -9,9 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from steelyard.errors import DataError
+
+if TYPE_CHECKING:
+    from steelyard.samples import AnyTask
+
+T = TypeVar("T", bound="AnyTask")
 
 Severity = Literal["error", "warning", "note"]
 Validate = Literal["strict", "report"]
@@ -186,8 +191,16 @@ class Report:
         tail = f", and {more} more: `steelyard show {reference or 'PATH'}` lists them" if more else ""
         raise DataError(first.found, where=first.where, hint=first.advice + tail)
 
+    def settle(self, built: T | None, validate: Validate, reference: str) -> T:
+        """What was built of the data, unless a fault stops it; repairs are warned of."""
+        self.stop_if_bad(validate, reference)
+        if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
+            raise DataError("the data could not be put together", where=reference)
+        self.warn_of_repairs(reference)
+        return built
+
     def warn_of_repairs(self, reference: str) -> None:
         """One `DataWarning` that names every repair that was made to load the data."""
         if errors := self.of("error"):
             lines = "; ".join(f"{problem.where}: {problem.found} ({KINDS[problem.kind].repair})" for problem in errors)
-            warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=4)
+            warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=5)

@@ -103,11 +103,7 @@ def read_remote(
 
 def finished(built: AnyBuilt | None, report: Report, name: str, options: LoadOptions) -> AnyBuilt:
     """The task, unless something is wrong with it that stops a load."""
-    report.stop_if_bad(options.validate or "report", name)
-    if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-        raise DataError("the data could not be put together", where=name)
-    report.warn_of_repairs(name)
-    return built
+    return report.settle(built, options.validate or "report", name)
 
 
 def _damaged(report: Report) -> list[str]:

@@ -117,13 +117,8 @@ class Batch:
     def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
         if evaluation.stored is not None:  # nothing may be overwritten, not even a failure
             return evaluation.stored
-        result = Result(
-            task=evaluation.task,
-            model=evaluation.model.name,
-            settings=evaluation.settings,
-            key=evaluation.key,
+        result = evaluation.result(
             status="failed",
-            facts=evaluation.facts,
             notes={"where": failed.where} if failed.where else {},
             provenance=provenance(),
             error=failed.failure,

@@ -102,6 +102,12 @@ class Evaluation:
     key: str
     stored: Result | None = None
 
+    def result(self, **figures: Any) -> Result:
+        """A result of this evaluation, with these figures and costs."""
+        return Result(
+            task=self.task, model=self.model.name, settings=self.settings, key=self.key, facts=self.facts, **figures
+        )
+
 
 def size(task: AnyTask) -> int:
     """What a limit counts: queries, or samples where nothing is searched."""

@@ -40,16 +40,11 @@ class SampleBench:
             vectors, notes = model.embed(texts, "text", tick)
         with clock.phase("score"):
             weighed = weigh(self.task, texts, vectors, model.similarity, self.profile)
-        return Result(
-            task=evaluation.task,
-            model=evaluation.model.name,
-            settings=evaluation.settings,
-            key=evaluation.key,
+        return evaluation.result(
             main_metric=weighed.main_metric,
             metrics=weighed.metrics,
             mteb=weighed.mteb,
             intervals=weighed.intervals,
-            facts=evaluation.facts,
             timings={**clock.seconds, "total": sum(clock.seconds.values())},
             peak_memory_bytes=peak_memory_bytes(),
             notes={"texts": dict(notes), **weighed.notes},

@@ -166,16 +166,11 @@ def scored_result(
     clock = Clock(dict(timings))
     with clock.phase("score"):
         scored = figures(run, task, extra, profile)
-    return Result(
-        task=evaluation.task,
-        model=evaluation.model.name,
-        settings=evaluation.settings,
-        key=evaluation.key,
+    return evaluation.result(
         main_metric=scored.main_metric,
         metrics=scored.metrics,
         mteb=scored.mteb,
         intervals=scored.intervals,
-        facts=evaluation.facts,
         timings={**clock.seconds, "total": sum(clock.seconds.values())},
         misses=scored.misses,
         provenance={**provenance(), "intervals": dict(RESAMPLING)},

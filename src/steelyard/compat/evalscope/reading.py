@@ -12,6 +12,7 @@ from typing import Any
 from steelyard.errors import DataError, MissingPart, UsageError
 
 FORMS = ".yaml, .yml, .json or .toml"
+HOLDS = "a config is a table with eval_backend and eval_config; docs/evalscope.md has one to start from"
 
 
 def read(task_cfg: object) -> dict[str, Any] | list[Any]:
@@ -47,7 +48,9 @@ def _from_text(text: str) -> Any:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise DataError(f"the config cannot be read: {reason}", where=str(path)) from error
+        raise DataError(f"the config cannot be read: {reason}", where=str(path), hint="check the path") from error
+    if not content.strip():
+        raise DataError("the config is empty", where=str(path), hint=HOLDS)
     return _parsed(reader, content, str(path))
 
 
@@ -57,7 +60,7 @@ def _parsed(reader: Callable[[str], Any], content: str, where: str) -> Any:
     except ValueError as error:  # what JSON and TOML raise; `_yaml` raises it, too
         raise DataError(f"the config cannot be read: {error}", where=where) from error
     if not isinstance(found, dict | list):
-        raise DataError(f"found {type(found).__name__}, expected a table", where=where)
+        raise DataError(f"found {json.dumps(found, default=str)[:60]}, expected a table", where=where, hint=HOLDS)
     return found
 
 

@@ -85,12 +85,8 @@ class SamplePlace:
     def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> AnyTask:
         """The task, or a DataError that names the first fault that stops it."""
         report = Report()
-        task = self.read(report, candidates)
-        report.stop_if_bad(validate, self.reference)
-        if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
-            raise DataError("the data could not be put together", where=self.reference)
-        report.warn_of_repairs(self.reference)
-        return task
+        built: AnyTask | None = self.read(report, candidates)
+        return report.settle(built, validate, self.reference)
 
 
 def find(text: str) -> list[SamplePlace | TypedPlace]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.reports.pages.blocks import Links, Page, Section, said, section, table
-from steelyard.reports.pages.figures import GroupFigures
 from steelyard.reports.pages.inputs import KINDS
+from steelyard.reports.pages.page_figures import GroupFigures
 from steelyard.reports.pages.reading import read_page
 from steelyard.reports.pages.sentences import finding
 from steelyard.reports.pages.tables import NDCG_COLUMNS, decimals

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from steelyard.reports.pages.figures import Lengths, TaskFigures, Tongues
+from steelyard.reports.pages.figures import Lengths, Tongues
+from steelyard.reports.pages.page_figures import TaskFigures
 from steelyard.reports.pages.sentences import Finding, finding, language_name, listed, script_name
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL
 from steelyard.text.detect import UNDECIDED

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.figures import Comparison, ProfileFigures, SliceFigures, TaskFigures
+from steelyard.reports.pages.figures import Comparison, ProfileFigures, SliceFigures
 from steelyard.reports.pages.inputs import LABELS, Kind
+from steelyard.reports.pages.page_figures import TaskFigures
 from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed, script_name
 from steelyard.reports.pages.tables import pair_in_words
 from steelyard.reports.pages.thresholds import (

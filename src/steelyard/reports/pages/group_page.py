@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from steelyard.reports.pages import group_findings as findings
 from steelyard.reports.pages import pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Links, Page, Section, Table, said, section, table
-from steelyard.reports.pages.figures import GroupFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.page_figures import GroupFigures
 from steelyard.reports.pages.task_page import slug_of
 
 HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranking Hybrid Profile"}

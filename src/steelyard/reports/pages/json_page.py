@@ -9,7 +9,7 @@ from typing import Any
 from steelyard import __version__
 from steelyard.reports.pages import thresholds
 from steelyard.reports.pages.blocks import Page
-from steelyard.reports.pages.figures import PAGE_SCHEMA, GroupFigures, TaskFigures
+from steelyard.reports.pages.page_figures import PAGE_SCHEMA, GroupFigures, TaskFigures
 
 
 def limits() -> dict[str, float]:

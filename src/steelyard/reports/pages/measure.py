@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from steelyard.reports.pages.evidence import spearman
 from steelyard.reports.pages.failures import examples, failures
 from steelyard.reports.pages.figures import (
     Bubble,
-    GroupFigures,
-    LanguageRow,
     Leakage,
     Lengths,
     Positives,
@@ -21,12 +20,12 @@ from steelyard.reports.pages.figures import (
     PublishedCount,
     PublishedFigure,
     Source,
-    TaskFigures,
     Tendencies,
     Tongues,
 )
 from steelyard.reports.pages.inputs import KINDS, Audit, Context, Kind, Profile
 from steelyard.reports.pages.lengths import lengths
+from steelyard.reports.pages.page_figures import GroupFigures, LanguageRow, TaskFigures
 from steelyard.reports.pages.slices import slices
 from steelyard.reports.pages.tendencies import tendencies
 from steelyard.reports.pages.thresholds import MOST, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
@@ -69,16 +68,8 @@ def task_figures(
     at("slices")
     cut = slices(task, reading, main)
     bubbles, correlation = _gains(reading, main)
-    on_hub = _HUB.fullmatch(info.source) is not None
-    nano_set = set_of(info)
     return TaskFigures(
-        name=info.name,
-        nano_set=nano_set,
-        backing_dataset=info.source.rpartition("/")[2] if on_hub else nano_set,
-        task=info.task,
-        dataset=info.source,
-        language=info.language,
-        category=info.category,
+        **_origin(info),
         queries=len(task.queries),
         documents=len(task.corpus),
         positives=positives(task),
@@ -86,12 +77,6 @@ def task_figures(
         document_lengths=sought,
         profiles=tuple(one.figures for one in measured),
         focus=focus(info.category, likings, told, asked, sought),
-        description=info.description,
-        on_hub=on_hub,
-        split=info.split,
-        revision=info.revision,
-        licence=info.licence,
-        languages=info.languages,
         content_hash=task.content_hash,
         tongues=told,
         overlap=overlap(reading.overlap),
@@ -112,6 +97,27 @@ def task_figures(
         made_from=context.made_from,
         settings=context.settings,
     )
+
+
+def _origin(info: TaskInfo) -> dict[str, Any]:
+    """What the source says of the task, under the names that a page has for it."""
+    on_hub = _HUB.fullmatch(info.source) is not None
+    nano_set = set_of(info)
+    return {
+        "name": info.name,
+        "nano_set": nano_set,
+        "backing_dataset": info.source.rpartition("/")[2] if on_hub else nano_set,
+        "task": info.task,
+        "dataset": info.source,
+        "language": info.language,
+        "category": info.category,
+        "description": info.description,
+        "on_hub": on_hub,
+        "split": info.split,
+        "revision": info.revision,
+        "licence": info.licence,
+        "languages": info.languages,
+    }
 
 
 def set_of(info: TaskInfo) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from steelyard.reports.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, heat_map, histograms
 from steelyard.reports.pages.blocks import Picture
-from steelyard.reports.pages.figures import GroupFigures, Lengths, ProfileFigures, TaskFigures
+from steelyard.reports.pages.figures import Lengths, ProfileFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS, Kind
+from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.sentences import language_name
 from steelyard.reports.pages.thresholds import FEW
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.inputs import LABELS
+from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.sentences import Finding, finding, listed
 from steelyard.reports.pages.tables import METRIC_NAMES
 

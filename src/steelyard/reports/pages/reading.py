@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from steelyard.reports.pages.figures import PAGE_SCHEMA, TaskFigures
+from steelyard.reports.pages.page_figures import PAGE_SCHEMA, TaskFigures
 
 
 def read_page(path: Path, kind: str) -> dict[str, Any] | None:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.reports.pages.blocks import Bullets, Table, table
-from steelyard.reports.pages.figures import (
-    FailureMode,
-    GroupFigures,
-    ProfileFigures,
-    SliceFigures,
-    Source,
-    TaskFigures,
-    Text,
-)
+from steelyard.reports.pages.figures import FailureMode, ProfileFigures, SliceFigures, Source, Text
 from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.sentences import language_name, script_name
 from steelyard.reports.pages.thresholds import FEW, FEWEST
 from steelyard.results.schema import with_interval

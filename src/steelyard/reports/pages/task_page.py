@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages import data_findings, findings, pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Block, Links, Page, Quote, Section, said, section
-from steelyard.reports.pages.figures import TaskFigures
 from steelyard.reports.pages.inputs import KINDS, LABELS
+from steelyard.reports.pages.page_figures import TaskFigures
 
 HEADINGS = {
     kind: f"{label.title() if kind == 'hybrid' else label} Evaluation Profile" for kind, label in LABELS.items()

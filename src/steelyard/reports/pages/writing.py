@@ -8,11 +8,11 @@ from pathlib import Path
 from steelyard.errors import UsageError
 from steelyard.reports.pages.blocks import Page, Picture
 from steelyard.reports.pages.contents import contents_page, entries
-from steelyard.reports.pages.figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.group_page import group_page
 from steelyard.reports.pages.html_page import html_page, standalone
 from steelyard.reports.pages.json_page import json_page
 from steelyard.reports.pages.markdown import markdown, picture_file
+from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.reading import read_figures, read_page
 from steelyard.reports.pages.task_page import file_name, slug_of, task_page
 from steelyard.results.atomic import write_whole
