@@ -239,7 +239,10 @@ def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bo
 
 
 def _not_searched(name: str, type: str) -> UsageError:
-    return UsageError(f"{name} is a task of type {type}: there is nothing to search in it", hint="load_any loads it")
+    return UsageError(
+        f"{name} is a task of type {type}: there is nothing to search in it",
+        hint="this is for retrieval and reranking tasks; in Python, load_any loads the others",
+    )
 
 
 def _unknown(reference: str) -> UnknownName:
