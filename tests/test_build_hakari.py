@@ -7,13 +7,17 @@ not looked at, every row of `qrels` is a positive, and `corpus-id` may be a list
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 
-from build_parts import big_set, read_lines
+from build_parts import big_set, read_lines, write_lines
 from steelyard.build.adding import add_candidates
 from steelyard.build.candidates import HYBRIDS, CandidatePlan
 from steelyard.build.cut import cut
@@ -122,3 +126,91 @@ def test_titles_can_be_merged_with_any_recipe(built: tuple[Path, Path, str], tmp
     assert main(["build", str(built[0]), "-o", folder, "--docs", "300", "--merge-titles", "-q"]) == 0
     task = load_task(folder)
     assert task.corpus.titles is None and any("\n\n" in body for body in task.corpus.bodies)
+
+
+Wanted = tuple[dict[str, str], dict[str, str], set[tuple[str, str]]]
+
+
+def untidy(folder: Path, seed: int) -> Path:
+    """A source with all that a recipe has a rule for: copies, white space, empty texts, titles, unknown documents."""
+    rng = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for number in range(120):
+        body = f"body {rng.randrange(120)}"
+        title = rng.choice(["", "", f"title {number}", body, " padded "])
+        body = rng.choice([body] * 6 + [f"  {body} \n", body.replace(" ", "  "), "   "])
+        rows.append({"_id": f"d{rng.randrange(10**6)}-{number}", "title": title, "text": body})
+    asked = [
+        {"_id": f"q{number}", "text": rng.choice(["{0}", "{0}", " {0} ", "a  {0}", " "]).format(rng.randrange(25))}
+        for number in range(30)
+    ]
+    ids = [*(row["_id"] for row in rows), "unknown"]
+    pairs = {(f"q{rng.randrange(30)}", rng.choice(ids)): rng.choice([-1, 0, 0, 1, 2]) for _ in range(130)}
+    folder.mkdir()
+    write_lines(folder / "corpus.jsonl", rows)
+    write_lines(folder / "queries.jsonl", asked)
+    lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in pairs.items())]
+    (folder / "qrels.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def told(folder: Path, queries: int, documents: int) -> Wanted:
+    """The published recipe as it is told in words: in the order of the source, copies out, whatever that costs."""
+
+    def merged(row: dict[str, Any]) -> str:
+        parts = [part for part in (row["title"].strip(), row["text"].strip()) if part]
+        return "\n\n".join(dict.fromkeys(parts))
+
+    corpus = {row["_id"]: text for row in read_lines(folder / "corpus.jsonl") if (text := merged(row))}
+    judged = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()[1:]]
+    relevant = [(q, d) for q, d, grade in judged if int(grade) > 0]
+    asked: dict[str, str] = {}
+    for row in read_lines(folder / "queries.jsonl"):
+        text = row["text"].strip()
+        if text and text not in asked.values() and any(q == row["_id"] for q, _ in relevant):
+            asked[row["_id"]] = text
+    asked = dict(list(asked.items())[:queries])
+    relevant = [(q, d) for q, d in relevant if q in asked]
+    refused = {q: [d for other, d, grade in judged if other == q and int(grade) <= 0] for q in sorted(asked)}
+    turns = [ids[turn] for turn in range(130) for ids in refused.values() if turn < len(ids)]
+    kept: dict[str, str] = {}
+    for document in [*(d for _, d in relevant), *turns, *corpus]:
+        text = corpus.get(document, "")
+        if text and text not in kept.values() and len(kept) < documents:
+            kept[document] = text
+    pairs = {(q, d) for q, d in relevant if d in kept}
+    return kept, {q: text for q, text in asked.items() if any(q == other for other, _ in pairs)}, pairs
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_published_recipe_takes_what_it_says(tmp_path: Path, seed: int) -> None:
+    source, documents = untidy(tmp_path / "source", seed), (60, 80, 110)[seed % 3]
+    cut(str(source), tmp_path / "out", Recipe.hakari(queries=12, documents=documents))
+    task = load_task(str(tmp_path / "out"))
+    corpus, queries, pairs = told(source, 12, documents)
+    assert dict(zip(task.corpus.ids, task.corpus.bodies, strict=True)) == corpus
+    found = list(zip(task.queries.ids, task.queries.texts, strict=True))
+    assert found == list(queries.items()), "in the order of the source"
+    ours = {(id_, task.corpus.ids[row]) for q, id_ in enumerate(task.queries.ids) for row in task.qrels.rows_of(q)}
+    assert ours == pairs and set(task.qrels.grades.tolist()) == {1}
+
+
+def test_the_tables_have_the_columns_of_the_published_sets(built: tuple[Path, Path, str]) -> None:
+    folder = built[1]
+    text, ids = pa.string(), pa.list_(pa.string())
+    wanted = {
+        "corpus": {"_id": text, "text": text},
+        "queries": {"_id": text, "text": text},
+        "qrels": {"query-id": text, "corpus-id": text},
+        "reranking_hybrid": {"query-id": text, "corpus-ids": ids},
+    }
+    configs = {config["config_name"]: config for config in front_matter(folder)["configs"]}
+    for config, columns in wanted.items():
+        schema = pq.read_schema(folder / config / "one-two.parquet")
+        assert {name: schema.field(name).type for name in columns} == columns, config
+        assert configs[config]["data_files"] == [{"split": "one_two", "path": [f"{config}/one-two.parquet"]}]
+
+
+def front_matter(folder: Path) -> dict[str, Any]:
+    head: dict[str, Any] = yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+    return head

@@ -28,6 +28,8 @@ class Basket:
     budget: int
     near: float = 0.9
     copies: Copies = "merge"
+    exact: bool = False
+    """Copies are the same to the letter, title and body apart; else white space makes no difference."""
     documents: dict[int, Document] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
     tally: Counter[str] = field(default_factory=Counter)
@@ -43,7 +45,7 @@ class Basket:
 
     def judged(self, place: int, document: Document, role: str = "positive") -> int | None:
         """Take a judged document; the place that stands for it from now on, None where it is dropped."""
-        text = plain(document.text)
+        text = self._key(document)
         if not text:
             self.tally["empty_judged"] += 1
             return None
@@ -59,7 +61,7 @@ class Basket:
 
     def unjudged(self, place: int, document: Document, role: str) -> bool:
         """Take a document that nobody judged, unless it is there, empty or a copy."""
-        text = plain(document.text)
+        text = self._key(document)
         if place in self.documents:
             return False
         reason = (
@@ -79,13 +81,16 @@ class Basket:
 
     def ban(self, document: Document) -> None:
         """Take neither this document, which is left out on purpose, nor a copy of it."""
-        text = plain(document.text)
+        text = self._key(document)
         self._by_text.setdefault(text, -1)
         self._near.keep(text)
 
     def count(self) -> Mapping[str, int]:
         """How many documents were taken in each role."""
         return dict(Counter(self.roles.values()))
+
+    def _key(self, document: Document) -> str:
+        return document.merged if self.exact else plain(document.text)
 
     def _take(self, place: int, document: Document, text: str, role: str) -> None:
         self.documents[place], self.roles[place] = document, role

@@ -24,7 +24,7 @@ from steelyard.datasets.sidecar import read_json_object
 from steelyard.errors import UsageError
 from steelyard.types import TaskInfo
 
-VERSION = 1
+VERSION = 2
 """Of the way of cutting; part of the key, so that a newer one does not go on with what an older one began."""
 JOURNAL = ".cutting"
 SECTION = "How it was cut"
@@ -127,7 +127,7 @@ def _tables(source: Source, selection: Selection, recipe: Recipe) -> dict[str, A
     stored = [document for _, document in sorted(zip(order, documents.values(), strict=True), key=lambda pair: pair[0])]
     corpus: dict[str, Any] = {"_id": [d.id for d in stored], "text": [d.body for d in stored]}
     if recipe.merge_titles:
-        corpus["text"] = [f"{d.title}\n\n{d.body}" if d.title else d.body for d in stored]
+        corpus["text"] = [document.merged for document in stored]
     elif any(document.title for document in stored):
         corpus["title"] = [d.title for d in stored]
     rows = list(selection.judgements)
@@ -139,9 +139,14 @@ def _tables(source: Source, selection: Selection, recipe: Recipe) -> dict[str, A
         if grade > 0 or recipe.zero_grades
     ]
     text = pa.string()
+    queries = source.queries.take(pa.array(rows, pa.int64()))
+    asked: list[str] = queries["text"].to_pylist()
+    plain_columns = {"_id": queries["_id"].to_pylist(), "text": [t.strip() for t in asked] if recipe.exact else asked}
+    for name, values in plain_columns.items():
+        queries = queries.set_column(queries.column_names.index(name), name, pa.array(values, text))
     return {
         "corpus": pa.table({name: pa.array(values, text) for name, values in corpus.items()}),
-        "queries": source.queries.take(pa.array(rows, pa.int64())),
+        "queries": queries,
         "qrels": pa.table(
             {
                 "query-id": pa.array([query for query, _, _ in judged], text),

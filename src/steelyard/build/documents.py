@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TypeVar
 
 import numpy as np
@@ -53,6 +53,8 @@ class Judged:
     negatives: Mapping[int, Mapping[int, int]]
     omitted: frozenset[int]
     """Places of positives beyond the cap: they must not come back as fill."""
+    first: tuple[int, ...]
+    """Places of positives in the order in which they are taken: of two copies the first stays."""
 
 
 def choose_documents(
@@ -64,7 +66,7 @@ def choose_documents(
     watch: Watch = unwatched,
 ) -> Selection:
     """Fill the corpus of a cut, in the order in which the budget is spent."""
-    selection = Selection(Basket(recipe.documents, recipe.near, recipe.copies), {})
+    selection = Selection(Basket(recipe.documents, recipe.near, recipe.copies, recipe.exact), {})
     judged = judgements_of(source, scanned, chosen, recipe, selection.tally)
     _take_judged(source, judged, recipe, selection, watch)
     if recipe.mine and recipe.hard_negatives:
@@ -83,8 +85,14 @@ def judgements_of(source: Source, scanned: Scan, chosen: ChosenQueries, recipe: 
     for at in np.flatnonzero(mine & (places >= 0)):
         grade, place, row = int(source.grades[at]), int(places[at]), int(source.asked[at])
         (positives if grade > 0 else negatives)[row][place] = grade
+    if recipe.order == "source":  # the published recipe goes by the judgements, and round-robin by ids
+        ids = source.queries["_id"].to_pylist()
+        negatives = dict(sorted(negatives.items(), key=lambda item: ids[item[0]]))
+        first = tuple(dict.fromkeys(places[mine & (places >= 0) & (source.grades > 0)].tolist()))
+    else:
+        first = tuple(dict.fromkeys(place for grades in positives.values() for place in grades))
     if recipe.max_positives is None:
-        return Judged(positives, negatives, frozenset())
+        return Judged(positives, negatives, frozenset(), first)
     capped = {row: _best_graded(grades, scanned, recipe.max_positives) for row, grades in positives.items()}
     kept = {place for grades in capped.values() for place in grades}
     omitted = {place for grades in positives.values() for place in grades} - kept
@@ -92,7 +100,7 @@ def judgements_of(source: Source, scanned: Scan, chosen: ChosenQueries, recipe: 
     final = {row: {place: g for place, g in grades.items() if place in kept} for row, grades in positives.items()}
     tally["positives_omitted"] = sum(map(len, positives.values())) - sum(map(len, final.values()))
     tally["positives_beyond_the_cap"] = sum(map(len, final.values())) - sum(map(len, capped.values()))
-    return Judged(final, negatives, frozenset(omitted))
+    return Judged(final, negatives, frozenset(omitted), tuple(place for place in first if place in kept))
 
 
 def _best_graded(grades: Mapping[int, int], scanned: Scan, most: int) -> dict[int, int]:
@@ -102,26 +110,24 @@ def _best_graded(grades: Mapping[int, int], scanned: Scan, most: int) -> dict[in
 
 def _take_judged(source: Source, judged: Judged, recipe: Recipe, selection: Selection, watch: Watch) -> None:
     basket = selection.basket
-    wanted = {place for grades in judged.positives.values() for place in grades}
+    wanted = set(judged.first)
     if len(wanted) > recipe.documents:
         raise UsageError(
-            f"{len(wanted):,} positives do not fit into {recipe.documents:,} documents",
+            f"{source.info.task}: {len(wanted):,} positives do not fit into {recipe.documents:,} documents",
             hint="ask for more documents, fewer queries, or a cap with --max-positives",
         )
-    room = recipe.documents - len(wanted) if recipe.judged_negatives else 0
-    # Round-robin by rank, so that one query with many does not take all the room; the published recipe's order too.
-    turns = _round_robin([[(row, place) for place in grades] for row, grades in judged.negatives.items()])
-    extra: dict[int, None] = {}
-    for _, place in turns:
-        if len(extra) < room and place not in wanted and place not in judged.omitted:
-            extra[place] = None
+    # Round-robin by rank, so that one query with many does not take all the room. Copies among the positives leave
+    # more room than their number tells, and copies among the negatives take none.
+    turns = dict.fromkeys(_round_robin([list(grades) for grades in judged.negatives.values()]))
+    free = (place for place in turns if place not in wanted and place not in judged.omitted)
+    extra = list(islice(free, recipe.documents if recipe.judged_negatives else 0))
     found = fetch(source, [*wanted, *extra, *judged.omitted], watch("reading judged documents"))
     stands: dict[int, int | None] = {}
-    for grades in judged.positives.values():
-        for place in grades:
-            stands[place] = basket.judged(place, found[place])
+    for place in judged.first:
+        stands[place] = basket.judged(place, found[place])
     for place in extra:
-        stands[place] = basket.judged(place, found[place], "judged negative")
+        if basket.room:
+            stands[place] = basket.judged(place, found[place], "judged negative")
     for place in judged.omitted:
         basket.ban(found[place])
     selection.settled |= set(stands) | judged.omitted
@@ -212,9 +218,10 @@ def _fill(source: Source, scanned: Scan, recipe: Recipe, selection: Selection, w
     basket = selection.basket
     tried = set(basket.documents) | selection.settled
     in_order = recipe.order == "source"
-    # The published recipe looks no further into its source than this.
-    limit = max(3 * recipe.documents, recipe.documents + len(tried)) if in_order else len(scanned)
+    # The published recipe looks no further into its source than this, empty documents not counted.
+    reach = max(3 * recipe.documents, recipe.documents + len(tried)) if in_order else len(scanned)
     while basket.room:
+        limit = reach + basket.tally["empty"]
         wanted = basket.room + basket.room // 4 + 50
         places = scanned.first(wanted, list(tried), source_order=in_order)
         places = places[places < limit]

@@ -28,10 +28,13 @@ class ChosenQueries:
 
 
 def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueries:
-    """At most `recipe.queries` queries that have a text and a positive in the corpus; fewer if there are no more."""
+    """At most `recipe.queries` queries that have a text and a positive in the corpus; fewer if there are no more.
+
+    In the order of the source, as the published recipe has it, positives outside the corpus count at this point too.
+    """
     ids: list[str] = source.queries["_id"].to_pylist()
     texts: list[str] = source.queries["text"].to_pylist()
-    inside = (source.grades > 0) & (scanned.places[source.judged] >= 0)
+    inside = (source.grades > 0) & ((recipe.order == "source") | (scanned.places[source.judged] >= 0))
     answered = np.unique(source.asked[inside])
     tally = Counter(without_positive=len(ids) - len(answered))
     eligible = [int(row) for row in answered if texts[row].strip()]
@@ -45,7 +48,7 @@ def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueri
     seen, near = set[str](), NearCopies(recipe.near)
 
     def fresh(row: int) -> bool:
-        text = plain(texts[row])
+        text = texts[row].strip() if recipe.exact else plain(texts[row])
         if text in seen:
             tally["copies"] += 1
             return False

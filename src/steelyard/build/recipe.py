@@ -27,6 +27,8 @@ class Recipe:
     seed: int = 0
     order: Order = "random"
     """`random`: drawn by a hash of seed and id, whatever the order of the files. `source`: the first that fit."""
+    exact: bool = False
+    """Copies are the same to the letter, and texts lose white space at their ends; else none of it matters."""
     stratify: str | None = None
     """A column of the queries whose values all get their share; `language` is told from the texts if need be."""
     shares: Shares = "equal"
@@ -66,8 +68,14 @@ class Recipe:
 
     @classmethod
     def hakari(cls, *, queries: int = 200, documents: int = 10_000) -> Recipe:
-        """The published sets': the first queries and documents of the source, no exact copies, grades or titles."""
-        return cls(queries, documents, order="source", near=0.0, copies="drop", binary=True, merge_titles=True)
+        """The published sets': the first queries and documents of the source, no exact copies, grades or titles.
+
+        The same ids as theirs but for two things: positives that do not fit are an error here, and a query keeps its
+        judgements beyond the hundredth, whose documents theirs leaves in the corpus as if they were not relevant.
+        """
+        return cls(
+            queries, documents, order="source", exact=True, near=0.0, copies="drop", binary=True, merge_titles=True
+        )
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -68,6 +68,16 @@ class Document:
         """What a model reads."""
         return join_title(self.title, self.body)
 
+    @property
+    def merged(self) -> str:
+        r"""What the published sets store: title, an empty line, body; nothing twice.
+
+        >>> Document("1", " A river. ", "Nile").merged, Document("2", "Nile", "Nile ").merged
+        ('Nile\n\nA river.', 'Nile')
+        """
+        title, body = self.title.strip(), self.body.strip()
+        return f"{title}\n\n{body}" if title and body and title != body else body or title
+
 
 def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
     """Read the ids of the corpus once.
