@@ -15,7 +15,7 @@ import pytest
 
 import steelyard
 from engine_parts import PASSAGES, QUESTIONS, Broken, Overlap, small_task
-from steelyard.engine import evaluate
+from steelyard.engine import Results, evaluate
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
 from steelyard.engine.interrupts import Interrupts
@@ -24,7 +24,7 @@ from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.metrics import score
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers.fusion import FusedRetriever, Fusion, fuse
-from steelyard.types import Corpus, Qrels, Queries, Run, Task, TaskInfo
+from steelyard.types import Corpus, Interval, Qrels, Queries, Run, Task, TaskInfo
 
 
 @dataclass
@@ -289,6 +289,18 @@ def test_names_and_objects_may_be_mixed() -> None:
     columns, rows = results.table(intervals=True)
     assert columns == ["nDCG@10", "bm25", "overlap"] and [row[0] for row in rows] == ["A/x", "A/y", "mean"]
     assert "*" in "".join(rows[0]) and "[" in rows[0][1]
+
+
+def test_every_figure_of_the_table_says_how_sure_it_is() -> None:
+    def made(task: str, low: float, high: float) -> Result:
+        metrics, intervals = {"ndcg_at_10": 0.5}, {"ndcg_at_10": Interval(low, high, 0.95)}
+        return Result(task, "bm25", {}, task, metrics=metrics, intervals=intervals)
+
+    results = Results([made("A/x", 0.2, 0.8), made("A/y", 0.1, 0.9)])
+    _, rows = results.table()
+    assert [row[1] for row in rows] == ["0.5000  ±0.300", "0.5000  ±0.400", "0.5000  ±0.250"]  # 0.25 = |(0.3, 0.4)| / 2
+    unsure = Results([*results, Result("A/z", "bm25", {}, "z", metrics={"ndcg_at_10": 0.5})])
+    assert unsure.table()[1][-1][1].strip() == "0.5000"  # a mean of figures without intervals claims none
 
 
 def test_results_hang_on_nothing_but_their_inputs() -> None:

@@ -170,7 +170,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 
 def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
-    """The one table: nDCG@10, or the first metric asked for; intervals with --verbose. Variants stand below.
+    """The one table: nDCG@10, or the first metric asked for; whole intervals with --verbose. Variants stand below.
 
     A benchmark is summed up at the end.
     """

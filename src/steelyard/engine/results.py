@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from math import hypot
 from typing import Any, overload
 
 from steelyard.engine.summary import Summary, summarise
@@ -71,6 +72,9 @@ class Results(Sequence[Result]):
     def table(self, metric: str | None = None, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
         """Columns and rows: a task a row, a model a column, the best of several marked with a star.
 
+        Behind each figure stands half the width of its interval; with `intervals`, the interval itself, which is
+        seldom symmetric.
+
         Without a metric every task has its main figure, and names it where the tasks differ in that.
 
         With several tasks the last row is the mean over the tasks that every model has finished. Different data
@@ -84,7 +88,7 @@ class Results(Sequence[Result]):
         if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
-            rows.append([label, *(_figure(means[model], best) for model in self.models)])
+            rows.append([label, *(_figure(means[model], best) + self._spread(model, metric) for model in self.models)])
         return [self._title(metric), *self.models], rows
 
     def summary(self) -> Summary:
@@ -121,6 +125,13 @@ class Results(Sequence[Result]):
             return ""
         mains = {result.main_metric for result in found.values() if result.done}
         return f" ({_title(mains.pop())})" if len(mains) == 1 else ""
+
+    def _spread(self, model: str, metric: str | None) -> str:
+        """How sure the mean over the common tasks is: as their intervals say, tasks being drawn apart."""
+        results = [self._places[task][model] for task in self.common_tasks(metric)]
+        intervals = [result.intervals.get(metric or result.main_metric) for result in results]
+        halves = [(interval.high - interval.low) / 2 for interval in intervals if interval]
+        return _half(hypot(*halves) / len(halves)) if len(halves) == len(results) else ""
 
     def _label(self, task: TaskKey) -> str:
         name, data_hash = task
@@ -172,8 +183,15 @@ def _cell(result: Result | None, metric: str | None, best: float | None, interva
     value = result.metrics.get(name)
     if value is None:
         return _MISSING if result.done else "failed"
-    interval = result.intervals.get(name) if intervals else None
-    return _figure(value, best) + (f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
+    interval = result.intervals.get(name)
+    if interval is None:
+        return _figure(value, best)
+    exact = f" [{interval.low:.4f}, {interval.high:.4f}]"
+    return _figure(value, best) + (exact if intervals else _half((interval.high - interval.low) / 2))
+
+
+def _half(width: float) -> str:
+    return f" ±{width:.3f}"
 
 
 def _figure(value: float, best: float | None) -> Cell:
