@@ -1,13 +1,12 @@
 """Vectors in fewer bytes, and how such codes are compared with a query.
 
 Every precision is a class of one shape: `of` codes the vectors of a corpus, `asked` prepares queries, and the inner
-product of what `asked` and `blocks` give is the score. Codes become float32 one block at a time, on their way into the
+product of what `asked` and `numbers` give is the score. Codes become float32 a few at a time, on their way into the
 matrix product: the processor's fastest way to multiply, and exact for whole numbers up to 2**24.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
@@ -17,13 +16,14 @@ import numpy.typing as npt
 
 from steelyard.types import Float32
 from steelyard.vectors.copies import Copies
+from steelyard.vectors.similarity import Similarity
 from steelyard.vectors.topk import Documents, Matrix
 
 SAMPLE = 10_000
 """Vectors that int8 is calibrated on, at most."""
 SEED = 0
 CHUNK = 512
-"""Vectors coded at a time: what the processor's cache holds."""
+"""Vectors coded, and compared, at a time: what the processor's cache holds."""
 LEVELS = 255
 LOWEST = -128
 
@@ -81,7 +81,7 @@ class Whole(Matrix):
 
 @dataclass(frozen=True, eq=False)
 class _Coded:
-    """What all codes share: a matrix of them, turned into float32 one block at a time."""
+    """What all codes share: a matrix of them, turned into float32 a few at a time."""
 
     codes: npt.NDArray[Any]
 
@@ -105,13 +105,15 @@ class _Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def blocks(self, size: int) -> Iterator[Float32]:
-        """The codes as numbers; every block is written into the same memory."""
-        room = np.empty((min(size, len(self)), self.codes.shape[1]), dtype=np.float32)
-        for start in range(0, len(self), size):
-            part = self.codes[start : start + size]
-            room[: len(part)] = part
-            yield room[: len(part)]
+    def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
+        """The scores of documents from row `start` on, a few of them at a time."""
+        for at in range(0, out.shape[1], CHUNK):
+            few = out[:, at : at + CHUNK]
+            similarity.block(queries, self.numbers(start + at, start + at + few.shape[1]), few)
+
+    def numbers(self, start: int, stop: int) -> Float32:
+        """What a query is compared with: the codes of some rows as float32."""
+        return self.codes[start:stop].astype(np.float32)
 
 
 class Half(_Coded):
@@ -184,30 +186,27 @@ class Int8(_Coded):
         offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
         return np.concatenate([queries * self.step, offset[:, None]], axis=1)
 
-    def blocks(self, size: int) -> Iterator[Float32]:
+    def numbers(self, start: int, stop: int) -> Float32:
         """The codes, and a column of ones that takes up the last one of `asked`."""
-        width = self.codes.shape[1]
-        room = np.ones((min(size, len(self)), width + 1), dtype=np.float32)
-        for start in range(0, len(self), size):
-            part = self.codes[start : start + size]
-            room[: len(part), :width] = part
-            yield room[: len(part)]
+        codes = self.codes[start:stop]
+        numbers = np.ones((len(codes), codes.shape[1] + 1), dtype=np.float32)
+        numbers[:, :-1] = codes
+        return numbers
 
 
 class DecodedInt8(Int8):
-    """int8 for a distance: the same codes, compared as what they stand for, one block at a time."""
+    """int8 for a distance: the same codes, compared as what they stand for."""
 
     def asked(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
 
-    def blocks(self, size: int) -> Iterator[Float32]:
+    def numbers(self, start: int, stop: int) -> Float32:
         """What the codes stand for."""
-        zero = self.lowest - np.float32(LOWEST) * self.step
-        for block in _Coded.blocks(self, size):
-            block *= self.step
-            block += zero
-            yield block
+        numbers = _Coded.numbers(self, start, stop)
+        numbers *= self.step
+        numbers += self.lowest - np.float32(LOWEST) * self.step
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +216,7 @@ class Binary(_Coded):
     The score is `dimensions - 2 * Hamming distance`: the inner product of the signs, a whole number.
 
     >>> codes = Binary.of(np.array([[1, -1, 0.5], [-1, 0, 2]], dtype=np.float32))
-    >>> codes.codes.tolist(), next(codes.blocks(2)).tolist()
+    >>> codes.codes.tolist(), codes.numbers(0, 2).tolist()
     ([[160], [32]], [[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
     """
 
@@ -237,17 +236,12 @@ class Binary(_Coded):
         """1 and -1."""
         return np.where(queries > 0, np.float32(1), np.float32(-1))
 
-    def blocks(self, size: int) -> Iterator[Float32]:
+    def numbers(self, start: int, stop: int) -> Float32:
         """1 and -1, from the bits."""
-        room = np.empty((min(size, len(self)), self.dimension), dtype=np.float32)
-        for start in range(0, len(self), size):
-            part = self.codes[start : start + size]
-            for at in range(0, len(part), CHUNK):
-                bits = np.unpackbits(part[at : at + CHUNK], axis=1, count=self.dimension).view(np.int8)
-                bits <<= 1
-                bits -= 1
-                room[at : at + len(bits)] = bits
-            yield room[: len(part)]
+        bits = np.unpackbits(self.codes[start:stop], axis=1, count=self.dimension).view(np.int8)
+        bits <<= 1
+        bits -= 1
+        return bits.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

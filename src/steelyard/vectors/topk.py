@@ -6,7 +6,6 @@ documents with equal scores at the cut-off those with the lowest rows are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,8 +35,8 @@ class Documents(Protocol):
 
     def __len__(self) -> int: ...
 
-    def blocks(self, size: int) -> Iterator[Float32]:
-        """The vectors in order as float32, `size` at a time; a block is good until the next one is asked for."""
+    def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
+        """Write the scores of the queries with as many documents, from row `start` on, as `out` has columns."""
         ...
 
 
@@ -55,9 +54,9 @@ class Matrix:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def blocks(self, size: int) -> Iterator[Float32]:
-        """Views; nothing is copied."""
-        return (self.vectors[start : start + size] for start in range(0, len(self), size))
+    def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
+        """All at once; nothing is copied."""
+        similarity.block(queries, self.vectors[start : start + out.shape[1]], out)
 
 
 def normalised(vectors: Float32) -> Float32:
@@ -116,14 +115,13 @@ def _search(queries: Float32, documents: Documents, k: int, copies: Copies, simi
     best = np.empty((len(queries), 0), dtype=np.int64)
     originals = np.empty((len(queries), copies.originals), dtype=np.float32)
     room = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
-    start = 0
-    for block in documents.blocks(BLOCK_DOCUMENTS):
+    for start in range(0, len(documents), BLOCK_DOCUMENTS):
+        width = min(BLOCK_DOCUMENTS, len(documents) - start)
         # Memory that is written again and again costs less than memory that is new each time.
-        scores = room[: len(queries) * len(block)].reshape(len(queries), len(block))
-        similarity.block(queries, block, scores)
+        scores = room[: len(queries) * width].reshape(len(queries), width)
+        documents.compare(queries, start, scores, similarity)
         copies.settle(scores, start, originals)
         best = _merged(best, scores, start, k)
-        start += len(block)
     return best
 
 
