@@ -28,9 +28,10 @@ def task_of(name: str) -> Task:
     return Task(task.info, task.corpus, task.queries, task.qrels, stored)
 
 
-def make(folder: Path, reference: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+def make(folder: Path, references: str | list[str], capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     """What `steelyard pages --json` prints, and its notes."""
-    words = ["pages", reference, "-o", str(folder / "out"), "--results", str(folder / "results"), "--json", *more]
+    sets = [references] if isinstance(references, str) else references
+    words = ["pages", *sets, "-o", str(folder / "out"), "--results", str(folder / "results"), "--json", *more]
     capsys.readouterr()
     assert main(words) == 0
     told = capsys.readouterr()
@@ -97,6 +98,72 @@ def test_pages_of_single_tasks_add_up(nano_set: Path, tmp_path: Path, capsys: py
     other = make(tmp_path, f"{nano_set}::first", capsys, "--dense", "bm25?k1=0.9")
     assert "made with other settings: NanoToy/second" in other["notes"]
     assert json.loads((home / "index.json").read_text(encoding="utf-8"))["figures"]["tasks"] == ["NanoToy/first"]
+
+
+def test_what_is_up_to_date_is_known_without_a_json_page(
+    nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "out" / "NanoToy"
+    assert make(tmp_path, f"{nano_set}::second", capsys, "--format", "html")["up_to_date"] == []
+    added = make(tmp_path, f"{nano_set}::first", capsys, "--format", "html,md")
+    assert added["up_to_date"] == []
+    assert not any(path.endswith(".json") for path in added["pages"])
+    assert "second.html" in (home / "index.html").read_text(encoding="utf-8"), "pages of single tasks add up"
+    assert sorted(path.name for path in home.glob("*.json")) == []
+    before = changed_at(tmp_path / "out")
+    again = make(tmp_path, str(nano_set), capsys, "--format", "html,md")
+    assert again["up_to_date"] == ["NanoToy/first", "NanoToy/second"]
+    assert {name: when for name, when in changed_at(tmp_path / "out").items() if name in before} == before
+    write_nano_set(tmp_path / "other", [task_of("NanoOther/x")])
+    make(tmp_path, str(tmp_path / "other"), capsys, "--format", "html")
+    assert "NanoToy/first.html" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    whole = make(tmp_path, str(nano_set), capsys)
+    assert whole["up_to_date"] == ["NanoToy/first", "NanoToy/second"]
+    assert sorted(path.name for path in home.glob("*.json")) == ["first.json", "index.json", "second.json"]
+    assert not list(home.glob(".figures/*")), "with JSON pages nothing is set aside"
+
+
+def test_formats_that_were_not_asked_for_are_named(
+    nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "not made anew" not in make(tmp_path, str(nano_set), capsys)["notes"]
+    told = make(tmp_path, str(nano_set), capsys, "--format", "html")
+    assert "not made anew, as --format does not name them: md, json" in told["notes"]
+
+
+def test_several_sets_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_nano_set(tmp_path / "a", [task_of("NanoOne/x")])
+    write_nano_set(tmp_path / "b", [task_of("NanoTwo/y")])
+    make(tmp_path, [str(tmp_path / "a"), str(tmp_path / "b")], capsys)
+    assert "2 groups with 2 tasks" in (tmp_path / "out" / "index.md").read_text(encoding="utf-8")
+
+
+def test_what_has_nothing_to_search_is_told(nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"text1": "a", "text2": "b", "score": 1}\n{"text1": "c", "text2": "d", "score": 2}\n')
+    told = make(tmp_path, [f"sts:{pairs}", str(nano_set)], capsys)
+    assert f"without a page, as there is nothing to search in them (sts): sts:{pairs}" in told["notes"]
+    assert main(["pages", f"sts:{pairs}", "-o", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "nothing to search in tasks of type sts" in error
+    assert "steelyard run MODEL -t NAME" in error
+    assert not (tmp_path / "none").exists()
+    assert main(["pages", "NanoEmoji", "-l", "tlh", "-o", str(tmp_path / "none")]) == 2
+    assert "no task is left of NanoEmoji" in capsys.readouterr().err
+
+
+def test_published_sets_are_read_from_copies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEELYARD_DATA", "")  # the flag sets it: it is to be gone afterwards
+    folder = tmp_path / "copies" / "T2Retrieval"
+    folder.mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "文"}\n{"_id": "e", "text": "字"}\n', encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "问"}\n', encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n", encoding="utf-8")
+    make(tmp_path, "T2Retrieval", capsys, "--data-dir", str(folder.parent), "--dense", "bm25?k1=0.9")
+    page = json.loads((tmp_path / "out" / "C-MTEB" / "T2Retrieval.json").read_text(encoding="utf-8"))
+    assert page["figures"]["documents"] == 2
 
 
 def test_one_page_leads_to_all_groups_and_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from pages_parts import ranked_task
 from steelyard.reports.pages import task_figures
 from steelyard.reports.pages.lengths import TOKENIZER, lengths
 from steelyard.reports.pages.task_page import task_page
-from steelyard.reports.pages.tongues import read, tongues
+from steelyard.reports.pages.tongues import read, scripts, tongues
 from steelyard.text.detect import tell
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 
@@ -52,6 +54,27 @@ def test_tokens_of_many_texts_are_those_of_a_sample_and_the_page_says_so() -> No
     ]
     assert len(captions) == 2
     assert "tokens of 1,000 drawn at random" in captions[1] and "drawn" not in captions[0]
+
+
+def test_tokens_of_the_same_texts_are_counted_once(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["one two three", "東京都"]
+    first = lengths(texts)
+    (kept,) = (own_home / "pages" / "tokens").iterdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("steelyard.reports.pages.lengths._tokenizer", lambda: pytest.fail("was read again"))
+        assert lengths(texts) == first
+    for damaged in ("{", '{"counts": [1]}', '{"counts": [1, "2"]}'):
+        kept.write_text(damaged)
+        assert lengths(texts) == first, damaged
+    assert lengths(["one two", "three"]).tokens != first.tokens
+    own_home.rename(own_home.with_name("elsewhere"))
+    own_home.write_text("no folder: nothing can be kept")
+    assert lengths(texts) == first
+
+
+def test_scripts_of_ascii_and_other_texts_keep_their_places() -> None:
+    texts = ["plain", "42", "Nile 尼罗河", "", "café", "река", "(a)"]
+    assert scripts(texts) == ["latin", "none", "han", "none", "latin", "cyrillic", "latin"]
 
 
 def test_a_shared_script_decides_nothing() -> None:

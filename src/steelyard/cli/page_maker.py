@@ -126,13 +126,13 @@ class PageMaker:
     def _unchanged(self, task: Task, context: Context) -> TaskFigures | None:
         """The figures of the page that stands in the folder, where it was made from the same."""
         from steelyard.reports.pages.measure import set_of
-        from steelyard.reports.pages.reading import read_figures
+        from steelyard.reports.pages.reading import json_file, read_figures
         from steelyard.reports.pages.task_page import file_name, slug_of
 
         if self._arguments.rebuild:
             return None
         home = self._arguments.output / file_name(set_of(task.info))
-        found = read_figures(home / f"{slug_of(task.name, set_of(task.info))}.json")
+        found = read_figures(json_file(home, slug_of(task.name, set_of(task.info))))
         return found if found is not None and found.made_from == context.made_from else None
 
     def _search(self, task: Task, kinds: Sequence[Kind]) -> dict[Kind, Result]:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli.data_options import add_data_options, heed_data_options
+from steelyard.errors import UsageError
+
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from steelyard.cli.output import Output
+
+SEARCHED = ("retrieval", "reranking")
+"""Types of tasks that pages are about."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of the verb."""
     add = parser.add_argument
-    add("set", metavar="SET", help="a group, a task, a folder, a pattern, builtin, or hf://owner/dataset")
+    add(
+        "sets",
+        nargs="+",
+        metavar="SET",
+        help="a group, a task, a folder, a pattern, builtin, or hf://owner/dataset; or several",
+    )
     add("-o", "--output", type=Path, metavar="DIR", default=Path("pages"), help="folder of the pages (default: pages)")
     add("--format", default="md,html,json", metavar="LIST", help="any of md, html, json (default: all three)")
     add(
@@ -31,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="stored",
         help="use the lists that came with the set where it has them (default), or search anew",
     )
+    add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
+    add_data_options(parser)
     add("--rebuild", action="store_true", help="measure every task again, also where its page is up to date")
     add("--results", type=Path, metavar="DIR", help="folder of results and runs (default: as of steelyard run)")
     add("--offline", action="store_true", help="never reach for the network")
@@ -38,15 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Write the pages; 1 if a task or a model failed, with the pages of the others written."""
-    if arguments.offline:
-        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+    heed_data_options(arguments)
     from steelyard.cli.page_maker import PageMaker, published_figures
     from steelyard.cli.progress import counted
-    from steelyard.datasets import task_names
-    from steelyard.reports.pages.writing import parse_formats, write_contents, write_pages
+    from steelyard.reports.pages.writing import left_behind, parse_formats, write_contents, write_pages
 
     formats = parse_formats(arguments.format)
-    names = task_names([arguments.set], offline=arguments.offline or None)
+    names = _names(arguments, output)
     published = published_figures(arguments.against, names) if arguments.against else {}
     maker = PageMaker(arguments, output)
     groups = maker.groups(names, published)
@@ -62,5 +73,30 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     tasks = sum(len(group.tasks) for group in groups)
     fresh = f"; up to date already: {counted(len(maker.up_to_date), 'task')}" if maker.up_to_date else ""
     size = f"{counted(len(groups), 'group page')} and {counted(tasks, 'task page')}"
-    output.note(f"{size} in {arguments.output}{fresh}")
+    output.note(f"{size} in {arguments.output}{fresh}" if groups else "no page was written")
+    if old := left_behind(groups, arguments.output, formats):
+        output.note(f"not made anew, as --format does not name them: {', '.join(old)}")
     return 1 if maker.failures else 0
+
+
+def _names(arguments: argparse.Namespace, output: Output) -> Sequence[str]:
+    """The tasks that were asked for, without those that have nothing to search, which are told."""
+    from steelyard.datasets import task_names
+    from steelyard.datasets.loading import task_facts
+
+    offline = arguments.offline or None
+    names = task_names(arguments.sets, languages=arguments.languages, type=arguments.type, offline=offline)
+    facts = {name: task_facts(name) for name in names}
+    types = {name: info.type for name, info in facts.items() if info is not None and info.type not in SEARCHED}
+    searched = [name for name in names if name not in types]
+    kinds = ", ".join(dict.fromkeys(types.values()))
+    if types and searched:
+        output.note(f"without a page, as there is nothing to search in them ({kinds}): {', '.join(types)}")
+    elif types:
+        raise UsageError(
+            f"{', '.join(types)}: nothing to search in tasks of type {kinds}, and pages are about searches",
+            hint="`steelyard run MODEL -t NAME` evaluates such a task, and its report.html shows the figures",
+        )
+    elif not names:
+        raise UsageError(f"no task is left of {', '.join(arguments.sets)}", hint="other languages, or other tasks")
+    return searched

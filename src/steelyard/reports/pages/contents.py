@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.reports.pages.blocks import Links, Page, Section, said, section, table
 from steelyard.reports.pages.inputs import KINDS
 from steelyard.reports.pages.page_figures import GroupFigures
-from steelyard.reports.pages.reading import read_page
+from steelyard.reports.pages.reading import json_file, read_page
 from steelyard.reports.pages.sentences import finding
 from steelyard.reports.pages.tables import NDCG_COLUMNS, decimals
 from steelyard.reports.pages.task_page import file_name, slug_of
@@ -30,14 +30,14 @@ class Entry:
 
 
 def entries(folder: Path, groups: Iterable[GroupFigures]) -> list[Entry]:
-    """The groups that were just written, and those whose JSON pages stand in the folder; by name."""
+    """The groups that were just written, and those whose JSON form stands in the folder; by name."""
     found = {file_name(one.name): _entry(one) for one in groups}
-    for path in sorted(folder.glob("*/index.json")):
-        value = read_page(path, "group") if path.parent.name not in found else None
+    for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in found):
+        value = read_page(json_file(home, "index"), "group")
         if value is not None:
             one = value["figures"]
             counts = (one["queries"], one["documents"])
-            found[path.parent.name] = Entry(one["name"], path.parent.name, tuple(one["tasks"]), *counts, one["means"])
+            found[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"])
     return sorted(found.values(), key=lambda one: one.name)
 
 

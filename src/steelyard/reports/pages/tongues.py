@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ NO_SCRIPT = "none"
 JAPANESE = "japanese"
 """Kana, with or without Han."""
 _KANA_SHARE = 0.05
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _SCRIPT_OF = {JAPANESE: "kana"}
 """Names of ours that the tables of languages call otherwise."""
 
@@ -116,6 +118,15 @@ def scripts(texts: Sequence[str]) -> list[str]:
     >>> scripts(["Nile 尼罗河", "The long river Nile (尼罗河)", "ナイル川", "42"])
     ['han', 'latin', 'japanese', 'none']
     """
+    # Most texts of many sets are ASCII, where the only letters are Latin.
+    found = ["latin" if _ASCII_LETTER.search(text) else NO_SCRIPT for text in texts]
+    others = [place for place, text in enumerate(texts) if not text.isascii()]
+    for place, script in zip(others, _scripts([texts[place] for place in others]), strict=True):
+        found[place] = script
+    return found
+
+
+def _scripts(texts: Sequence[str]) -> list[str]:
     points, owners = code_points(texts)
     width = len(SCRIPT_NAMES)
     cells = owners * width + script_table()[points]

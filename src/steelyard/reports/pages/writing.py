@@ -13,7 +13,7 @@ from steelyard.reports.pages.html_page import html_page, standalone
 from steelyard.reports.pages.json_page import json_page
 from steelyard.reports.pages.markdown import markdown, picture_file
 from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
-from steelyard.reports.pages.reading import read_figures, read_page
+from steelyard.reports.pages.reading import ASIDE, json_file, read_figures, read_page
 from steelyard.reports.pages.task_page import file_name, slug_of, task_page
 from steelyard.results.atomic import write_whole
 
@@ -43,7 +43,8 @@ def parse_formats(text: str) -> tuple[str, ...]:
 def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
     """Write the page of a group and those of its tasks under `folder/<group>`; the files, the group's first.
 
-    A file that says the same already is left as it is.
+    A file that says the same already is left as it is. Without `json` among the formats that form is set aside, in a
+    hidden folder, so that the next time what has not changed is known.
     """
     home = folder / file_name(group.name)
     wanted = tuple(formats)
@@ -51,6 +52,13 @@ def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tupl
     for task in group.tasks:
         files += _write(home, task_page(task), task, wanted)
     return files
+
+
+def left_behind(groups: Iterable[GroupFigures], folder: Path, formats: Iterable[str]) -> list[str]:
+    """Formats that were not asked for, of which the groups have pages from before."""
+    homes = [folder / file_name(group.name) for group in groups]
+    unasked = [ending for ending in FORMATS if ending not in tuple(formats)]
+    return [ending for ending in unasked if any((home / f"index.{ending}").is_file() for home in homes)]
 
 
 def write_contents(groups: Sequence[GroupFigures], folder: Path, formats: Iterable[str]) -> list[Path]:
@@ -69,12 +77,12 @@ def write_contents(groups: Sequence[GroupFigures], folder: Path, formats: Iterab
 def earlier_tasks(group: str, folder: Path, settings: Mapping[str, str]) -> tuple[list[TaskFigures], list[str]]:
     """The tasks on the group's page as it stands in the folder, and the names of those made with other settings.
 
-    They are read from their JSON pages; a task without one is not there.
+    They are read from their JSON form; a task without one is not there.
     """
     home = folder / file_name(group)
-    page = read_page(home / "index.json", "group")
+    page = read_page(json_file(home, "index"), "group")
     names = page["figures"]["tasks"] if page else []
-    found = [read_figures(home / f"{slug_of(name, group)}.json") for name in names]
+    found = [read_figures(json_file(home, slug_of(name, group))) for name in names]
     there = [one for one in found if one is not None]
     return (
         [one for one in there if one.settings == settings],
@@ -88,6 +96,11 @@ def _write(home: Path, page: Page, figures: Figures, formats: tuple[str, ...]) -
         path = home / f"{page.slug}.{ending}"
         _put(path, FORMATS[ending](page, figures))
         written.append(path)
+    aside = home / ASIDE / f"{page.slug}.json"
+    if "json" in formats:
+        aside.unlink(missing_ok=True)
+    else:
+        _put(aside, json_page(page, figures))
     if "md" in formats:
         for picture in (block for part in page.sections for block in part.blocks if isinstance(block, Picture)):
             _put(home / picture_file(page, picture), standalone(picture.svg))
