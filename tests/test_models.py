@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import models
 from steelyard.encoders import load_encoder
-from steelyard.errors import DataError
+from steelyard.errors import DataError, UsageError
 from steelyard.models import Card, card, cards, prompts_for
 from steelyard.models.machine import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
 from steelyard.models.reading import read
@@ -202,3 +202,36 @@ def test_the_docs_tell_every_column_and_their_snippet_runs(capsys: pytest.Captur
     (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(snippet, {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"# (.*)$", snippet, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("files", "family"),
+    [
+        ({"modules.json": "[]"}, "dense"),
+        ({"modules.json": "[]", "config_sentence_transformers.json": '{"model_type": "SparseEncoder"}'}, "sparse"),
+        ({"modules.json": "[]", "config_sentence_transformers.json": '{"model_type": "ColBERT"}'}, "late"),
+        ({"config.json": '{"architectures": ["BertForSequenceClassification"]}'}, "rerank"),
+        ({"config_sentence_transformers.json": '{"model_type": "CrossEncoder"}'}, "rerank"),
+    ],
+)
+def test_a_folder_says_what_family_its_model_is_of(files: dict[str, str], family: str, tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    spec = canonical(f"{tmp_path}?depth=10")
+    assert (spec.family, spec.id, spec.options) == (family, str(tmp_path), {"depth": "10"})
+
+
+def test_a_model_whose_family_nothing_tells_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"architectures": ["BertModel"]}', encoding="utf-8")
+    for name in (str(tmp_path), "nobody/knows-it"):
+        with pytest.raises(UsageError, match="what kind of model is") as error:
+            canonical(f"[bm25, {name}]")
+        assert f"rerank:{name}" in error.value.hint
+    with pytest.raises(UsageError, match="there is no model folder"):
+        canonical("./nowhere")
+
+
+def test_a_known_model_needs_no_family() -> None:
+    assert str(canonical("[bm25, BAAI/bge-m3@main] > BAAI/bge-reranker-v2-m3?depth=20")) == (
+        "[bm25, dense:BAAI/bge-m3@main] > rerank:BAAI/bge-reranker-v2-m3?depth=20"
+    )

@@ -24,9 +24,12 @@ class ModelSpec:
     '[bm25, dense]'
     >>> [str(stage) for stage in parse("[bm25, dense]?k=10>rerank:X?depth=50").parts]
     ['[bm25, dense]?k=10', 'rerank:X?depth=50']
+    >>> parse("BAAI/bge-m3").family
+    ''
     """
 
     family: str
+    """Empty where only the id of a hub or a path was given: `retrievers.canonical` finds it."""
     id: str = ""
     revision: str | None = None
     options: dict[str, str] = field(default_factory=dict)
@@ -40,7 +43,7 @@ class ModelSpec:
             return " > ".join(map(str, self.parts))
         if self.parts:
             return f"[{', '.join(map(str, self.parts))}]{tail}"
-        head = f"{self.family}:{self.id}" if self.id else self.family
+        head = ":".join(filter(None, (self.family, self.id)))
         return head + (f"@{self.revision}" if self.revision else "") + tail
 
 
@@ -60,7 +63,9 @@ def parse(text: str) -> ModelSpec:
         return ModelSpec("fusion", options=_options(text, tail[1:]), parts=parts)
     head, _, options = text.partition("?")
     family, colon, identity = head.partition(":")
-    if not FAMILY.fullmatch(family) or (colon and not identity):
+    if "/" in family:
+        family, identity = "", head
+    elif not FAMILY.fullmatch(family) or (colon and not identity):
         raise _bad(text, "a model is written family:id, such as bm25 or dense:use-multilingual-v3")
     identity, _, revision = identity.rpartition("@") if "@" in identity else (identity, "", "")
     return ModelSpec(family, identity, revision or None, _options(text, options))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from steelyard.models.reading import card
 
@@ -31,6 +33,14 @@ FAMILY_NEEDS = {
 
 OWN = {"bm25", "use-multilingual-v3"}
 """Models that come with the light core."""
+KINDS = {
+    "SentenceTransformer": "dense",
+    "SparseEncoder": "sparse",
+    "MultiVectorEncoder": "late",
+    "ColBERT": "late",
+    "CrossEncoder": "rerank",
+}
+"""What folders of sentence-transformers say of themselves, and the family that it means."""
 WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".npy", ".npz", ".parquet"}
 
 
@@ -112,6 +122,29 @@ def _modelscope(id: str) -> list[tuple[str, Path]]:
     spelt = (name, name.replace(".", "___"))  # older ones replace dots in the names of folders
     older = [top / owner / n for base in bases for top in (base / "models", base) for n in spelt]
     return [("modelscope", path) for path in (*snapshots, *older) if path.is_dir()]
+
+
+def declared_family(path: Path) -> str | None:
+    """The family of a model's folder, where its own files leave no doubt.
+
+    Folders saved before there was more than one kind hold modules and name no kind: they embed. Without modules, a
+    head that classifies is a reranker's.
+    """
+    kind = _json(path / "config_sentence_transformers.json").get("model_type")
+    if kind is not None:
+        return KINDS.get(kind)
+    if (path / "modules.json").is_file():
+        return "dense"
+    heads = _json(path / "config.json").get("architectures") or ()
+    return "rerank" if any(str(head).endswith("ForSequenceClassification") for head in heads) else None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _size(path: Path) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
@@ -49,11 +50,33 @@ def canonical(spec: str | ModelSpec) -> ModelSpec:
 
     >>> str(canonical("dense")), str(canonical("[bm25, dense]"))
     ('dense:use-multilingual-v3', '[bm25, dense:use-multilingual-v3]')
+    >>> str(canonical("bm25 > BAAI/bge-reranker-v2-m3"))
+    'bm25 > rerank:BAAI/bge-reranker-v2-m3'
     """
     model = parse(spec) if isinstance(spec, str) else spec
     if model.parts:
         return replace(model, parts=tuple(canonical(part) for part in model.parts))
+    if not model.family:
+        return replace(model, family=_family(model.id))
     return model if model.id else replace(model, id=DEFAULT_IDS.get(model.family, ""))
+
+
+def _family(model: str) -> str:
+    """The family of a model that was named without it: of a folder what its files declare, else what its card says.
+
+    Nobody guesses: a wrong guess would run, and give figures.
+    """
+    from steelyard.models import card
+    from steelyard.models.machine import declared_family
+
+    path, known = Path(model).expanduser(), card(model)
+    found = declared_family(path) if path.is_dir() else known.family if known else None
+    if model.startswith((".", "/", "~")) and not path.exists():
+        raise UsageError(f"there is no model folder {model}", hint="check the path")
+    if found is None:
+        forms = ", ".join(f"{family}:{model}" for family in ("dense", "sparse", "late", "rerank"))
+        raise UsageError(f"what kind of model is {model}?", hint=f"nothing here tells; write one of {forms}")
+    return found
 
 
 def load_retriever(spec: str | ModelSpec) -> Retriever:
