@@ -15,8 +15,9 @@ from sklearn.metrics.pairwise import paired_cosine_distances, paired_euclidean_d
 from steelyard.errors import DataError
 from steelyard.samples import PairTask
 from steelyard.tasks import texts_of, weigh
-from steelyard.tasks.correlation import average_ranks, correlation, correlations
-from steelyard.tasks.pairs import _COMPARED, compare
+from steelyard.tasks.correlation import _resampled, average_ranks, correlation, correlations
+from steelyard.tasks.pairs import _COMPARED, Sides, compare
+from steelyard.tasks.resampling import draws_for, resampled_counts
 from steelyard.tasks.separation import Sorted, separations
 from steelyard.types import Float64, TaskInfo
 from task_parts import pairs, vectors_of
@@ -86,7 +87,7 @@ def test_thresholds_by_hand(rows: tuple[Float64, Float64], split_ties: bool) -> 
 @given(scored_pairs())
 def test_a_resample_of_everything_once_is_the_sample(rows: tuple[Float64, Float64]) -> None:
     line = Sorted.of(*rows)
-    accuracy, f1, ap = line.resampled(np.ones((1, len(rows[0])), dtype=np.int64))[0]
+    accuracy, f1, ap = line.resampled(np.ones((1, len(rows[0])), dtype=np.uint16))[0]
     found = line.figures()
     assert (accuracy, f1, ap) == pytest.approx((found["accuracy"], found["f1"], found["ap"]), abs=1e-12)
 
@@ -108,9 +109,10 @@ def test_the_order_of_rows_leaks_into_1_14() -> None:
 def test_comparisons_are_scikit_learns_bit_by_bit() -> None:
     task = pairs("sts", "sts", "score")
     first, second = vectors_of(task.first) * 3, vectors_of(task.second)
-    assert _COMPARED["cosine"](first, second).tolist() == (1 - paired_cosine_distances(first, second)).tolist()
-    assert _COMPARED["manhattan"](first, second).tolist() == (-paired_manhattan_distances(first, second)).tolist()
-    assert _COMPARED["euclidean"](first, second).tolist() == (-paired_euclidean_distances(first, second)).tolist()
+    sides = Sides(first, second)
+    assert _COMPARED["cosine"](sides).tolist() == (1 - paired_cosine_distances(first, second)).tolist()
+    assert _COMPARED["manhattan"](sides).tolist() == (-paired_manhattan_distances(first, second)).tolist()
+    assert _COMPARED["euclidean"](sides).tolist() == (-paired_euclidean_distances(first, second)).tolist()
 
 
 def test_pairs_are_compared_in_blocks_as_they_would_be_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +172,25 @@ def test_an_interval_lies_about_the_truth_and_is_as_wide_as_theory_says(seed: in
     reach = 1.96 / np.sqrt(300 - 3)  # by Fisher's transformation
     low, high = np.tanh(np.arctanh(correlation(gold, scores)) + np.array([-reach, reach]))
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.03)
+
+
+def test_resampled_correlations_are_those_of_the_resampled_pairs() -> None:
+    generator = np.random.default_rng(3)
+    gold, scores = generator.normal(size=40), generator.normal(size=40)
+    found = _resampled({"pearson": (gold, {"cosine": scores})})["cosine_pearson"]
+    drawn = np.concatenate(list(resampled_counts(40)))
+    one_by_one = [correlation(np.repeat(gold, counts), np.repeat(scores, counts)) for counts in drawn]
+    assert found == pytest.approx(one_by_one, abs=1e-5) and len(found) == draws_for(40)
+
+
+@pytest.mark.parametrize("own", ["cosine", "dot"])
+def test_the_models_own_similarity_has_the_interval_of_its_kind(own: str) -> None:
+    generator = np.random.default_rng(0)
+    gold, cosine = generator.normal(size=60), generator.normal(size=60)
+    similarity = cosine if own == "cosine" else generator.normal(size=60)
+    figures, intervals = correlations(gold, {"similarity": similarity, "cosine": cosine}, own)
+    assert intervals.keys() == figures.keys()
+    assert (intervals["similarity_pearson"] == intervals["cosine_pearson"]) == (own == "cosine")
 
 
 def test_many_pairs_take_one_sort_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.samples import Label
+from steelyard.tasks.resampling import Counts
 from steelyard.types import Float64, Int64
 
 
@@ -43,7 +44,7 @@ class Confusion:
         return cls(*columns)
 
     @classmethod
-    def resampled(cls, counts: Int64, gold: Int64, predicted: Int64, labels: int) -> Confusion:
+    def resampled(cls, counts: Counts, gold: Int64, predicted: Int64, labels: int) -> Confusion:
         """Of every resample: `counts` (draws, texts) says how often each text was drawn."""
         known = np.arange(labels)
         true, given = (gold[:, None] == known), (predicted[:, None] == known)

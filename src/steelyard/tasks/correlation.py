@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard.tasks.resampling import interval_of, resampled_counts
 from steelyard.types import Float64, Interval
+
+OWN = "similarity"
+"""The model's own way to compare, whichever it is."""
 
 
 def average_ranks(values: npt.NDArray[np.floating]) -> Float64:
@@ -36,42 +39,63 @@ def correlation(first: Float64, second: Float64) -> float | None:
     return max(-1.0, min(1.0, r))
 
 
-def correlations(gold: Float64, scores: Mapping[str, Float64]) -> tuple[dict[str, float | None], dict[str, Interval]]:
+def correlations(
+    gold: Float64, scores: Mapping[str, Float64], own: str | None = None
+) -> tuple[dict[str, float | None], dict[str, Interval]]:
     """`<score>_pearson` and `<score>_spearman` of every kind of score, and the interval of each.
 
     The gold values are ranked once, each kind of score once; Spearman's is Pearson's of the ranks. Resamples keep the
-    ranks that all pairs together gave: what is resampled are pairs of ranks.
+    ranks that all pairs together gave: what is resampled are pairs of ranks. `own` is the kind of score that
+    `similarity`, the model's own, is: the intervals of one are those of the other.
     """
-    gold_ranks = average_ranks(gold)
-    series: dict[str, tuple[Float64, Float64]] = {}
-    for name, values in scores.items():
-        series[f"{name}_pearson"] = gold, values
-        series[f"{name}_spearman"] = gold_ranks, average_ranks(values)
-    figures = {name: correlation(*pair) for name, pair in series.items()}
+    kinds: dict[str, tuple[Float64, dict[str, Float64]]] = {
+        "pearson": (gold, dict(scores)),
+        "spearman": (average_ranks(gold), {name: average_ranks(values) for name, values in scores.items()}),
+    }
+    figures = {f"{name}_{kind}": correlation(kinds[kind][0], kinds[kind][1][name]) for name in scores for kind in kinds}
+    known = {OWN: own} if own is not None and own in scores else {}
+    drawn = _resampled({kind: (one, _without(others, known)) for kind, (one, others) in kinds.items()})
     intervals = {}
-    for name, values in _resampled(series).items():
-        if (interval := interval_of(values, figures[name], (-1.0, 1.0))) is not None:
+    for name in figures:
+        score, _, kind = name.rpartition("_")
+        values = drawn.get(f"{known.get(score, score)}_{kind}")
+        interval = interval_of(values, figures[name], (-1.0, 1.0)) if values is not None else None
+        if interval is not None:
             intervals[name] = interval
     return figures, intervals
 
 
-def _resampled(series: Mapping[str, tuple[Float64, Float64]]) -> dict[str, Float64]:
-    """The correlation of each series in every resample, by matrix products with how often each pair was drawn."""
-    pairs = len(next(iter(series.values()))[0])
+def _without(series: dict[str, Float64], known: Mapping[str, str]) -> dict[str, Float64]:
+    return {name: values for name, values in series.items() if name not in known}
+
+
+def _resampled(kinds: Mapping[str, tuple[Float64, Mapping[str, Float64]]]) -> dict[str, Float64]:
+    """The correlation of one side with each other in every resample, by products with how often each pair was drawn."""
+    pairs = len(next(iter(kinds.values()))[0])
     if pairs < 2:
         return {}
-    columns = np.column_stack([column for pair in series.values() for column in _moments(*pair)])
-    sums = np.concatenate([counts.astype(np.float64) @ columns for counts in resampled_counts(pairs)]) / pairs
-    x, y, xx, yy, xy = np.moveaxis(sums.reshape(len(sums), len(series), 5), 2, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without any spread has no correlation
-        found = (xy - x * y) / np.sqrt((xx - x * x) * (yy - y * y))
-    return dict(zip(series, found.T, strict=True))
+    # Counts and sums of so many standard values need no more than single precision: it is their spread that is looked
+    # at, and that is a thousand times wider.
+    columns = np.column_stack([column for kind in kinds.values() for column in _moments(*kind)]).astype(np.float32)
+    sums = np.concatenate([counts.astype(np.float32) @ columns for counts in resampled_counts(pairs)]) / pairs
+    found: dict[str, Float64] = {}
+    at = iter(sums.T.astype(np.float64))
+    for kind, (_, others) in kinds.items():
+        x, xx = next(at), next(at)
+        for name in others:
+            y, yy, xy = next(at), next(at), next(at)
+            with np.errstate(divide="ignore", invalid="ignore"):  # a resample without any spread has no correlation
+                found[f"{name}_{kind}"] = (xy - x * y) / np.sqrt((xx - x * x) * (yy - y * y))
+    return found
 
 
-def _moments(first: Float64, second: Float64) -> tuple[Float64, ...]:
+def _moments(one: Float64, others: Mapping[str, Float64]) -> Iterator[Float64]:
     """Centred and scaled, so that differences of sums of squares stay exact enough."""
-    one, other = (_standard(column) for column in (first, second))
-    return one, other, one * one, other * other, one * other
+    first = _standard(one)
+    yield from (first, first * first)
+    for values in others.values():
+        other = _standard(values)
+        yield from (other, other * other, first * other)
 
 
 def _standard(values: Float64) -> Float64:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,18 +19,40 @@ from steelyard.tasks.separation import separations
 from steelyard.tasks.weighed import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64
 
-BLOCK = 8192
+BLOCK = 1024
 """Pairs compared at a time."""
-Compare = Callable[[Float32, Float32], npt.NDArray[np.float32]]
+Scores = npt.NDArray[np.float32]
 
 
-def cosine(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Vectors of pairs, and what several ways to compare them begin with, made once."""
+
+    first: Float32
+    second: Float32
+
+    @cached_property
+    def apart(self) -> Float32:
+        """Their difference."""
+        return np.asarray(self.first - self.second)
+
+    @cached_property
+    def units(self) -> tuple[Float32, Float32]:
+        """Both at length 1."""
+        return _unit(self.first), _unit(self.second)
+
+
+Compare = Callable[[Sides], Scores]
+
+
+def cosine(sides: Sides) -> Scores:
     """1 minus half the squared distance of the vectors at length 1, as scikit-learn has it: the rounding counts.
 
-    >>> cosine(np.float32([[1, 0], [3, 4]]), np.float32([[0, 2], [3, 4]])).tolist()
+    >>> cosine(Sides(np.float32([[1, 0], [3, 4]]), np.float32([[0, 2], [3, 4]]))).tolist()
     [0.0, 1.0]
     """
-    apart = _unit(first) - _unit(second)
+    first, second = sides.units
+    apart = first - second
     return np.asarray(1 - np.float32(0.5) * np.einsum("ij,ij->i", apart, apart))
 
 
@@ -38,24 +62,28 @@ def _unit(vectors: Float32) -> Float32:
     return np.asarray(vectors / lengths[:, None])
 
 
-def _manhattan(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
-    return np.asarray(-np.abs(first - second).sum(axis=-1))
+def _manhattan(sides: Sides) -> Scores:
+    return np.asarray(-np.abs(sides.apart).sum(axis=-1))
 
 
-def _euclidean(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
-    apart = first - second
-    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", apart, apart)))
+def _euclidean(sides: Sides) -> Scores:
+    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", sides.apart, sides.apart)))
 
 
-def _product(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
-    return np.asarray((_unit(first) * _unit(second)).sum(axis=-1))
+def _dot(sides: Sides) -> Scores:
+    return np.asarray(np.vecdot(sides.first, sides.second))
+
+
+def _product(sides: Sides) -> Scores:
+    first, second = sides.units
+    return np.asarray((first * second).sum(axis=-1))
 
 
 _COMPARED: dict[str, Compare] = {
     "cosine": cosine,
     "manhattan": _manhattan,
     "euclidean": _euclidean,
-    "dot": np.vecdot,
+    "dot": _dot,
 }
 _OWN: dict[Profile, dict[str, Compare]] = {"mteb-2.26": {**_COMPARED, "cosine": _product}, "mteb-1.14": _COMPARED}
 """The model's own similarity: since 2 its cosine is a product, whose last bits differ from those of `cosine`."""
@@ -68,9 +96,9 @@ def compare(task: PairTask, texts: Sequence[str], vectors: Float32, compared: Se
     scores = [np.empty(len(task)) for _ in compared]
     for start in range(0, len(task), BLOCK):
         part = slice(start, start + BLOCK)
-        one, other = vectors[first[part]], vectors[second[part]]
+        sides = Sides(vectors[first[part]], vectors[second[part]])
         for out, way in zip(scores, compared, strict=True):
-            out[part] = way(one, other)
+            out[part] = way(sides)
     return scores
 
 
@@ -87,7 +115,7 @@ def weigh_pairs(
     samples = QueryScores(tuple(map(str, range(len(task)))), None, {"gold": task.gold, **scores})
     found: dict[str, float | None]
     if task.info.type == "sts":
-        found, intervals = correlations(task.gold, scores)
+        found, intervals = correlations(task.gold, scores, similarity)
         # The model's own similarity comes without a name in front, as mteb writes it.
         found = {name.removeprefix("similarity_"): value for name, value in found.items()}
         intervals = {name.removeprefix("similarity_"): value for name, value in intervals.items()}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.tasks.resampling import interval_of, resampled_counts
+from steelyard.tasks.correlation import OWN
+from steelyard.tasks.resampling import Counts, interval_of, resampled_counts
 from steelyard.types import Float64, Int64, Interval
 
 FIGURES = ("accuracy", "f1", "precision", "recall", "ap")
 RESAMPLED = ("accuracy", "f1", "ap")
-OWN = "similarity"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +80,35 @@ class Sorted:
         # In single precision, of which the scores are.
         return float(self.scores[cut : cut + 2].astype(np.float32).sum() / np.float32(2))
 
-    def resampled(self, counts: Int64) -> Float64:
-        """`RESAMPLED` of the pairs as often as they were drawn: (draws, pairs) to (draws, figures)."""
+    @cached_property
+    def _telling(self) -> npt.NDArray[np.intp]:
+        """Of `ends`, the first and those of groups with a match: after any other, no figure is better than before."""
         ends = self.ends
-        drawn = counts[:, self.order].astype(np.int32)
-        taken = np.cumsum(drawn, axis=1, dtype=np.int32)[:, ends]
-        drawn *= self.labels.astype(np.int32)
-        hits = np.cumsum(drawn, axis=1, dtype=np.int32)[:, ends]
-        positives, pairs = hits[:, -1], taken[:, -1]
+        matches = np.diff(np.cumsum(self.labels)[ends], prepend=0)
+        matches[0] = 1
+        return np.asarray(ends[matches > 0])
+
+    def resampled(self, counts: Counts) -> Float64:
+        """`RESAMPLED` of the pairs as often as they were drawn: (draws, pairs) to (draws, figures)."""
+        last, places = len(self.labels) - 1, self._telling
+        drawn = counts.take(self.order, axis=1)
+        taken = np.cumsum(drawn, axis=1, dtype=np.int32)
+        pairs = taken[:, -1]
+        drawn *= self.labels.astype(drawn.dtype)
+        hits = np.cumsum(drawn, axis=1, dtype=np.int32)
+        positives = hits[:, -1]
+        if len(places) <= last:
+            taken, hits = taken.take(places, axis=1), hits.take(places, axis=1)
+        cuts = slice(None, -1 if places[-1] == last else None)  # never after the last pair
+        right = (2 * hits - taken)[:, cuts]
         # Without a place to cut there is no threshold, and nothing is right.
-        right = (2 * hits - taken)[:, :-1].max(axis=1) + pairs - positives if len(ends) > 1 else np.zeros(len(counts))
-        f1 = (hits / np.maximum(taken + positives[:, None], 1))[:, :-1].max(axis=1, initial=0)
+        best = right.max(axis=1) + pairs - positives if right.shape[1] else np.zeros(len(counts))
+        f1 = (hits / np.maximum(taken + positives[:, None], 1))[:, cuts].max(axis=1, initial=0)
         hits_there = hits / np.maximum(taken, 1)
-        hits_there *= np.diff(hits, axis=1, prepend=0)
+        hits_there[:, 1:] *= np.diff(hits, axis=1)
+        hits_there[:, 0] *= hits[:, 0]
         precision = hits_there.sum(axis=1) / np.maximum(positives, 1)
-        return np.column_stack([right / pairs, 2 * f1, precision])
+        return np.column_stack([best / pairs, 2 * f1, precision])
 
 
 def separations(
