@@ -14,6 +14,7 @@ from steelyard.retrievers.bm25_forms import FORMS
 from steelyard.retrievers.postings import PostingsBuilder
 from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.spec import parse
+from steelyard.text.spans import keys_of_strings
 from steelyard.text.tokens import Tokens
 from steelyard.text.vocabulary import Vocabulary
 from steelyard.types import Corpus, Queries, TaskInfo
@@ -42,11 +43,12 @@ def test_scores_equal_those_of_bm25s(form: str, k1: float, b: float) -> None:
     theirs.index(documents, show_progress=False)
 
     tokens, vocabulary, builder = Tokens.of_lists(documents), Vocabulary(), PostingsBuilder(len(documents))
-    builder.add(vocabulary.grow(tokens.distinct)[tokens.numbers], tokens.owners)
+    builder.add(vocabulary.grow(keys_of_strings(tokens.distinct))[tokens.numbers], tokens.owners)
     postings = builder.finish(len(vocabulary), FORMS[form], k1, b, delta)
     for query in queries:
-        known = [word for word in query if vocabulary.look_up([word])[0] >= 0]
-        terms, counts = np.unique(vocabulary.look_up(known), return_counts=True)
+        numbers = vocabulary.look_up(keys_of_strings(query))
+        known = [word for word, number in zip(query, numbers, strict=True) if number >= 0]
+        terms, counts = np.unique(numbers[numbers >= 0], return_counts=True)
         asked = QueryTerms(np.array([0, len(terms)]), terms, counts.astype(np.float64))
         rows, scores = search(postings, len(documents), asked, len(documents))
         found = rows[0][rows[0] >= 0]

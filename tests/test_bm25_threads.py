@@ -11,6 +11,7 @@ import pytest
 from steelyard.retrievers import bm25, postings_search
 from steelyard.retrievers.bm25 import Bm25, Bm25Index
 from steelyard.retrievers.threads import in_order, threads
+from steelyard.text.spans import keys_of_strings
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 
 WORDS = [
@@ -47,7 +48,8 @@ def indexed(workers: int, info: TaskInfo, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_threads_change_nothing_in_the_index(info: TaskInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     one, _ = indexed(1, info, monkeypatch)
     several, _ = indexed(3, info, monkeypatch)
-    assert list(one.vocabulary.number_of) == list(several.vocabulary.number_of)
+    every = keys_of_strings([*WORDS, *(f"w{number}" for number in range(300))])
+    assert one.vocabulary.look_up(every).tolist() == several.vocabulary.look_up(every).tolist()
     assert one.notes == several.notes
     for part in ("offsets", "rows", "weights", "peaks", "floor"):
         np.testing.assert_array_equal(getattr(one.postings, part), getattr(several.postings, part))
@@ -73,10 +75,13 @@ def test_portions_are_as_one_and_their_rows_ascend(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(bm25, "portions", lambda texts: iter([(0, len(texts))]))
         whole, _ = indexed(2, info, patch)
-    by_name = {name: number for number, name in enumerate(whole.vocabulary.number_of)}
-    for name, number in cut.vocabulary.number_of.items():
+    every = keys_of_strings([*WORDS, *(f"w{number}" for number in range(300))])
+    numbers, others = cut.vocabulary.look_up(every), whole.vocabulary.look_up(every)
+    assert (numbers >= 0).sum() > 250
+    np.testing.assert_array_equal(numbers < 0, others < 0)
+    for number, other in zip(numbers[numbers >= 0], others[others >= 0], strict=True):
         here = slice(*cut.postings.offsets[number : number + 2])
-        there = slice(*whole.postings.offsets[by_name[name] : by_name[name] + 2])
+        there = slice(*whole.postings.offsets[other : other + 2])
         assert (np.diff(cut.postings.rows[here]) > 0).all()
         np.testing.assert_array_equal(cut.postings.rows[here], whole.postings.rows[there])
         np.testing.assert_array_equal(cut.postings.weights[here], whole.postings.weights[there])

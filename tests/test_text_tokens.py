@@ -17,8 +17,8 @@ from steelyard.text.analyser import Analyser
 from steelyard.text.fold import COMBINING, fold
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.normalise import normalise
-from steelyard.text.spans import Grams, find, keys
-from steelyard.text.tokens import Tokens, _first_places
+from steelyard.text.spans import Grams, find, keys, keys_of_strings
+from steelyard.text.tokens import Tokens, first_places
 from steelyard.text.vocabulary import Reader, Vocabulary
 
 WORDS_BY_SCRIPT = {
@@ -158,16 +158,45 @@ def test_reading_in_portions_gives_the_terms_of_reading_at_once(language: str) -
     in_portions = []
     for part in (texts[:2], texts[2:3], texts[3:]):
         numbers, owners = reader.read(part)
-        names = np.array(list(vocabulary.number_of))
-        in_portions += [names[numbers[owners == place]].tolist() for place in range(len(part))]
-    assert in_portions == Analyser(language).tokens(texts).lists(len(texts))
+        in_portions += [numbers[owners == place].tolist() for place in range(len(part))]
+    at_once = Analyser(language).tokens(texts).lists(len(texts))
+    assert in_portions == [vocabulary.look_up(keys_of_strings(terms)).tolist() for terms in at_once]
+    assert len(vocabulary) == len({term for terms in at_once for term in terms})
+
+
+@pytest.mark.parametrize("language", ["en", "ar", "zh", "ja", "th", "de", "code", "und"])
+def test_terms_of_queries_are_known_by_the_keys_of_their_strings(language: str) -> None:
+    texts = [
+        "Who is running to getCat?",
+        "ما هي عاصمة الكتاب",
+        "什么是茶 2026",
+        "東京はどこですか",
+        "อะไรคือ cats",
+        "the",
+        "",
+    ]
+    found, strings = Analyser(language).query_terms(texts), Analyser(language).query_tokens(texts)
+    for place, terms in enumerate(strings.lists(len(texts))):
+        mine = found.keys[found.numbers[found.owners == place]]
+        assert sorted(mine.tolist()) == sorted(keys_of_strings(terms).tolist())
+
+
+@given(
+    st.lists(
+        st.text(alphabet="aé\u0301 \u064e\u0651ل\u0654و\0\uff76\uff9e\n½", max_size=12), min_size=1, max_size=4
+    )
+)
+def test_words_whose_letters_act_on_each_other_are_normalised(texts: list[str]) -> None:
+    found = Tokens.of_spans(find(texts, Grams())).lists(len(texts))
+    alone = [Tokens.of_spans(find([normalise(text.replace("\0", " "))], Grams())).lists(1)[0] for text in texts]
+    assert found == alone
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 40), max_size=200), st.integers(1, 8))
 def test_first_places_whatever_the_size_of_the_table(values: list[int], bits: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("steelyard.text.tokens._TABLE_BITS", bits)
-        found = _first_places(np.array(values, dtype=np.uint64))
+        found = first_places(np.array(values, dtype=np.uint64))
     assert found.tolist() == [values.index(value) for value in values]
 
 

@@ -20,7 +20,8 @@ from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.policy import KINDS, Policy, choose
-from steelyard.text.vocabulary import Cut, Reader, Vocabulary, cut_rows
+from steelyard.text.tokens import Words
+from steelyard.text.vocabulary import Reader, Vocabulary, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
 _PORTION = 1 << 21, 1 << 23
@@ -111,7 +112,7 @@ class Bm25:
         return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
 
 
-_Cuts = list[tuple[Analysis, Cut | Sequence[str], Int32]]
+_Cuts = list[tuple[Analysis, Words | Sequence[str], Int32]]
 
 
 def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
@@ -178,10 +179,10 @@ class Bm25Index:
         """The distinct known terms of each query and how often each is in it."""
         pairs = [np.zeros(0, dtype=np.int64)]
         for analyser, rows in self.policy.groups(texts):
-            tokens = analyser.query_tokens([texts[row] for row in rows])
-            numbers = self.vocabulary.look_up(tokens.distinct)[tokens.numbers]
+            found = analyser.query_terms([texts[row] for row in rows])
+            numbers = self.vocabulary.look_up(found.keys).take(found.numbers)
             known = numbers >= 0
-            pairs.append(rows[tokens.owners[known]].astype(np.int64) << 32 | numbers[known])
+            pairs.append(rows[found.owners[known]].astype(np.int64) << 32 | numbers[known])
         distinct, counts = np.unique(np.concatenate(pairs), return_counts=True)
         offsets = np.searchsorted(distinct, np.arange(len(texts) + 1) << 32)
         return QueryTerms(offsets, (distinct & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float64))

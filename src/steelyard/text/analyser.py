@@ -9,14 +9,14 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from steelyard.text.characters import WORD, classes
+from steelyard.text import arabic
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
-from steelyard.text.spans import Grams, Spans, find
-from steelyard.text.tokens import Tokens
+from steelyard.text.spans import Grams, UInt64, find, keys_of_strings
+from steelyard.text.tokens import Terms, Tokens, Words, strings
+from steelyard.types import Int64
 
 ANALYSIS_VERSION = 2
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
@@ -39,12 +39,17 @@ _WORD_WEIGHT = 3
 class Analysis(Protocol):
     """How texts become terms."""
 
-    def spans(self, texts: Sequence[str]) -> Spans | None:
-        """Where the words of documents lie, if each word becomes one term by `terms`; else None."""
+    @property
+    def stems(self) -> bool:
+        """Whether a word that `words` found becomes another term, by `stem`; else it is one itself."""
         ...
 
-    def terms(self, words: list[str]) -> list[str]:
-        """The term of each word that `spans` found."""
+    def words(self, texts: Sequence[str]) -> Words | None:
+        """The words of documents, if each becomes one term; else None."""
+        ...
+
+    def stem(self, words: Words, chosen: Int64) -> UInt64:
+        """The key of the term that each of these distinct words becomes."""
         ...
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
@@ -53,6 +58,10 @@ class Analysis(Protocol):
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of queries."""
+        ...
+
+    def query_terms(self, texts: Sequence[str]) -> Terms:
+        """The terms of queries, by their keys."""
         ...
 
 
@@ -79,9 +88,26 @@ class Analyser:
         """The Snowball algorithm, if the language has one."""
         return STEMMERS.get(self.language)
 
-    def spans(self, texts: Sequence[str]) -> Spans | None:
-        """Where the words lie; None for code, where a word is several terms."""
-        return None if self.language == "code" else find(texts, self.grams)
+    @property
+    def stems(self) -> bool:
+        """Whether the language has a stemmer."""
+        return self.stemmer is not None
+
+    def words(self, texts: Sequence[str]) -> Words | None:
+        """Words and n-grams; None for code, where a word is several terms."""
+        return None if self.language == "code" else Words.of(find(texts, self.grams))
+
+    def stem(self, words: Words, chosen: Int64) -> UInt64:
+        """The key of each word's stem."""
+        spans = words.spans.take(words.first[chosen])
+
+        def snowball(places: Int64) -> UInt64:
+            assert self.stemmer is not None
+            return keys_of_strings(stem(self.stemmer, strings(spans, places)))
+
+        if self.stemmer == "arabic":
+            return arabic.stem_keys(spans, words.keys[chosen], snowball)
+        return snowball(np.arange(len(chosen)))
 
     def terms(self, words: list[str]) -> list[str]:
         """The stem of each word, or the word where the language has no stemmer."""
@@ -98,18 +124,25 @@ class Analyser:
         """The terms of queries, without those that every question has."""
         if self.language == "code":
             return self._names(texts, FUNCTION_WORDS["en"])
+        words = self._asked(texts)
+        return Tokens(words.owners, words.numbers, words.strings()).map(self.terms(words.strings()))
+
+    def query_terms(self, texts: Sequence[str]) -> Terms:
+        """The terms of queries, as `query_tokens` gives them."""
+        if self.language == "code":
+            return self.query_tokens(texts).terms()
+        words = self._asked(texts)
+        keys = self.stem(words, np.arange(len(words.first))) if self.stems else words.keys
+        return Terms(words.owners, words.numbers, keys)
+
+    def _asked(self, texts: Sequence[str]) -> Words:
+        """The words of queries, without those that every question has."""
         asking = _asking(self.language)
         if asking is not None:
             # A query of nothing but a question word keeps it.
             texts = [asking.sub(" ", text) if asking.sub("", text).strip() else text for text in texts]
-        found = Tokens.of_spans(find(texts, self.grams))
-        stop_words = FUNCTION_WORDS.get(self.language)
-        if stop_words:
-            found = found.without(stop_words)
-        if self.language in _SPACELESS:
-            weights = np.where(_are_words(found.distinct), _WORD_WEIGHT, 1).tolist()
-            found = found.expand([[term] * weight for term, weight in zip(found.distinct, weights, strict=True)])
-        return found.map(self.terms(found.distinct))
+        words = Words.of(find(texts, self.grams)).without(_function_words(self.language))
+        return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
         """Identifiers, their parts, and the words of comments; programmers write English."""
@@ -133,10 +166,9 @@ def _asking(language: str) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, words))) if words else None
 
 
-def _are_words(terms: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which terms are of a script with spaces, by their first characters."""
-    first = np.fromiter((ord(term[0]) for term in terms), dtype=np.uint32, count=len(terms))
-    return np.equal(classes(first), WORD)
+@cache
+def _function_words(language: str) -> UInt64:
+    return keys_of_strings(sorted(FUNCTION_WORDS.get(language, ())))
 
 
 @cache

@@ -106,13 +106,11 @@ def classes(code_points: UInt32) -> UInt8:
     [1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 2, 2, 0, 4, 4, 4, 0, 3]
     """
     table = _class_table()
-    found = table[code_points]
-    if (found == _UNKNOWN).any():
-        new = np.zeros(_CODE_POINTS, dtype=np.bool_)
-        new[code_points[found == _UNKNOWN]] = True
-        for code_point in np.flatnonzero(new).tolist():
+    found = table.take(code_points)
+    if found.max(initial=0) == _UNKNOWN:
+        for code_point in np.unique(code_points[found == _UNKNOWN]).tolist():
             table[code_point] = _class_of(chr(code_point))
-        found = table[code_points]
+        found = table.take(code_points)
     return found
 
 

@@ -1,7 +1,7 @@
 """`normalise` for millions of characters at once, on code points.
 
 Nearly every character is normalised alone: a table says what it becomes. Only where characters act on each other
-(a letter and an accent written as two, marks out of order) does the text go through `normalise` itself.
+(a letter and an accent written as two, marks out of order) does the word go through `normalise` itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from steelyard.text.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
 
 _CODE_POINTS = 0x110000
-_UNKNOWN = 255
 
 COMBINING = (
     *((0x300, 0x304), (0x306, 0x30C), (0x30F, 0x30F), (0x311, 0x311), (0x313, 0x314), (0x31B, 0x31B)),
@@ -31,39 +30,43 @@ COMBINING = (
 """Characters that may become one with the character before them (a test holds this against unicodedata)."""
 
 
+_FIRST, _RESIZED, _MARK, _SOCIAL, _UNKNOWN = (1 << 21) - 1, 1 << 24, 1 << 25, 1 << 26, 1 << 31
+"""What a table says of a character: the first that it becomes; that it becomes none or several; that it is a mark that
+has its place among marks; that it may act on its neighbours; that nobody has asked yet."""
+
+
 class _Table:
     """What each character becomes alone; filled as characters turn up."""
 
     def __init__(self, fold_case: bool) -> None:
         self.fold_case = fold_case
-        self.sizes: UInt8 = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint8)
-        self.first: UInt32 = np.arange(_CODE_POINTS, dtype=np.uint32)
+        self.facts: UInt32 = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint32)
         self.order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)
-        self.social: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.zeros(_CODE_POINTS, dtype=np.bool_)
-        for begin, end in (*COMBINING, (ord(NON_JOINER), ord(NON_JOINER))):
-            self.social[begin : end + 1] = True
-        self.tails: dict[int, str] = {}
+        self.becomes: dict[int, str] = {}
 
-    def learn(self, points: UInt32) -> UInt8:
-        """How many characters each becomes, asking `normalise` about those not seen before."""
-        sizes = self.sizes[points]
-        if (sizes == _UNKNOWN).any():
-            new = np.zeros(_CODE_POINTS, dtype=np.bool_)
-            new[points[sizes == _UNKNOWN]] = True
-            for point in np.flatnonzero(new).tolist():
+    def learn(self, points: UInt32) -> UInt32:
+        """The facts of each character, asking `normalise` about those not seen before."""
+        facts = self.facts.take(points)
+        if facts.max(initial=0) >= _UNKNOWN:
+            for point in np.unique(points[facts == _UNKNOWN]).tolist():
                 self._learn_one(point)
-            sizes = self.sizes[points]
-        return sizes
+            facts = self.facts.take(points)
+        return facts
 
     def _learn_one(self, point: int) -> None:
         becomes = normalise(chr(point), fold_case=self.fold_case)
         self.order[point] = unicodedata.combining(chr(point))
-        self.first[point] = ord(becomes[0]) if becomes else 0
-        self.tails[point] = becomes[1:]
+        self.becomes[point] = becomes
+        facts = ord(becomes[0]) if becomes else 0
+        facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
         # A half-width voicing mark joins the letter before it only once it is a full one.
-        self.social[point] |= any(self.social[ord(character)] for character in becomes)
-        # Last: another thread takes a character whose size it finds for learnt.
-        self.sizes[point] = len(becomes)
+        facts |= _SOCIAL * any(map(_is_social, (point, *map(ord, becomes))))
+        # Last: another thread takes a character whose facts it finds for learnt.
+        self.facts[point] = facts
+
+
+def _is_social(point: int) -> bool:
+    return point == ord(NON_JOINER) or any(first <= point <= last for first, last in COMBINING)
 
 
 @cache
@@ -72,33 +75,48 @@ def _table(fold_case: bool) -> _Table:
 
 
 def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, Int64]:
-    """The characters in their normal form, and the places (in the input) of those that need their neighbours.
+    """The characters in their normal form, and the places of those that need their neighbours.
 
-    If there are such places, the texts that hold them must go through `normalise`; the others are right.
+    If there are such places, nothing is folded: the words that hold them must go through `normalise` first.
 
-    >>> points = np.array([ord(c) for c in "Ａß東"], dtype=np.uint32)
-    >>> folded, unsure = fold(points)
+    >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32))[1].tolist()
+    [4]
+    >>> folded, unsure = fold(np.array([ord(c) for c in "Ａß東"], dtype=np.uint32))
     >>> "".join(map(chr, folded)), unsure.tolist()
     ('ass東', [])
     """
     table = _table(fold_case)
-    sizes = table.learn(points)
-    unsure = table.social[points]
-    order = table.order[points]
-    unsure[1:] |= (order[1:] > 0) & (order[1:] < order[:-1])
-    folded = table.first[points]
-    if (sizes != 1).any():
-        folded = _spread(table, points, folded, sizes)
-    return folded, np.flatnonzero(unsure)
+    facts = table.learn(points)
+    if facts.max(initial=0) >= _MARK:
+        marks = np.flatnonzero(facts >= _MARK)
+        order, before = table.order.take(points[marks]), table.order.take(points[np.maximum(marks - 1, 0)])
+        unsure = marks[(facts[marks] >= _SOCIAL) | (order < before)]
+        if len(unsure):
+            return points, unsure
+    return _apply(table, points, facts), np.zeros(0, dtype=np.int64)
 
 
-def _spread(table: _Table, points: UInt32, folded: UInt32, sizes: UInt8) -> UInt32:
+def fold_alone(points: UInt32, *, fold_case: bool = True) -> UInt32:
+    """The characters in their normal form, whatever their neighbours: for words that went through `normalise`."""
+    table = _table(fold_case)
+    return _apply(table, points, table.learn(points))
+
+
+def _apply(table: _Table, points: UInt32, facts: UInt32) -> UInt32:
+    folded: UInt32 = facts & np.uint32(_FIRST)
+    if facts.max(initial=0) < _RESIZED:
+        return folded
+    resized = np.flatnonzero(facts & np.uint32(_RESIZED) != 0)
+    return _spread(folded, resized, [table.becomes[point] for point in points[resized].tolist()])
+
+
+def _spread(folded: UInt32, places: Int64, becomes: list[str]) -> UInt32:
     """Make room for characters that become several, close the gap of those that vanish."""
-    out = np.repeat(folded, sizes)
-    ends = np.cumsum(sizes, dtype=np.int64)
-    for point in np.unique(points[sizes > 1]).tolist():
-        after = ends[points == point]
-        tail = table.tails[point]
-        for place, character in enumerate(tail):
-            out[after - len(tail) + place] = ord(character)
-    return out
+    tails = [ord(character) for string in becomes for character in string[1:]]
+    sizes = np.fromiter(map(len, becomes), dtype=np.int64, count=len(becomes))
+    gone = places[sizes == 0]
+    if tails:
+        behind = np.repeat(places + 1, np.maximum(sizes - 1, 0))
+        folded = np.insert(folded, behind, tails)
+        gone = gone + np.searchsorted(behind, gone, side="right")
+    return np.delete(folded, gone) if len(gone) else folded

@@ -17,8 +17,9 @@ from steelyard.errors import MissingPart
 from steelyard.text.analyser import Analyser, stem
 from steelyard.text.languages import STEMMERS
 from steelyard.text.normalise import normalise
-from steelyard.text.spans import Spans
-from steelyard.text.tokens import Tokens
+from steelyard.text.spans import UInt64
+from steelyard.text.tokens import Terms, Tokens, Words
+from steelyard.types import Int64
 
 Cut = Callable[[str], Sequence[str]]
 
@@ -58,22 +59,36 @@ def cutter(language: str) -> Cut:
     return lambda text: list(module.word_tokenize(text, engine="newmm"))
 
 
+class _CutByOthers:
+    """What analysers have in common whose words other packages cut."""
+
+    stems = False
+
+    def words(self, texts: Sequence[str]) -> Words | None:
+        """None: words are cut by others."""
+        return None
+
+    def stem(self, words: Words, chosen: Int64) -> UInt64:
+        """The words."""
+        return words.keys[chosen]
+
+    def query_terms(self, texts: Sequence[str]) -> Terms:
+        """The terms of queries, by their keys."""
+        return self.query_tokens(texts).terms()
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of queries."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Segmenter:
+class Segmenter(_CutByOthers):
     """Words as a segmenter cuts them, normalised first; punctuation is left out.
 
     A language that no segmenter is known for is analysed as usual, and `str` says so.
     """
 
     language: str
-
-    def spans(self, texts: Sequence[str]) -> Spans | None:
-        """None: words are cut by others."""
-        return None
-
-    def terms(self, words: list[str]) -> list[str]:
-        """The words."""
-        return words
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The words of each text."""
@@ -93,7 +108,7 @@ class Segmenter:
 
 
 @dataclass(frozen=True)
-class Hakari:
+class Hakari(_CutByOthers):
     """The tokenizer that HAKARI-Bench uses for the language, with its faults.
 
     >>> Hakari("en").tokens(["The Cats' café"]).lists(1)
@@ -101,14 +116,6 @@ class Hakari:
     """
 
     language: str
-
-    def spans(self, texts: Sequence[str]) -> Spans | None:
-        """None: words are cut by others."""
-        return None
-
-    def terms(self, words: list[str]) -> list[str]:
-        """The words."""
-        return words
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The tokens of each text."""

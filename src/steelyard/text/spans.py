@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32, classes
 from steelyard.text.clusters import cluster_begins
-from steelyard.text.fold import fold
+from steelyard.text.fold import fold, fold_alone
 from steelyard.text.normalise import normalise
 from steelyard.types import Int32, Int64
 
@@ -44,6 +44,13 @@ class Spans:
     starts: Int64
     lengths: Int64
     owners: Int32
+    words: int
+    """So many of them are words and come first; the others are n-grams."""
+
+    def take(self, chosen: Int64) -> Spans:
+        """Some of the tokens."""
+        words = int(np.count_nonzero(chosen < self.words))
+        return Spans(self.buffer, self.starts[chosen], self.lengths[chosen], self.owners[chosen], words)
 
 
 def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, underscore: bool = False) -> Spans:
@@ -59,14 +66,26 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     if all(map(str.isascii, texts)):
         return _ascii(texts, fold_case, underscore)
     joined = _join(texts)
-    points = _code_points(joined)
-    folded, unsure = fold(points, fold_case=fold_case)
+    folded, unsure = fold(_code_points(joined), fold_case=fold_case)
     if len(unsure):
-        texts = list(texts)
-        for owner in set(_owners(unsure, np.flatnonzero(points == 0)).tolist()):
-            texts[owner] = normalise(texts[owner], fold_case=fold_case)
-        folded, _ = fold(_code_points(_join(texts)), fold_case=fold_case)
+        settled = _normalise_words(joined, unsure, fold_case)
+        folded = fold_alone(_code_points(settled), fold_case=fold_case)
     return _general(folded, grams, underscore)
+
+
+def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
+    """The texts, with the words at these places normalised; no character acts on another across a space."""
+    pieces, done = [], 0
+    for place in places.tolist():
+        if place < done:
+            continue
+        begin = max(joined.rfind(_END, done, place), joined.rfind(" ", done, place), done - 1) + 1
+        end = joined.find(_END, place)
+        space = joined.find(" ", place, end)
+        end = end if space < 0 else space
+        pieces += [joined[done:begin], normalise(joined[begin:end], fold_case=fold_case)]
+        done = end
+    return "".join([*pieces, joined[done:]])
 
 
 def _join(texts: Sequence[str]) -> str:
@@ -114,35 +133,45 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
     starts, ends = edges[0::2].copy(), edges[1::2]
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
-    return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts))
+    return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
 
 
 def _general(points: UInt32, grams: Grams, underscore: bool) -> Spans:
     kinds = classes(points)
     if underscore:
         kinds = np.where(points == ord("_"), np.uint8(WORD), kinds)
-    edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
-    edges = np.append(edges, len(kinds))
-    first, last, run_kind = edges[:-1], edges[1:], kinds[edges[:-1]]
-    words = run_kind == WORD
-    pieces = [(first[words], last[words])]
-    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
-        chosen = run_kind == kind
-        if chosen.any():
-            pieces += _grams(first[chosen], last[chosen], lengths)
-    chosen = run_kind == UNSPACED
-    if chosen.any():
-        pieces += _cluster_grams(points, first[chosen], last[chosen], grams.unspaced)
-    begin = np.concatenate([piece[0] for piece in pieces])
-    end = np.concatenate([piece[1] for piece in pieces])
-    data = points.tobytes().decode("utf-32-le").encode()
-    widths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
-    at_byte = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
-    starts = at_byte[begin]
-    buffer = np.frombuffer(data + bytes(8), dtype=np.uint8)
+    edges = np.flatnonzero(kinds[1:] != kinds[:-1])
+    edges += 1
+    pieces = [(edges[0::2], edges[1::2])]  # the first and the last character separate texts
+    if kinds.max(initial=0) > WORD:
+        pieces = _runs(points, edges[:-1], edges[1:], kinds.take(edges[:-1]), grams)
+    buffer = np.frombuffer(_utf8(points) + bytes(8), dtype=np.uint8)
+    at_byte = np.flatnonzero(buffer & 0xC0 != 0x80)  # the bytes that begin a character
+    starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
+    ends = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
     ends_of_texts = np.flatnonzero(points == 0)
     owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
-    return Spans(buffer, starts, at_byte[end] - starts, owners)
+    return Spans(buffer, starts, ends - starts, owners, len(pieces[0][0]))
+
+
+def _utf8(points: UInt32) -> bytes:
+    if points.max(initial=0) < 0xD800:  # half the bytes, read in a third of the time
+        return points.astype(np.uint16).tobytes().decode("utf-16-le").encode()
+    return points.tobytes().decode("utf-32-le").encode()
+
+
+def _runs(points: UInt32, first: Int64, last: Int64, kinds: UInt8, grams: Grams) -> list[tuple[Int64, Int64]]:
+    """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
+    words = np.flatnonzero(kinds == WORD)
+    pieces = [(first.take(words), last.take(words))]
+    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
+        chosen = np.flatnonzero(kinds == kind)
+        if len(chosen):
+            pieces += _grams(first.take(chosen), last.take(chosen), lengths)
+    chosen = np.flatnonzero(kinds == UNSPACED)
+    if len(chosen):
+        pieces += _cluster_grams(points, first.take(chosen), last.take(chosen), grams.unspaced)
+    return pieces
 
 
 def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
@@ -185,21 +214,61 @@ def keys(spans: Spans) -> UInt64:
     Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time. Two of ten million
     distinct long tokens share a key with a probability of about three in a million.
     """
-    words = np.ndarray((len(spans.buffer) - 7,), dtype="<u8", buffer=spans.buffer, strides=(1,))
-    result = words[spans.starts] & _MASKS.take(spans.lengths, mode="clip")
+    eights = _eights(spans.buffer)
+    result = eights[spans.starts] & _MASKS.take(spans.lengths, mode="clip")
     long = np.flatnonzero(spans.lengths > 8)
     at, left = spans.starts[long], spans.lengths[long]
     while len(long):
         at, left = at + 8, left - 8
-        mixed = result[long] * _MULTIPLIER
-        mixed ^= mixed >> np.uint64(29)
-        mixed += words[at] & _MASKS.take(left, mode="clip")
-        mixed *= _MULTIPLIER_2
-        mixed ^= mixed >> np.uint64(32)
-        result[long] = mixed
+        result[long] = _mix(result[long], eights[at] & _MASKS.take(left, mode="clip"))
         more = left > 8
         long, at, left = long[more], at[more], left[more]
     return result
+
+
+def blocks(spans: Spans, count: int) -> Iterator[UInt64]:
+    """The first bytes of every token, eight at a time, zeros behind its end."""
+    eights = _eights(spans.buffer)
+    for first in range(0, 8 * count, 8):
+        block = np.zeros(len(spans.starts), dtype=np.uint64)
+        rows = np.flatnonzero(spans.lengths > first)
+        block[rows] = eights[spans.starts[rows] + first] & _MASKS.take(spans.lengths[rows] - first, mode="clip")
+        yield block
+
+
+def _eights(buffer: UInt8) -> UInt64:
+    """The eight bytes from each place on, as a number."""
+    return np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
+
+
+def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
+    """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
+    result = blocks[0]
+    for number, block in enumerate(blocks[1:], start=1):
+        result = np.where(lengths > 8 * number, _mix(result, block), result)
+    return result
+
+
+def keys_of_strings(strings: Sequence[str]) -> UInt64:
+    """The keys that `keys` gives for the same tokens in a buffer.
+
+    >>> spans = find(["cat 東京"], Grams())
+    >>> set(keys_of_strings(["cat", "東京"]).tolist()) <= set(keys(spans).tolist())
+    True
+    """
+    data = [string.encode("utf-8", "surrogatepass") for string in strings]
+    lengths = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+    buffer = np.frombuffer(b"".join([*data, bytes(8)]), dtype=np.uint8)
+    return keys(Spans(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(0, dtype=np.int32), len(data)))
+
+
+def _mix(key: UInt64, block: UInt64) -> UInt64:
+    mixed = key * _MULTIPLIER
+    mixed ^= mixed >> np.uint64(29)
+    mixed += block
+    mixed *= _MULTIPLIER_2
+    mixed ^= mixed >> np.uint64(32)
+    return mixed
 
 
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)

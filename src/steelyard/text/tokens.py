@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 
 import numpy as np
+import numpy.typing as npt
 
-from steelyard.text.spans import Spans, UInt64, keys
+from steelyard.text.spans import Spans, UInt64, keys, keys_of_strings
 from steelyard.types import Int32, Int64
 
 
@@ -38,8 +39,8 @@ class Tokens:
     @classmethod
     def of_spans(cls, spans: Spans) -> Tokens:
         """Tokens found in a buffer; a string is made for each distinct one only."""
-        numbers, _, first = number(spans)
-        return cls(spans.owners, numbers, strings(spans, first))
+        words = Words.of(spans)
+        return cls(words.owners, words.numbers, words.strings())
 
     def map(self, replacements: Sequence[str]) -> Tokens:
         """The same occurrences with other strings; an empty replacement removes the token.
@@ -63,10 +64,7 @@ class Tokens:
         [['cat'], ['the']]
         """
         dropped = np.fromiter((word in words for word in self.distinct), dtype=np.bool_, count=len(self.distinct))
-        kept = ~dropped[self.numbers] if len(self.distinct) else np.zeros(0, dtype=np.bool_)
-        with_others = np.zeros(int(self.owners.max(initial=-1)) + 1, dtype=np.bool_)
-        with_others[self.owners[kept]] = True
-        kept |= ~with_others[self.owners]
+        kept = _without(self.owners, dropped[self.numbers])
         return Tokens(self.owners[kept], self.numbers[kept], self.distinct)
 
     def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
@@ -82,6 +80,10 @@ class Tokens:
         starts = np.repeat(before[self.numbers] - (np.cumsum(repeats) - repeats), repeats)
         return Tokens(np.repeat(self.owners, repeats), parts.numbers[np.arange(len(starts)) + starts], parts.distinct)
 
+    def terms(self) -> Terms:
+        """The same occurrences, known by keys."""
+        return Terms(self.owners, self.numbers, keys_of_strings(self.distinct))
+
     def lists(self, texts: int) -> list[list[str]]:
         """The tokens of each text; for reading, tests and other people's code."""
         out: list[list[str]] = [[] for _ in range(texts)]
@@ -94,26 +96,67 @@ class Tokens:
         return f"Tokens({len(self.numbers):,} occurrences of {len(self.distinct):,} in {texts:,} texts)"
 
 
-def number(spans: Spans) -> tuple[Int32, UInt64, Int64]:
-    """A number for each token, equal for equal tokens; the key of each number; where each was seen first.
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Words found in a buffer and numbered: word `numbers[i]` in text `owners[i]`. No string is made of any."""
 
-    Numbers are given in order of first sight.
-    """
-    every = keys(spans)
-    owners = _first_places(every)
-    first = np.flatnonzero(owners == np.arange(len(every), dtype=np.int32))
-    numbers = np.empty(len(every), dtype=np.int32)
-    numbers[first] = np.arange(len(first), dtype=np.int32)
-    return numbers.take(owners), every[first], first
+    spans: Spans
+    owners: Int32
+    numbers: Int32
+    keys: UInt64
+    """The key of each distinct word."""
+    first: Int64
+    """The span in which each distinct word was seen first."""
+
+    @classmethod
+    def of(cls, spans: Spans) -> Words:
+        """Equal words get equal numbers, in order of first sight."""
+        every = keys(spans)
+        places = first_places(every)
+        first = np.flatnonzero(places == np.arange(len(every), dtype=np.int32))
+        numbers = np.empty(len(every), dtype=np.int32)
+        numbers[first] = np.arange(len(first), dtype=np.int32)
+        return cls(spans, spans.owners, numbers.take(places), every[first], first)
+
+    def strings(self) -> list[str]:
+        """The distinct words."""
+        return strings(self.spans, self.first)
+
+    def without(self, stop_words: UInt64) -> Words:
+        """The occurrences of words with other keys than these; a text that has no others keeps its own."""
+        kept = _without(self.owners, np.isin(self.keys, stop_words).take(self.numbers))
+        return replace(self, owners=self.owners[kept], numbers=self.numbers[kept])
+
+    def repeat_words(self, times: int) -> Words:
+        """Each occurrence of a word so many times; n-grams once."""
+        counts = np.where(self.first < self.spans.words, times, 1).take(self.numbers)
+        return replace(self, owners=np.repeat(self.owners, counts), numbers=np.repeat(self.numbers, counts))
 
 
-def _first_places(every: UInt64) -> Int32:
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Occurrences of terms, known by their keys: term `keys[numbers[i]]` in text `owners[i]`."""
+
+    owners: Int32
+    numbers: Int32
+    keys: UInt64
+
+
+def _without(owners: Int32, dropped: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which occurrences stay: those that are not dropped, and all of a text that would lose all."""
+    kept = ~dropped
+    with_others = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.bool_)
+    with_others[owners[kept]] = True
+    return np.asarray(kept | ~with_others[owners])
+
+
+def first_places(every: UInt64) -> Int32:
     """For each key the place where it stands first.
 
     A hash table in a few passes over all keys: each slot goes to the key that comes first, and keys that find another
     one in their slot try again in a new table. As fast as Arrow's, whose import takes more memory than an index.
 
-    >>> _first_places(np.array([7, 5, 7, 7, 5, 9], dtype=np.uint64)).tolist()
+    >>> first_places(np.array([7, 5, 7, 7, 5, 9], dtype=np.uint64)).tolist()
     [0, 1, 0, 0, 1, 5]
     """
     owners = np.empty(len(every), dtype=np.int32)
