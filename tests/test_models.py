@@ -16,6 +16,7 @@ from steelyard.models import Card, card, cards, prompts_for
 from steelyard.models.machine import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
 from steelyard.models.reading import read
 from steelyard.retrievers import RETRIEVERS, canonical
+from steelyard.retrievers.variants import with_variants
 from steelyard.spec import parse
 
 ROOT = Path(__file__).parent.parent
@@ -235,3 +236,7 @@ def test_a_known_model_needs_no_family() -> None:
     assert str(canonical("[bm25, BAAI/bge-m3@main] > BAAI/bge-reranker-v2-m3?depth=20")) == (
         "[bm25, dense:BAAI/bge-m3@main] > rerank:BAAI/bge-reranker-v2-m3?depth=20"
     )
+    assert [str(spec) for spec in with_variants(["BAAI/bge-m3"], truncate_dim="256")] == [
+        "dense:BAAI/bge-m3",
+        "dense:BAAI/bge-m3?truncate_dim=256",
+    ]

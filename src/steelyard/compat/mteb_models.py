@@ -38,11 +38,11 @@ def as_mteb_model(model: str | ModelSpec | Retriever | Reranker) -> MtebModel:
     reranking. A reranker alone (`rerank:ID`) ranks the candidates of a reranking task.
     """
     _need_mteb()
-    spec = parse(model) if isinstance(model, str) else model
+    spec = canonical(model) if isinstance(model, str | ModelSpec) else model
     if isinstance(spec, ModelSpec) and spec.family == "rerank":
         from steelyard.retrievers.rerank import load_reranker
 
-        return PairModel(load_reranker(canonical(spec)))
+        return PairModel(load_reranker(spec))
     loaded = load_retriever(spec) if isinstance(spec, ModelSpec) else spec
     if isinstance(loaded, Reranker):
         return PairModel(loaded)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import product
 
 from steelyard.errors import UsageError
+from steelyard.retrievers import canonical
 from steelyard.spec import ModelSpec, parse
 
 GRIDS = {
@@ -64,7 +65,7 @@ def with_variants(
     ['bm25', 'dense:X', 'dense:X?precision=int8', 'dense:X?precision=int8&rescore=4', 'dense:X?precision=binary',
      'dense:X?precision=binary&rescore=4']
     """
-    specs = [parse(model) if isinstance(model, str) else model for model in models]
+    specs = [canonical(model) for model in models]
     asked = {"truncate_dim": truncate_dim, "precision": precision, "rescore": rescore}
     lists = {name: _with_whole(name, values) for name, values in asked.items() if values}
     if not lists:
