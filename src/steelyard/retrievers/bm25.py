@@ -14,6 +14,7 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bm25_forms import FORMS
+from steelyard.retrievers.memory import keep_freed_memory
 from steelyard.retrievers.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.retrievers.threads import in_order, threads
@@ -91,6 +92,7 @@ class Bm25:
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Bm25Index:
         """Analyse the documents and build the postings."""
+        keep_freed_memory()
         texts = corpus.texts
         policy = choose(texts, info, self.analyser, self.language)
         builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()

@@ -69,6 +69,14 @@ def _tables() -> tuple[list[_Table], list[_Table], _Table, _Table]:
     )
 
 
+@cache
+def _may_end() -> Bools:
+    """By its code, whether any ending has the letter last; most words are left alone for their last letter."""
+    endings = " ".join((*_VERB_ENDINGS, *_NOUN_ENDINGS, "ى")).replace(";", " ").split()
+    last = {_CODES[ending[-1]] for ending in endings if not ending.isdigit()}
+    return np.isin(np.arange(64), list(last))
+
+
 class _Words:
     """Words as numbers, stemmed step by step in place."""
 
@@ -112,14 +120,15 @@ def _drop_endings(words: _Words, definite: Bools) -> None:
     def drop(table: _Table) -> Callable[[Int64], Bools]:
         return lambda rows: words.drop_ending(rows, table)
 
-    indefinite = np.flatnonzero(~definite)
+    rows = np.flatnonzero(_may_end().take((words.letters & np.uint64(63)).view(np.int64)))
+    indefinite, rest = rows[~definite[rows]], rows[definite[rows]]
     had_object = words.drop_ending(indefinite, verb[0])
     again = with_object = indefinite[had_object]
     while len(again):
         again = again[words.drop_ending(again, verb[0])]
     _first_of(with_object, drop(verb[1]), drop(verb[3]))
     left = _first_of(indefinite[~had_object], drop(verb[2]), drop(verb[1]))
-    _drop_noun_endings(words, np.concatenate((left, np.flatnonzero(definite))), definite, drop)
+    _drop_noun_endings(words, np.concatenate((left, rest)), definite, drop)
 
 
 def _drop_noun_endings(
