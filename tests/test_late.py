@@ -339,7 +339,10 @@ def test_a_grid_is_several_models():
     assert names == ["[bm25, late:test_late:spell]", "[bm25, late:test_late:spell?pool_factor=2]"]
     (whole, half) = (load_retriever(spec) for spec in variants("late:test_late:spell?pool_factor=1,2"))
     assert whole.index(CORPUS, INFO).notes["variant_of"] is None
-    assert half.index(CORPUS, INFO).notes["variant_of"] == whole.name
+    index = half.index(CORPUS, INFO)
+    assert index.notes["variant_of"] == whole.name
+    index.search(QUERIES, 3)
+    assert index.notes["search_seconds"] > 0
     with pytest.raises(UsageError, match="names a variant twice"):
         variants("late:x?pool_factor=1,all")
 

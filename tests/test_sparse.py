@@ -234,6 +234,7 @@ def test_a_grid_of_caps_is_several_models():
     indexes = [load_retriever(spec).index(CORPUS, INFO) for spec in grid]
     assert [index.notes["active_dims"] for index in indexes] == [6 / 4, 3 / 4, 6 / 4, 3 / 4]
     assert {index.notes["variant_of"] for index in indexes} == {base}
+    assert all(index.search(QUERIES, 4).depth and index.notes["search_seconds"] > 0 for index in indexes)
 
 
 def test_the_snippet_of_the_page_runs(capsys):

@@ -204,7 +204,7 @@ def test_kept_is_told_only_where_it_can_be():
     assert rows == [
         ["sparse:A", "100", "-", "0.5000", "100.0%"],  # T/b is not among the tasks that both have
         ["  cap=1", "-", "-", "0.2500", "50.0%"],
-        ["  pool_factor=2", "-", "-", "0.2500", "-"],
+        ["late:B?pool_factor=2", "-", "-", "0.2500", "-"],  # nothing above it would say whose variant it is
     ]
     assert variant_rows([result("bm25", "T/a", 0.9)])[1] == []
     assert variant_table([result("bm25", "T/a", 0.9)]) == ""

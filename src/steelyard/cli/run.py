@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -62,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
     add("--rescore", default="", metavar="N", help="and each with its N x 100 best rescored in float (4 is usual)")
+    add("--device", metavar="D,D", help="where models compute: auto (default), cpu, cuda:1, mps; several share them")
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
         "--overwrite-strategy",
@@ -80,6 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, show one table, write the report; `_exit_code` says what is returned, 130 if interrupted."""
     heed_data_options(arguments)
+    if arguments.device:
+        os.environ["STEELYARD_DEVICE"] = arguments.device
     from steelyard.engine import Results
 
     folder = arguments.output or config.results_folder()

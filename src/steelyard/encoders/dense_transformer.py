@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -47,8 +48,9 @@ class DenseTransformer(EncodesByLength):
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._loading = Loading.of(options)
         self._devices = choose(options.text("device"))
+        first = self._devices[0] if len(self._devices) == 1 else "cpu"
+        self._loading = replace(Loading.of(options), device=first)
         self._more = self._encode_arguments(options)
         self._processor = options.json_object("processor_kwargs")
         self._model = self._load(options)
@@ -66,7 +68,7 @@ class DenseTransformer(EncodesByLength):
     def _load(self, options: Options) -> Any:
         """The model, on its device; what the library says while loading it is not for the terminal."""
         encoder = library("SentenceTransformer")
-        arguments = self._loading.arguments | {"device": self._devices[0] if len(self._devices) == 1 else "cpu"}
+        arguments = self._loading.arguments
         arguments["truncate_dim"] = options.whole("truncate_dim", None)
         asked = options.text("similarity_fn_name")
         arguments["similarity_fn_name"] = similarity(asked, self.name).name if asked else None

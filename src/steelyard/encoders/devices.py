@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from steelyard import config
 from steelyard.errors import MissingPart, UsageError
 
 AUTO = "auto"
@@ -23,24 +24,58 @@ SIGNS = (
 def choose(wanted: str | None) -> list[str]:
     """The devices to compute on: those named, with commas between them; for `auto` all accelerators, else the CPU.
 
-    A CPU named twice is two processes.
+    What a model's name does not say, `run --device` does. A CPU named twice is two processes; an accelerator that is
+    not there is a UsageError.
 
     >>> choose("cpu"), choose("cpu, cpu")
     (['cpu'], ['cpu', 'cpu'])
     """
-    named = [device.strip() for device in (wanted or AUTO).split(",")]
+    asked = wanted or config.device()
+    named = [device.strip() for device in asked.split(",")]
     if named != [AUTO]:
         if AUTO in named or not all(named):
-            raise UsageError(f"the option device is {wanted!r}", hint="auto, cpu, cuda, cuda:0,cuda:1, mps ...")
+            raise UsageError(f"the option device is {asked!r}", hint="auto, cpu, cuda, cuda:0,cuda:1, mps ...")
+        for device in named:
+            _check(device)
         return named
-    try:
-        torch: Any = importlib.import_module("torch")
-    except ImportError as error:
-        raise MissingPart.extra("torch", "torch") from error
+    torch = _torch()
     if torch.cuda.is_available():
         return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     util: Any = importlib.import_module("sentence_transformers.util")
     return [str(util.get_device_name())]
+
+
+def choose_one(wanted: str | None) -> str:
+    """The device of a model that computes on one: the first of those that there are.
+
+    >>> choose_one("cpu")
+    'cpu'
+    """
+    if wanted and "," in wanted:
+        raise UsageError(
+            f"the option device is {wanted!r}, and this model computes on one device",
+            hint=f"device={wanted.partition(',')[0].strip()}; only dense models share texts among several",
+        )
+    return choose(wanted)[0]
+
+
+def _check(device: str) -> None:
+    """A UsageError where torch has no such device; one of another kind than we know is left to torch."""
+    kind, _, number = device.partition(":")
+    if kind not in ("cuda", "mps"):
+        return
+    torch = _torch()
+    there = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
+    if there <= (int(number) if number.isdecimal() else 0):
+        found = f"cuda:0 to cuda:{there - 1}" if there else f"no {kind}"
+        raise UsageError(f"there is no device {device}: torch {torch.__version__} finds {found}", hint="device=auto")
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise MissingPart.extra("torch", "torch") from error
 
 
 def ran_out_of_memory(error: BaseException) -> bool:

@@ -68,7 +68,7 @@ class TransformerTokens:
         normalise = library("Normalize", MODULES)(module_input_name="token_embeddings")
         modules = [transformer, library("MultiVectorMask", OWN_MODULES)(), normalise]
         declared = (self._folder.json("config_sentence_transformers.json") or {}).get("prompts")
-        return encoder(modules=modules, device=self._loading.device, prompts=declared)
+        return encoder(modules=modules, device=arguments["device"], prompts=declared)
 
     def _adjust(self, options: Options) -> None:
         """Put what the options ask for in the place of what the model declares."""

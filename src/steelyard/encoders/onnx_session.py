@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from steelyard import config
 from steelyard.encoders.devices import ran_out_of_memory
 from steelyard.errors import MissingPart, ModelError, UsageError
 
@@ -98,12 +99,16 @@ def depends_on_batch(path: Path) -> bool:
 
 
 def _providers(library: Any, device: str | None) -> list[Any]:
-    """Where to compute: `auto` is the first GPU if the runtime has been built for it, else the CPU."""
+    """Where to compute: `auto` is the first GPU if the runtime has been built for it, else the CPU.
+
+    Of several devices that `run --device` names it is the first.
+    """
     available = library.get_available_providers()
     cpu = "CPUExecutionProvider"
-    if device in (None, "auto"):
+    device = device or config.device().partition(",")[0].strip()
+    if device == "auto":
         return [name for name in ("CUDAExecutionProvider", cpu) if name in available]
-    kind, _, number = str(device).partition(":")
+    kind, _, number = device.partition(":")
     if kind == "cpu":
         return [cpu]
     if kind == "cuda" and "CUDAExecutionProvider" in available and (not number or number.isdecimal()):

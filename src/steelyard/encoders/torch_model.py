@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
+from steelyard.encoders.devices import choose_one
 from steelyard.errors import MissingPart, UsageError
 from steelyard.services.options import Options
 
@@ -25,7 +26,7 @@ class Loading:
 
     batch_size: int = 32
     device: str | None = None
-    """None: the best that there is."""
+    """None: as the run says, else the best that there is."""
     dtype: str = "float32"
     max_seq_length: int | None = None
     """None: the model's own."""
@@ -36,10 +37,9 @@ class Loading:
     @classmethod
     def of(cls, options: Options) -> Loading:
         """As the options ask."""
-        device = options.text("device")
         return cls(
             batch_size=options.whole("batch_size", cls.batch_size),
-            device=None if device == "auto" else device,
+            device=options.text("device"),
             dtype=options.choice("dtype", DTYPES),
             max_seq_length=options.whole("max_seq_length", None),
             trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
@@ -49,9 +49,9 @@ class Loading:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """For a constructor of sentence-transformers."""
+        """For a constructor of sentence-transformers, of a model that computes on one device."""
         return {
-            "device": self.device,
+            "device": choose_one(self.device),
             "trust_remote_code": self.trust_remote_code,
             "model_kwargs": {"dtype": self.dtype, **dict(self.model_kwargs)},
             "config_kwargs": dict(self.config_kwargs),

@@ -17,8 +17,8 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     """Columns and rows: each model that has variants, then those; means over the tasks that all of them finished.
 
     Quality kept is the variant's mean divided by that of the model it is a variant of; `-` where that is 0 or not
-    there. Bytes are those of what is searched, then of the float vectors that the best are rescored by. The time is
-    that of the search alone, for all queries of a task.
+    there, and then the row has the variant's whole name. Bytes are those of what is searched, then of the float vectors
+    that the best are rescored by. The time is that of the search alone, for all queries of a task.
 
     >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
     >>> small = Result("T/a", "dense:X?precision=binary", {}, "2", metrics={"ndcg_at_10": 0.4},
@@ -36,7 +36,7 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
             here = [found[task] for task in common]
             rows.append(
                 [
-                    _label(model, base),
+                    _label(model, base) if base in models else model,
                     " + ".join(filter(None, (_mean_of(here, name, "{:,.0f}") for name in BYTES))) or "-",
                     _mean_of(here, "search_seconds", "{:.1f}", 1000) or "-",
                     "-" if (figure := figures[model]) is None else f"{figure:.4f}",

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.dense_encoders import kind_of
-from steelyard.encoders.devices import choose
+from steelyard.encoders.devices import choose_one
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.onnx_folder import wanted_files
 from steelyard.encoders.torch_model import DTYPES, library, quiet
@@ -42,7 +42,7 @@ class CrossEncoderReranker(ReadsPairs):
         self.name = name
         self._folder = folder
         self._options = options
-        self._device = choose(options.text("device"))[0]
+        self._device = choose_one(options.text("device"))
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
         # Until version 6 of the library, this had another name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
 from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
@@ -36,7 +38,10 @@ class LateIndex:
         """The best `top_k` documents of each query; a document without tokens is not found."""
         tokens, tally = encode_bundle(TokenVectors, self.encoder, queries.ids, queries.texts, "query", store=self.store)
         self.notes["queries"] = {**tally.notes, "tokens": len(tokens.matrix)}
-        return self.documents.search(tokens, top_k, similarity=self.encoder.similarity)
+        start = time.perf_counter()
+        run = self.documents.search(tokens, top_k, similarity=self.encoder.similarity)
+        self.notes["search_seconds"] = time.perf_counter() - start
+        return run
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +89,9 @@ def from_spec(spec: ModelSpec) -> LateRetriever:
     options = dict(spec.options)
     factor = _factor(options)
     encoder = load_multi_vector_encoder(spec.id, spec.revision, options)
-    return LateRetriever(str(spec), encoder, factor, open_blobs(encoder), str(whole) if (whole := base(spec)) else None)
+    return LateRetriever(
+        result_name(spec), encoder, factor, open_blobs(encoder), result_name(whole) if (whole := base(spec)) else None
+    )
 
 
 def _factor(options: dict[str, str]) -> float:

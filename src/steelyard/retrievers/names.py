@@ -1,7 +1,7 @@
 """The name that a model goes by in results: without the options that change no figure.
 
-How fast a service is asked, what it costs and how long it may take is for the run at hand. Results are found again
-under the same name and key whatever of it is said the next time.
+Where a model is computed, how fast a service is asked, what it costs and how long it may take is for the run at hand.
+Results are found again under the same name and key whatever of it is said the next time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ SEARCH = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
 """The families that ask a running search service."""
 ASKING = ("concurrency", "timeout", "retries", "keep")
 """What is said to them of how to ask, and whether what was stored stays."""
+LOADING = ("device",)
+"""Of a model that is computed here: where."""
 ACCESS = ("key_env", "key_header", "encoding")
 """Of a service for models: where its key is, and how numbers travel."""
 
@@ -26,6 +28,8 @@ def result_name(spec: ModelSpec) -> str:
     'dense:api/e5?url=http://x/v1'
     >>> result_name(parse("[bm25, dense] > rerank:api/r?depth=50&shape=tei&timeout=5"))
     '[bm25, dense:use-multilingual-v3] > rerank:api/r?depth=50&shape=tei'
+    >>> result_name(parse("late:X?device=cuda:1&pool_factor=2"))
+    'late:X?pool_factor=2'
     """
     return str(_without_traffic(canonical(spec)))
 
@@ -45,7 +49,7 @@ def _traffic(spec: ModelSpec) -> tuple[str, ...]:
     if spec.family in SEARCH:
         return ASKING
     if not spec.id.startswith("api/"):
-        return ()
+        return LOADING
     from steelyard.services.options import Traffic
 
     return (*Traffic.names(), *ACCESS)

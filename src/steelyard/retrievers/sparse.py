@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_bl
 from steelyard.encoders.sparse_encoders import load_sparse_encoder
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.sparse_search import SparseSearch
 from steelyard.retrievers.variants import base
 from steelyard.services.options import Options
@@ -45,7 +47,10 @@ class SparseIndex:
         if self.encoder.similarity == "cosine":
             vectors = vectors.normalised()
         self.notes["queries"] = {**tally.notes, "active_dims": len(vectors.columns) / max(1, len(queries))}
-        return self.documents.search(vectors, top_k)
+        start = time.perf_counter()
+        run = self.documents.search(vectors, top_k)
+        self.notes["search_seconds"] = time.perf_counter() - start
+        return run
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,5 +103,10 @@ def from_spec(spec: ModelSpec) -> SparseRetriever:
     query, document = (caps.whole(name, None) for name in CAPS)
     encoder = load_sparse_encoder(spec.id, spec.revision, options)
     return SparseRetriever(
-        str(spec), encoder, query, document, open_blobs(encoder), str(whole) if (whole := base(spec)) else None
+        result_name(spec),
+        encoder,
+        query,
+        document,
+        open_blobs(encoder),
+        result_name(whole) if (whole := base(spec)) else None,
     )

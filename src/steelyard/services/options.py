@@ -41,7 +41,8 @@ class Options:
         """One of a few words, the first of which is the default."""
         value = self.given.get(name) or known[0]
         if value not in known:
-            raise UnknownName(f"{name} of {self.model}", value, known, hint=f"known: {', '.join(known)}")
+            words = [word for word in known if word]
+            raise UnknownName(f"{name} of {self.model}", value, words, hint=f"known: {', '.join(words)}")
         return value
 
     def number(self, name: str, default: T, *, zero: bool = False) -> float | T:

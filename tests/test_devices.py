@@ -1,0 +1,62 @@
+"""Where models compute: as their name says, else as `run --device` does, else as the machine has it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from steelyard.cli import main
+from steelyard.encoders.devices import choose, choose_one
+from steelyard.encoders.torch_model import Loading
+from steelyard.errors import UsageError
+from steelyard.services.options import Options
+from torch_models import save_bert
+
+BEST = f"cuda:{torch.cuda.device_count()}"
+"""One more than there are."""
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch, tmp_path):
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STEELYARD_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("STEELYARD_DEVICE", "")
+
+
+def test_the_name_counts_before_the_run_and_the_run_before_the_machine(monkeypatch):
+    monkeypatch.setenv("STEELYARD_DEVICE", "cpu,cpu,cpu")
+    assert choose(None) == ["cpu", "cpu", "cpu"]
+    assert choose("cpu") == ["cpu"]
+    assert choose_one(None) == "cpu"
+    assert Loading().arguments["device"] == "cpu"
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_is_computed():
+    with pytest.raises(UsageError, match=f"there is no device {BEST}: torch .* finds"):
+        choose(f"cpu,{BEST}")
+    with pytest.raises(UsageError, match="this model computes on one device") as error:
+        choose_one("cpu, cpu")
+    assert "device=cpu;" in str(error.value.hint)
+
+
+def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys):
+    folder = save_bert(tmp_path / "bert")
+    line = ["run", f"late:{folder}", f"dense:{folder}", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report", "--json"]
+    assert main([*line, "--device", BEST]) == 2
+    assert capsys.readouterr().err.count(f"there is no device {BEST}") == 1  # one reason, told once
+    assert main([*line, "--device", "cpu"]) == 0
+    names = [result["steelyard"]["model"] for result in json.loads(capsys.readouterr().out)]
+    assert names == [f"late:{folder}", f"dense:{folder}"]
+    assert main([*line[:1], f"late:{folder}?device=cpu", f"dense:{folder}?device=cpu", *line[3:]]) == 0
+    out, err = capsys.readouterr()
+    assert [result["steelyard"]["model"] for result in json.loads(out)] == names
+    assert "2 of 2 already there" in err
+
+
+def test_a_word_that_is_no_choice_is_answered_with_those_that_are():
+    options = Options("dense:X", {"pooling_mode": "rms"}, ("pooling_mode",))
+    with pytest.raises(UsageError) as error:
+        options.choice("pooling_mode", ("", "cls", "lasttoken"))
+    assert error.value.hint == "known: cls, lasttoken"
