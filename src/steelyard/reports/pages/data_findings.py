@@ -18,6 +18,8 @@ def data(figures: TaskFigures) -> Iterator[Finding]:
         yield finding("single_positive")
     else:
         yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
+    if one.grades:
+        yield finding("grades", grades=listed([f"{grade} ({count:,})" for grade, count in one.grades.items()]))
     if one.queries_without:
         yield finding("no_positive", queries=one.queries_without)
     if one.outside_corpus:

@@ -59,6 +59,8 @@ class Positives:
     outside_corpus: int = 0
     """Relevant documents that the corpus does not hold."""
     queries_without: int = 0
+    grades: Mapping[str, int] = field(default_factory=dict)
+    """Positive judgements by their grade, where there is more than one."""
 
 
 @dataclass(frozen=True)

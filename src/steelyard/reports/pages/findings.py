@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.figures import Comparison, ProfileFigures, SliceFigures
-from steelyard.reports.pages.inputs import LABELS, Kind
+from steelyard.reports.pages.inputs import LABELS, SAFEGUARD_DEPTH, Kind
 from steelyard.reports.pages.page_figures import TaskFigures
 from steelyard.reports.pages.sentences import Finding, P, finding, isolated, language_name, listed, script_name
 from steelyard.reports.pages.tables import pair_in_words
@@ -17,6 +17,7 @@ from steelyard.reports.pages.thresholds import (
     SIGNIFICANT,
     SMALL_CORPUS,
     SOME,
+    WEAK,
 )
 from steelyard.results.schema import with_interval
 from steelyard.text.detect import UNDECIDED
@@ -99,7 +100,7 @@ def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
         "profile",
         label=one.label,
         config=one.config,
-        origin="lists stored with the set" if one.stored else "searched for this page",
+        origin=_origin(figures, one),
         ndcg=with_interval(one.ndcg_at_10, one.intervals.get("ndcg_at_10")),
         hit=with_interval(one.hit_rate_at_10, one.intervals.get("hit_rate_at_10")),
         recall=with_interval(mean, one.intervals.get("recall_at_100")),
@@ -108,6 +109,12 @@ def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
     if mean is not None and pooled is not None and abs(mean - pooled) >= 0.00005:
         yield finding("pooled", pooled=pooled)
     yield from _lists(figures, one)
+
+
+def _origin(figures: TaskFigures, one: ProfileFigures) -> str:
+    if one.stored:
+        return "lists stored with the set"
+    return f"{'ranked' if figures.type == 'reranking' else 'searched'} for this page"
 
 
 def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
@@ -158,16 +165,35 @@ def _comparison(test: Comparison, kind: Kind) -> Finding:
 def interpretation(figures: TaskFigures) -> Iterator[Finding]:
     """How to read the metrics on this task."""
     yield finding("multi_reading" if figures.positives.multi_positive_queries else "single_reading")
+    if figures.positives.grades:
+        yield finding("graded")
+    yield from _reranking(figures)
     if figures.ceiling is not None:
         yield finding("ceiling", ndcg=figures.ceiling.ndcg_at_10, recall=figures.ceiling.recall_at_100)
-        if figures.documents < SMALL_CORPUS:
-            chance = figures.ceiling.random_recall_at_100
-            yield finding("small_corpus", documents=figures.documents, chance=chance)
+        if figures.type == "retrieval":
+            yield from _small_corpus(figures.documents, figures.ceiling.random_recall_at_100)
         if (share := near_ceiling(figures)) is not None and figures.best is not None:
             yield finding("near_ceiling", best=figures.best.label, share=share)
     for one in figures.main:
         if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None:
             yield finding("rerank", label=one.label, perfect=one.perfect_rerank_ndcg_at_10, now=one.ndcg_at_10)
+
+
+def _small_corpus(documents: int, chance: float) -> Iterator[Finding]:
+    """How easily a recall@100 comes, where that is worth a word."""
+    if documents <= SAFEGUARD_DEPTH:
+        yield finding("tiny_corpus", documents=documents)
+    elif documents < SMALL_CORPUS:
+        yield finding("small_corpus", documents=documents, chance=chance)
+
+
+def _reranking(figures: TaskFigures) -> Iterator[Finding]:
+    """What is ranked where queries come with candidates."""
+    ranked = [one.candidates_max for one in figures.main if not one.stored and one.candidates_max is not None]
+    if figures.type == "reranking" and ranked:
+        yield finding("reranking_task")
+        if max(ranked) <= SAFEGUARD_DEPTH:
+            yield finding("reranking_recall")
 
 
 def near_ceiling(figures: TaskFigures) -> float | None:
@@ -186,15 +212,18 @@ def tendencies(figures: TaskFigures) -> Iterator[Finding]:
     if one.questions >= SOME:
         words = listed([f"{isolated(f'“{word}”')} {count:,}" for word, count in one.question_words.items()])
         yield finding("questions", share=one.questions, words=f" ({words})" if words else "")
-    else:
+    elif one.questions:
         yield finding("no_questions", share=one.questions)
+    else:
+        yield finding("without_questions")
     classes = listed([f"{name} {share:.2%}" for name, share in one.length_classes.items() if share])
     yield finding("query_classes", classes=classes)
-    yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
-    if one.names is None:
-        yield finding("names_unknown")
+    if one.numbers:
+        yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
     else:
-        yield finding("names" if one.names >= SOME else "few_names", share=one.names)
+        yield finding("without_numbers")
+    if figures.category != "code":  # where a capital is no sign of a name
+        yield _names(one.names)
     if not one.duplicate_queries and not one.duplicate_documents:
         yield finding("no_duplicates")
     for kind, count in (
@@ -204,6 +233,14 @@ def tendencies(figures: TaskFigures) -> Iterator[Finding]:
     ):
         if count:
             yield finding(kind, count=count)
+
+
+def _names(share: float | None) -> Finding:
+    if share is None:
+        return finding("names_unknown")
+    if not share:
+        return finding("without_names")
+    return finding("names" if share >= SOME else "few_names", share=share)
 
 
 def failures(figures: TaskFigures) -> Iterator[Finding]:
@@ -231,7 +268,8 @@ def slices(figures: TaskFigures) -> Iterator[Finding]:
             )
     rho, p = figures.overlap_gain_correlation, figures.overlap_gain_p_value
     if rho is not None and p is not None and p < SIGNIFICANT:
-        yield finding("overlap_gain", more="more" if rho > 0 else "fewer", rho=rho, p=P(p))
+        facts = {"more": "more" if rho > 0 else "fewer", "rho": rho, "p": P(p)}
+        yield finding("overlap_gain", **facts) if abs(rho) >= WEAK else finding("weak_overlap_gain", **facts)
     if not any(True for part in figures.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
         yield finding("no_slices")
 

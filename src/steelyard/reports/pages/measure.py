@@ -28,7 +28,7 @@ from steelyard.reports.pages.lengths import lengths
 from steelyard.reports.pages.page_figures import GroupFigures, LanguageRow, TaskFigures
 from steelyard.reports.pages.slices import slices
 from steelyard.reports.pages.tendencies import tendencies
-from steelyard.reports.pages.thresholds import MOST, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
+from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
 from steelyard.reports.pages.tongues import Reading, overlap, read, tongues
 from steelyard.types import Interval, Task, TaskInfo
 
@@ -112,6 +112,7 @@ def _origin(info: TaskInfo) -> dict[str, Any]:
         "language": info.language,
         "category": info.category,
         "description": info.description,
+        "type": info.type,
         "on_hub": on_hub,
         "split": info.split,
         "revision": info.revision,
@@ -144,7 +145,14 @@ def positives(task: Task) -> Positives:
         judgements=len(task.qrels.rows),
         outside_corpus=int(((task.qrels.rows < 0) & (task.qrels.grades > 0)).sum()),
         queries_without=int((counts == 0).sum()),
+        grades=_grades(task),
     )
+
+
+def _grades(task: Task) -> dict[str, int]:
+    grades, counts = np.unique(task.qrels.grades[task.qrels.grades > 0], return_counts=True)
+    named = {f"{grade:g}": int(count) for grade, count in zip(grades.tolist(), counts.tolist(), strict=True)}
+    return named if len(named) > 1 else {}
 
 
 def focus(category: str, likings: Tendencies, told: Tongues, asked: Lengths, sought: Lengths) -> str:
@@ -161,7 +169,9 @@ def focus(category: str, likings: Tendencies, told: Tongues, asked: Lengths, sou
     right = next((name for most, name in sizes if document_words <= most), "long text")
     if category == "code":
         return f"{left} to {right}, code"
-    return f"{left} to {right}" + (" in another language" if told.cross_language > MOST else "")
+    if told.cross_language <= MOST:
+        return f"{left} to {right}"
+    return f"{left} to {right}{'' if told.cross_language >= NEARLY_ALL else ', mostly'} in another language"
 
 
 def sources(info: TaskInfo) -> tuple[Source, ...]:
@@ -258,7 +268,7 @@ def _ndcg(task: TaskFigures, kind: Kind) -> float:
 
 
 def _languages(tasks: Sequence[TaskFigures]) -> tuple[LanguageRow, ...]:
-    """Queries by the language they show. A task in one language counts whole under it."""
+    """Queries by the language they show. A task in one language, few exceptions aside, counts whole under it."""
     sums: dict[str, tuple[int, int, dict[Kind, float]]] = {}
     for task in tasks:
         for language, queries, means in _task_languages(task):

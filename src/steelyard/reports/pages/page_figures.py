@@ -25,7 +25,7 @@ from steelyard.reports.pages.figures import (
 )
 from steelyard.reports.pages.inputs import Kind
 
-PAGE_SCHEMA = 2
+PAGE_SCHEMA = 3
 """The form of the JSON files; goes up when a field changes its name or meaning."""
 
 
@@ -51,6 +51,8 @@ class TaskFigures:
     """What is asked with, and what is sought, in a few words."""
     description: str = ""
     """Words of the card or catalogue, not ours."""
+    type: str = "retrieval"
+    """`retrieval`, or `reranking`: every query has candidates, and nothing else is ranked."""
     on_hub: bool = False
     split: str = ""
     revision: str | None = None

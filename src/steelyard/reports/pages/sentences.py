@@ -16,8 +16,8 @@ TEMPLATES = {
     "single_positive": "Every query has exactly one positive document.",
     "all_multi_positive": "Every query has several positives: {mean:.2f} on average, {median:.2f} in the median, "
     "{max:,} at most.",
-    "multi_positive": "Of {queries:query} {several:,} ({share:.2%}) have several positives: {mean:.2f} per query "
-    "on average, {median:.2f} in the median, {max:,} at most.",
+    "multi_positive": "Of {queries:query} {several:,} ({share:.2%}) have several positives; over all queries that is "
+    "{mean:.2f} on average, {median:.2f} in the median, {max:,} at most.",
     "strongest": "{best} is the strongest profile, with nDCG@10 = {score:.4f}; it is ahead of {others} beyond what "
     "luck explains (p {p} or less).",
     "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but the paired test cannot tell it from {rivals} "
@@ -31,8 +31,9 @@ TEMPLATES = {
     "positives": "Positives per query: {mean:.2f} on average, {min:,} at least, {median:.2f} in the median, {max:,} at "
     "most.",
     "no_positive": "Queries without any positive, which count as 0 in every mean: {queries:,}.",
+    "grades": "Positive judgements by grade: {grades}.",
     "outside": "Positives that are not in the corpus and cannot be found: {count:,}.",
-    "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.0f}), "
+    "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}), "
     "{words:,.2f} words and {tokens:,.2f} tokens.",
     "one_language": "All {what} are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
@@ -65,30 +66,40 @@ TEMPLATES = {
     "better on {wins:query}, worse on {losses:,}, alike on {ties:,}).",
     "worse": "It is worse than {other} by {difference:.4f} nDCG@10 [{low:.4f}, {high:.4f}] (p {p}; "
     "better on {losses:query}, worse on {wins:,}, alike on {ties:,}).",
-    "no_difference": "Its difference from {other}, {difference:+.4f}, is one that luck explains (p {p}).",
+    "no_difference": "Its difference from {other}, {difference:+.4f}, may be luck (p {p}).",
     "no_profile": "The set has no such lists, and none were made.",
     # metrics
     "single_reading": "With one positive per query hit@10 says whether it is among the first ten, nDCG@10 how high it "
     "stands there, and recall@100 whether a reranker of 100 candidates would see it.",
     "multi_reading": "With several positives hit@10 is satisfied by any one of them; nDCG@10 rewards having them all "
     "early; recall@100 is the mean share of a query's positives among the first hundred.",
+    "graded": "Of the grades nDCG@10 weighs the higher ones more; hit@10 and recall@100 count them alike.",
+    "reranking_task": "In this reranking task every profile ranks the candidates that came with a query, not the whole "
+    "corpus.",
+    "reranking_recall": "None of them has more than 100, so recall@100 is the share of positives among the candidates, "
+    "whoever ranks them.",
     "ceiling": "A perfect ranking would reach nDCG@10 = {ndcg:.4f} and recall@100 = {recall:.4f}.",
     "small_corpus": "With {documents:document} a random order would reach a recall@100 of {chance:.4f}; read it "
     "beside that.",
-    "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room to tell models "
-    "apart.",
+    "tiny_corpus": "With {documents:document} all fit into a list of 100: recall@100 tells only which lists leave some "
+    "out.",
+    "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room above it.",
     "rerank": "A perfect reranker of the first 100 candidates of {label} would reach nDCG@10 = {perfect:.4f}, against "
     "{now:.4f} as they stand.",
     # tendencies
     "questions": "{share:.2%} of queries are questions, by question mark or question word{words}.",
+    "without_questions": "No query is a question, by question mark or question word.",
     "no_questions": "Hardly any query is a question, by question mark or question word ({share:.2%}).",
     "query_classes": "Lengths of queries: {classes}.",
     "numbers": "{share:.2%} of queries hold a number.",
-    "names": "Of queries in languages that capitalise names {share:.2%} hold one.",
-    "few_names": "Hardly any query holds a capitalised name ({share:.2%}).",
-    "names_unknown": "How many hold a name is not told: too few are in languages that mark names by capitals.",
+    "names": "Of queries in languages that capitalise names {share:.2%} hold one, told by a capital after the first "
+    "word.",
+    "without_names": "No query holds a name, told by a capital after the first word.",
+    "few_names": "Hardly any query holds a name, told by a capital after the first word ({share:.2%}).",
+    "names_unknown": "How many hold a name is not told: too few are written so that capitals mark names.",
+    "without_numbers": "No query holds a number.",
     "few_numbers": "Hardly any query holds a number ({share:.2%}).",
-    "no_duplicates": "No query and no document stands there twice.",
+    "no_duplicates": "No query and no document appears twice.",
     "duplicate_queries": "Queries that repeat an earlier one: {count:,}.",
     "duplicate_documents": "Documents that repeat another: {count:,}; where one is judged, its copy counts as wrong.",
     "queries_in_corpus": "Queries that stand word for word in the corpus: {count:,}.",
@@ -101,8 +112,10 @@ TEMPLATES = {
     # slices
     "slice_leader": "{where} {best} is ahead of all others beyond what luck explains ({queries:query}, nDCG@10 = "
     "{score:.4f}), while on the whole task {whole} has the highest nDCG@10.",
-    "overlap_gain": "The {more} of its terms a query shares with its positive, the larger BM25's lead over Dense "
+    "overlap_gain": "The {more} of its terms a query shares with its positive, the better BM25 does beside Dense "
     "(Spearman's correlation {rho:.4f}, p {p}).",
+    "weak_overlap_gain": "There is a weak tendency: the {more} of its terms a query shares with its positive, the "
+    "better BM25 does beside Dense (Spearman's correlation {rho:.4f}, p {p}).",
     "no_slices": "No slice differs from the other queries by more than luck explains.",
     # training, improvement
     "not_tried": "No training was tried for this page, so no data is recommended from evidence.",
@@ -117,7 +130,7 @@ TEMPLATES = {
     "fusion that weighs {best} more is worth trying.",
     "hybrid_helps": "Joining the lists pays: Reranking hybrid is {difference:.4f} above {other}, the next best "
     "(p {p}).",
-    "room_for_reranking": "Reordering alone could add {gain:.4f} nDCG@10 to {label}.",
+    "room_for_reranking": "A perfect reranker of its first 100 candidates would add {gain:.4f} nDCG@10 to {label}.",
     "no_advice": "No slice and no pair of profiles differs significantly, so the figures single nothing out.",
     # published
     "published": "Published figures are those of {name}; a range is that of the difference.",
@@ -145,13 +158,14 @@ TEMPLATES = {
     "family": "{family}: {names}.",
     "group_multi": "Some queries have several positives in {names}.",
     "group_single": "Every query of every task has at most one positive.",
-    "shape": "Documents average from {low:.2f} characters ({low_task}) to {high:.2f} ({high_task}); corpora hold "
+    "shape": "Documents average from {low:,.2f} characters ({low_task}) to {high:,.2f} ({high_task}); corpora hold "
     "{smallest:,} to {largest:document}.",
     "group_cross": "More than half of the pairs cross languages in {names}.",
     "profile_mean": "{label}'s nDCG@10 is {mean:.4f} on average over {tasks:task}, from {low:.4f} to {high:.4f}.",
     "profile_strong": "It is highest on {names}.",
     "profile_weak": "It is lowest on {names}.",
-    "group_ceiling": "Within {margin:.2%} of the best possible nDCG@10, where models can hardly differ: {names}.",
+    "group_ceiling": "Within {margin:.2%} of the best possible nDCG@10, which leaves little room above the best "
+    "profile: {names}.",
     "group_recall": "Where queries have several positives ({names}), read recall@100 beside nDCG@10.",
     "group_small": "Fewer than {limit:document}, where a recall@100 comes easily: {names}.",
     "group_audit": "Audited for leakage: {audited:,} of {tasks:task}.",

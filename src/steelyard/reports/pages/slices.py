@@ -14,7 +14,7 @@ from steelyard.reports.pages.evaluation import Measured, by_kind
 from steelyard.reports.pages.evidence import holm, randomisation, welch
 from steelyard.reports.pages.figures import SliceFigures
 from steelyard.reports.pages.inputs import Kind
-from steelyard.reports.pages.thresholds import FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
+from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
 from steelyard.reports.pages.tongues import Reading, pair_name
 from steelyard.types import Float64, Int64, Task
 
@@ -63,9 +63,9 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
 
 
 def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iterator[Part]:
-    """The classes that have queries, where more than one has."""
+    """The classes that have queries, where they part them."""
     filled = {name: np.flatnonzero(mask) for name, mask in masks.items() if mask.any()}
-    if len(filled) > 1:
+    if _parts_queries([len(queries) for queries in filled.values()]):
         for name, queries in filled.items():
             yield Part(dimension, name, queries)
 
@@ -84,10 +84,20 @@ def _pair_names(reading: Reading, queries: int) -> list[str]:
 def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
     values = np.array(names, dtype=np.str_)
     distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) < 2:
+    if not _parts_queries(counts.tolist()):
         return
     for place in sorted(range(len(distinct)), key=lambda i: (-counts[i], distinct[i])):
         yield Part(dimension, str(distinct[place]), np.flatnonzero(values == distinct[place]))
+
+
+def _parts_queries(sizes: Sequence[int]) -> bool:
+    """Whether slices of these sizes are more than the whole and a few exceptions.
+
+    >>> _parts_queries([60, 40]), _parts_queries([100]), _parts_queries([98, 1, 1])
+    (True, False, False)
+    """
+    beside = sum(sizes) - max(sizes, default=0)
+    return beside >= FEW or (beside > 0 and sum(sizes) < FEWEST)
 
 
 def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceFigures, ...]:

@@ -86,13 +86,13 @@ def _question_word(text: str, language: str) -> str:
 
 
 def _names(texts: Sequence[str], reading: Reading) -> float | None:
-    """Of queries whose script has capitals and whose language keeps them for names."""
+    """Of queries whose script has capitals and whose language keeps them for names; None where too few show any."""
     cased = [
         text
         for text, language, script in zip(texts, reading.query_languages, reading.query_scripts, strict=True)
         if script in CASED and language not in NOUNS_TOO
     ]
-    if len(cased) < FEWEST:
+    if len(cased) < FEWEST or all(text == text.lower() for text in cased):  # nothing is capitalised at all
         return None
     return sum(any(word[:1].isupper() for word in text.split()[1:]) for text in cased) / len(cased)
 

@@ -9,7 +9,8 @@ FEWEST = 20
 """Nothing is claimed of a slice with fewer queries, nor of one that leaves fewer to compare it with."""
 
 FEW = 5
-"""Slices with fewer queries stand in the JSON form only, and their languages in no picture."""
+"""Slices with fewer queries stand in the JSON form only, and their languages in no picture; where all slices of a kind
+but the largest hold fewer together, there are none of that kind."""
 
 MANY = 1_000
 """From so many queries on, the interval of a slice is Student's; below it is from resampling (BCa)."""
@@ -36,7 +37,10 @@ SMALL_CORPUS = 1_000
 """In a corpus with fewer documents a recall@100 is read beside what a random order would reach."""
 
 NEAR_CEILING = 0.95
-"""From this share of the best possible nDCG@10 on, a task leaves models little room to differ."""
+"""From this share of the best possible nDCG@10 on, little room is left above the best profile."""
+
+WEAK = 0.3
+"""A correlation that is significant but nearer to 0 is called a weak tendency."""
 
 SAFEGUARDS = 0.25
 """From this share of queries on, positives put into the candidate lists by hand are worth a warning."""
