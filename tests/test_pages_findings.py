@@ -13,7 +13,7 @@ from steelyard.reports.pages.group_page import group_page
 from steelyard.reports.pages.slices import parts
 from steelyard.reports.pages.task_page import task_page
 from steelyard.reports.pages.tongues import read
-from steelyard.types import Qrels, Queries, Task
+from steelyard.types import Corpus, Qrels, Queries, Task
 
 
 def said(task: Task, profiles: list[Profile]) -> dict[str, str]:
@@ -35,6 +35,15 @@ def test_grades_are_counted_and_explained() -> None:
     assert told["grades"] == "Positive judgements by grade: 1 (3) and 3 (1)."
     assert "graded" in told
     assert "over all queries that is 1.33 on average, 1.00 in the median, 2 at most" in told["multi_positive"]
+
+
+def test_empty_documents_are_told_and_repeat_nothing() -> None:
+    task, profiles = ranked_task({"bm25": [1, 2, 3]})
+    assert "empty_texts" not in said(task, profiles)
+    corpus = Corpus(task.corpus.ids, (*task.corpus.bodies[:-3], "", " \n", ""))
+    told = said(Task(task.info, corpus, task.queries, task.qrels), profiles)
+    assert told["empty_texts"] == "Documents without any text: 3."
+    assert "duplicate_documents" not in told
 
 
 def test_a_reranking_task_is_read_as_one() -> None:

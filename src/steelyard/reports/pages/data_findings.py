@@ -42,6 +42,8 @@ def _lengths(what: str, lengths: Lengths) -> Iterator[Finding]:
         words=lengths.words.mean,
         tokens=lengths.tokens.mean,
     )
+    if lengths.empty:
+        yield finding("empty_texts", what=what, count=lengths.empty)
 
 
 def languages(figures: TaskFigures) -> Iterator[Finding]:

@@ -42,6 +42,8 @@ class Lengths:
     """How many texts the tokens were counted of: all, or a seeded sample."""
     tokenizer: str = ""
     """Whose pieces the tokens are."""
+    empty: int = 0
+    """Texts that hold nothing but space."""
 
 
 @dataclass(frozen=True)

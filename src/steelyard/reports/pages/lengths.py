@@ -42,6 +42,7 @@ def lengths(texts: Sequence[str]) -> Lengths:
         tokens=spread(_token_counts(sampled)),
         tokens_of=len(sampled),
         tokenizer=TOKENIZER,
+        empty=sum(not text or text.isspace() for text in texts),
     )
 
 

@@ -35,6 +35,7 @@ TEMPLATES = {
     "outside": "Positives that are not in the corpus and cannot be found: {count:,}.",
     "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}), "
     "{words:,.2f} words and {tokens:,.2f} tokens.",
+    "empty_texts": "{what} without any text: {count:,}.",
     "one_language": "All {what} are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
     "nearly_one_language": "{share:.2%} of {what} are in {language}; {hidden:.2%} show no language for certain.",

@@ -57,7 +57,8 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     total = max(len(texts), 1)
     found = Counter(word for word in words if word)
     ranked = sorted(found, key=lambda word: (-found[word], word))
-    documents = set(map(_bare, task.corpus.texts))
+    sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts repeat nothing
+    documents = set(sought)
     return Tendencies(
         questions=sum(asked) / total,
         question_words={word: found[word] for word in ranked[:SHOWN]},
@@ -65,7 +66,7 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
         numbers=sum(any(map(str.isdigit, text)) for text in texts) / total,
         names=_names(texts, reading),
         duplicate_queries=len(texts) - len(set(map(_bare, texts))),
-        duplicate_documents=len(task.corpus) - len(documents),
+        duplicate_documents=len(sought) - len(documents),
         queries_that_are_documents=sum(_bare(text) in documents for text in texts),
     )
 
