@@ -93,11 +93,23 @@ def test_where_roles_do_not_matter_vectors_are_shared(monkeypatch: pytest.Monkey
     assert retriever.embed(texts, "text")[1]["texts_from_cache"] == 5
 
 
-def test_shortened_vectors_are_weighed_and_codes_are_refused() -> None:
+def test_shortened_and_coded_vectors_are_weighed() -> None:
     whole, short = one(model(), "FixtureSTS"), one(model(Variant(truncate_dim=64)), "FixtureSTS")
     assert short.score is not None and whole.score is not None and 0.5 < short.score != whole.score
-    codes = one(model(Variant(precision="int8")), "FixtureSTS")
-    assert codes.error is not None and "truncate_dim" in str(codes.error)
+    for precision, near in (("int8", 1e-2), ("binary", 0.15)):
+        coded = one(model(Variant(precision=precision)), "FixtureSTS").score
+        assert coded is not None and 0 < abs(coded - whole.score) < near
+    assert one(model(Variant(precision="float16")), "FixtureSTS").score == pytest.approx(whole.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("variant", [Variant(precision="int8", rescore=4), Variant(precision="int8@hakari")])
+def test_what_only_a_search_knows_is_refused(variant: Variant) -> None:
+    found = one(model(variant), "FixtureSTS")
+    assert (
+        found.error is not None
+        and "nothing is searched" in found.error.message
+        and "precision=int8" in str(found.error)
+    )
 
 
 def test_a_model_without_vectors_learns_what_is_needed() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from steelyard.encoders.cached import encode_once
 from steelyard.encoders.store import VectorStore
-from steelyard.errors import UsageError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.names import result_name
@@ -17,7 +16,6 @@ from steelyard.retrievers.ranking import searched
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
-from steelyard.vectors.truncate import truncated
 from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
 
@@ -83,6 +81,13 @@ class DenseRetriever:
             **self.variant.settings,
         }
 
+    def for_task(self, info: TaskInfo) -> DenseRetriever:
+        """The model with the prompts that it has for that task, or for tasks of that type; itself where it has none."""
+        shared = self.vectors.for_task(info)
+        if shared is self.vectors:
+            return self
+        return replace(self, encoder=shared.encoder, store=shared.store, shared=shared)
+
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> DenseIndex:
         """Encode the documents; `tick` counts them."""
         built, (matrix, tally) = self.vectors.index(corpus, self.variant, tick)
@@ -97,18 +102,10 @@ class DenseRetriever:
         return self.encoder.similarity
 
     def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
-        """A raw vector for each text, shortened where the variant says so; `tick` counts texts.
-
-        Only search knows codes: a variant that stores vectors in another precision, or rescores, has none to give.
-        """
-        if self.variant.precision != WHOLE.precision or self.variant.rescore is not None:
-            raise UsageError(
-                f"{self.name} searches {self.variant.precision} codes, and here nothing is searched",
-                hint="take the model itself, or shorten its vectors with truncate_dim=",
-            )
+        """A raw vector for each text, shortened and coded as the variant says; `tick` counts texts."""
+        self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
-        shorter = self.variant.truncate_dim
-        return vectors if shorter is None else truncated(vectors, shorter), tally.notes
+        return self.variant.applied(vectors, self.similarity), tally.notes
 
 
 def from_spec(spec: ModelSpec) -> DenseRetriever:

@@ -50,7 +50,11 @@ class Codes(Documents, Protocol):
         ...
 
     def asked(self, queries: Float32) -> Float32:
-        """The queries as they are multiplied with the blocks."""
+        """The queries as they are compared with the codes."""
+        ...
+
+    def values(self) -> Float32:
+        """What the codes stand for: a vector for each."""
         ...
 
 
@@ -77,6 +81,10 @@ class Whole(Matrix):
     def asked(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
+
+    def values(self) -> Float32:
+        """As they are."""
+        return self.vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +122,10 @@ class _Coded:
     def numbers(self, start: int, stop: int) -> Float32:
         """What a query is compared with: the codes of some rows as float32."""
         return self.codes[start:stop].astype(np.float32)
+
+    def values(self) -> Float32:
+        """What the codes stand for: here, what queries are compared with."""
+        return self.numbers(0, len(self))
 
 
 class Half(_Coded):

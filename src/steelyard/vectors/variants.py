@@ -106,6 +106,30 @@ class Variant:
                 hint=f"give a truncate_dim of at most {dimension}",
             )
 
+    def check_without_search(self, model: str) -> None:
+        """A UsageError if this variant means nothing where nothing is searched."""
+        if self.rescore is None and not self.precision.endswith("@hakari"):
+            return
+        what = (
+            "rescores"
+            if self.rescore is not None
+            else f"compares {self.precision} codes as one benchmark's search does"
+        )
+        raise UsageError(f"{model} {what}, and here nothing is searched", hint="precision=int8 without more works here")
+
+    def applied(self, vectors: Float32, compared: str = "dot") -> Float32:
+        """The vectors as they come back from this variant, for a task that searches nothing.
+
+        They are shortened, coded (at length 1 where cosine is meant, as an index holds them) and read again.
+
+        >>> Variant(precision="binary").applied(np.array([[3, -4]], dtype=np.float32)).tolist()
+        [[1.0, -1.0]]
+        """
+        kept = vectors if self.truncate_dim is None else truncated(vectors, self.truncate_dim)
+        if self.precision == WHOLE.precision:
+            return kept
+        return PRECISIONS[self.precision].of(normalised(kept) if compared == "cosine" else kept).values()
+
     def build(self, vectors: Float32, compared: str = "dot") -> VariantIndex:
         """Make float vectors (normalised, where cosine is meant) searchable in this way."""
         return VariantIndex(self, Coded.of(vectors, self.truncate_dim, self.precision, compared))
