@@ -198,6 +198,47 @@ def test_other_data_than_the_published_are_told(tmp_path: Path, capsys: pytest.C
     assert "group_other_data" in {one["kind"] for one in group["findings"]}
 
 
+def test_a_task_without_published_figures_is_told(
+    nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = make(tmp_path, f"{nano_set}::first", capsys, "--against", "NanoMMTEB-v2")
+    assert "NanoToy/first: NanoMMTEB-v2 has no published figures for this task." in told["notes"]
+
+
+def test_a_slip_in_the_dense_model_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = [Task(one.info, one.corpus, one.queries, one.qrels) for one in map(task_of, ("NanoToy/a", "NanoToy/b"))]
+    write_nano_set(tmp_path / "set", bare)
+    words = ["pages", str(tmp_path / "set"), "-o", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
+    assert main([*words, "--dense", "bm25"]) == 2
+    assert capsys.readouterr().err.count("--dense bm25 is a profile of every page already") == 1
+    assert main([*words, "--dense", "no_such_package:function"]) == 2
+    assert capsys.readouterr().err.count("no_such_package") == 2, "in the words of the error, once"
+
+
+def test_interrupted_pages_of_what_is_done_are_written(
+    nano_set: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["pages", str(nano_set), "-o", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
+    with monkeypatch.context() as patch:
+        patch.setattr("steelyard.cli.page_maker._audit", Impatient())
+        assert main(words) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+    assert {path.name for path in (tmp_path / "out" / "NanoToy").glob("*.html")} == {"index.html", "first.html"}
+    assert make(tmp_path, str(nano_set), capsys)["up_to_date"] == ["NanoToy/first"]
+
+
+class Impatient:
+    """Somebody who stops the command when the second task has begun."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    def __call__(self, name: str) -> None:
+        self._calls += 1
+        if self._calls == 2:
+            raise KeyboardInterrupt
+
+
 def test_progress_waits_and_then_tells() -> None:
     now = 0.0
     stream = io.StringIO()

@@ -41,11 +41,17 @@ class PageMaker:
         self._models: dict[str, Model] = {}
         self._dense = dense_model(arguments.dense)
         self._settings = {"dense": self._dense, "lists": str(arguments.lists)}
+        self._unusable: SteelyardError | None = None
+        """Why the models cannot be had: a slip in `--dense`, which no task can mend."""
         self.failures: list[str] = []
         self.up_to_date: list[str] = []
+        self.interrupted = False
 
     def groups(self, names: Sequence[str], published: Mapping[str, Published]) -> list[GroupFigures]:
-        """The figures of every group that has a task left, with the tasks that its page has from before."""
+        """The figures of every group that has a task left, with the tasks that its page has from before.
+
+        Interrupted, it leaves it at the tasks that are done.
+        """
         from steelyard.reports.pages import group_figures
         from steelyard.reports.pages.measure import STEPS
 
@@ -59,9 +65,13 @@ class PageMaker:
                     figures = self._figures(name, published.get(name), progress)
                 except SteelyardError as error:
                     progress.close()
+                    if error is self._unusable and not found:
+                        raise
                     self._fail(f"{name}: {error}")
                 else:
                     found.setdefault(figures.nano_set, []).append(figures)
+        except KeyboardInterrupt:
+            self.interrupted = True
         finally:
             progress.close()
         return [group_figures(name, self._joined(name, tasks)) for name, tasks in found.items()]
@@ -83,6 +93,7 @@ class PageMaker:
         from steelyard.reports.pages import stored_profiles, task_figures
         from steelyard.reports.pages.inputs import KINDS, LABELS
         from steelyard.reports.pages.published_findings import data_differ
+        from steelyard.reports.pages.sentences import finding
 
         progress.at(name, "reading")
         task = load_task(name, offline=self._arguments.offline or None)
@@ -97,9 +108,11 @@ class PageMaker:
             figures = task_figures(task, profiles, context, lambda step: progress.at(name, step))
         else:
             self.up_to_date.append(figures.name)
-        if warning := data_differ(figures):
+        missing = figures.published_name and not figures.published
+        told = finding("not_published", name=figures.published_name).sentence if missing else data_differ(figures)
+        if told:
             progress.close()
-            self._output.note(f"{figures.name}: {warning}")
+            self._output.note(f"{figures.name}: {told}")
         return figures
 
     def _context(self, name: str, task: Task, published: Published | None, results: Mapping[Kind, Result]) -> Context:
@@ -176,9 +189,21 @@ class PageMaker:
         """The models by profile, loaded once for all tasks."""
         from steelyard.engine.batch import load_models
 
+        if self._unusable is not None:
+            raise self._unusable
         if not self._models:
             names = {"bm25": "bm25", "dense": self._dense, "hybrid": f"[bm25, {self._dense}]"}
-            self._models = dict(zip(names, load_models(list(names.values())), strict=True))
+            try:
+                models = load_models(list(names.values()))
+                if len(models) < len(names):
+                    raise UsageError(
+                        f"--dense {self._arguments.dense} is a profile of every page already",
+                        hint="name another model: the dense one, which is set beside BM25",
+                    )
+            except SteelyardError as error:
+                self._unusable = error
+                raise
+            self._models = dict(zip(names, models, strict=True))
         return self._models
 
     def _fail(self, what: str) -> None:

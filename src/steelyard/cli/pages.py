@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Write the pages; 1 if a task or a model failed, with the pages of the others written."""
+    """Write the pages; 1 if a task or a model failed, with the pages of the others written; 130 if interrupted."""
     heed_data_options(arguments)
     from steelyard.cli.page_maker import PageMaker, published_figures
     from steelyard.cli.progress import counted
@@ -76,6 +76,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     output.note(f"{size} in {arguments.output}{fresh}" if groups else "no page was written")
     if old := left_behind(groups, arguments.output, formats):
         output.note(f"not made anew, as --format does not name them: {', '.join(old)}")
+    if maker.interrupted:
+        output.note("interrupted; the same command goes on from there")
+        return 130
     return 1 if maker.failures else 0
 
 
