@@ -17,7 +17,10 @@ from pages_parts import as_lists, ranked_task
 from steelyard.cli import main
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import GroupFigures, figures, group_figures, page_figures, task_figures, write_pages
+from steelyard.reports.pages.blocks import Page, Section, Table
+from steelyard.reports.pages.html_page import html_page
 from steelyard.reports.pages.json_page import limits
+from steelyard.reports.pages.markdown import markdown
 from steelyard.reports.pages.sentences import TEMPLATES
 from steelyard.reports.pages.task_page import task_page
 from steelyard.types import Corpus, Queries, Task
@@ -89,6 +92,16 @@ def test_markdown_keeps_its_tables_whatever_the_texts_hold(folder: Path) -> None
         assert cells == width, line
         seen += following.startswith("|")
     assert seen > 30
+
+
+def test_a_length_runs_from_left_to_right_after_any_text() -> None:
+    cells = ("أين يقع النهر؟ [14 chars]", "where is it? [12 chars]")
+    page = Page("Toy", "toy", (Section("Example Data", (Table(("Query", "Positive document"), (cells,)),)),))
+    html = html_page(page)
+    assert '<td dir="auto">أين يقع النهر؟ <bdi dir="ltr">[14 chars]</bdi></td>' in html
+    assert '<td dir="auto">where is it? <bdi dir="ltr">[12 chars]</bdi></td>' in html
+    row = markdown(page).splitlines()[-1]
+    assert row == "| \u2068أين يقع النهر؟\u2069 \u2066\\[14 chars\\]\u2069 | where is it? \\[12 chars\\] |"
 
 
 def test_the_pictures_of_markdown_are_there_and_are_xml(folder: Path) -> None:

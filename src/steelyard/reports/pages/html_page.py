@@ -12,6 +12,7 @@ from steelyard.reports.charts import legend
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.reports.pages.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
 from steelyard.reports.pages.sentences import paragraph
+from steelyard.reports.pages.tables import LENGTH
 
 _NUMBER = re.compile(r"[-+]?[\d,.]+%?( \[[-\d.]+, [-\d.]+\])?|-|not found")
 _LONG = 60
@@ -94,6 +95,9 @@ def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]
 def _cell(text: str, kind: str | None) -> Markup:
     if text.startswith("https://"):
         return tag("td", tag("a", text, href=text))
+    if size := LENGTH.search(text):  # a text from the data, and our word on it, which runs from left to right
+        shown = (text[: size.start()], " ", tag("bdi", size[1], dir="ltr"))
+        return tag("td", *shown, class_="text" if len(text) >= _LONG else None, dir="auto")
     if len(text) >= _LONG:
         return tag("td", text, class_="text", dir="auto")
     return tag("td", text, class_=kind)

@@ -6,7 +6,8 @@ import html
 import re
 
 from steelyard.reports.pages.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
-from steelyard.reports.pages.sentences import paragraph
+from steelyard.reports.pages.sentences import isolated, paragraph
+from steelyard.reports.pages.tables import LENGTH
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
@@ -53,8 +54,14 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    """One line, whatever the text holds: a web address stays as it is, so that it is a link."""
+    """One line, whatever the text holds: a web address stays as it is, so that it is a link.
+
+    Where a text runs from right to left, its length after it still runs from left to right (Unicode isolates).
+    """
     flat = " ".join(text.split())
+    size = LENGTH.search(flat)
+    if size and isolated(flat) != flat:
+        flat = f"{isolated(flat[: size.start()])} \u2066{size[1]}\u2069"
     return flat if flat.startswith("https://") and " " not in flat else _plain(flat)
 
 

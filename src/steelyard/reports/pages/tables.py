@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from steelyard.reports.pages.blocks import Bullets, Table, table
@@ -15,6 +16,8 @@ from steelyard.text.detect import UNDECIDED
 from steelyard.types import Interval
 
 METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
+LENGTH = re.compile(r" (\[\d+ chars\])$")
+"""What `with_length` sets after a text."""
 MOST_PAIRS = 12
 """Rows of the table of pairs of languages."""
 MOST_SLICES = 8
