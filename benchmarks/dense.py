@@ -8,6 +8,7 @@ Index, search and metrics of one task of 10,000 documents and 200 queries throug
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
@@ -83,6 +84,7 @@ def measure(dimension: int, k: int) -> float:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(f"{DOCUMENTS:,} documents x {QUERIES} queries; milliseconds; limit {LIMIT:.0f} times")
     print(f"{'dimension':>9} {'top k':>6} {'bare':>9} {'our search':>11} {'all':>9} {'times':>7}")
     worst = max(measure(dimension, k) for dimension in (384, 512) for k in (100, 1000))

@@ -9,10 +9,10 @@ processor), their ratio, and the largest difference between vectors. Needs `pip 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +26,9 @@ from steelyard.encoders import load_encoder
 TEXTS, REPEATS = 160, 3
 
 
-def texts_of(arguments: list[str]) -> list[str]:
-    if arguments:
-        lines = Path(arguments[0]).read_text(encoding="utf-8").splitlines()
+def texts_of(file: Path | None) -> list[str]:
+    if file is not None:
+        lines = file.read_text(encoding="utf-8").splitlines()
         return [json.loads(line)["text"] for line in lines][:TEXTS]
     source = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(os.__file__).parent.glob("[a-d]*.py")))
     return [text for text in source.split("\n\n") if text.strip()][:TEXTS]
@@ -41,8 +41,14 @@ def timed(encode: Callable[[], Any]) -> tuple[float, float, Any]:
 
 
 def main() -> None:
-    model, *rest = sys.argv[1:]
-    texts = texts_of(rest)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("texts", type=Path, nargs="?")
+    arguments = parser.parse_args()
+    if arguments.model is None:
+        print("not run: give the name or the folder of a model")
+        return
+    model, texts = arguments.model, texts_of(arguments.texts)
     encoder = load_encoder(model, None, {"device": "cpu"})
     library = SentenceTransformer(model, device="cpu", model_kwargs={"dtype": "float32"})
     rounds = []

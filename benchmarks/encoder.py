@@ -12,6 +12,7 @@ small, loses more of its time to waiting threads than we do.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -50,6 +51,7 @@ def timed(encode: Callable[[list[str]], Float32], texts: list[str]) -> tuple[flo
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     package = USE(threads=os.cpu_count() or 1)
     package.encode(["load the weights"])
     failed = False

@@ -12,6 +12,7 @@ A second BM25 stands in for the dense model: with the runs stored, no model is a
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import statistics
@@ -37,6 +38,7 @@ def measure(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         task = make_task()

@@ -1,10 +1,13 @@
 """How long `steelyard --help` takes, against a bare `python -c pass`; the limit is 6 times.
 
+    python benchmarks/startup.py
+
 Interleaved, median of 30 each; the ratio is what counts.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -20,7 +23,10 @@ COMMANDS = {
 }
 
 
-def main(repetitions: int = 30) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=30)
+    repetitions = parser.parse_args().repetitions
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(repetitions):
         for name, command in COMMANDS.items():

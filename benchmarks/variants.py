@@ -14,6 +14,7 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads that wait would count as work
 
+import argparse
 import statistics
 import sys
 import time
@@ -64,6 +65,7 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     documents, queries = clustered()
     numbers = [f"{n:05d}" for n in range(DOCUMENTS)]
     asked = Queries(tuple(numbers[:QUERIES]), tuple(numbers[:QUERIES]))

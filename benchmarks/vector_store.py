@@ -1,6 +1,6 @@
 """Looking up stored vectors: 100,000 texts, against one SQLite table, and against the matrix in one file.
 
-python benchmarks/vector_store.py [TEXTS] [DIMENSION]
+    python benchmarks/vector_store.py [TEXTS] [DIMENSION]
 
 SQLite (Python's own) holds the same keys and vectors, and is asked as quickly as it can be: a join with a table of the
 keys. `np.load` is the floor: it knows the rows before, and finds nothing.
@@ -8,10 +8,10 @@ keys. `np.load` is the floor: it knows the rows before, and finds nothing.
 
 from __future__ import annotations
 
+import argparse
 import random
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -56,7 +56,12 @@ def read_sqlite(path: Path, keys, dimension: int) -> np.ndarray:
     return found
 
 
-def main(count: int = 100_000, dimension: int = 384) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("texts", type=int, nargs="?", default=100_000)
+    parser.add_argument("dimension", type=int, nargs="?", default=384)
+    arguments = parser.parse_args()
+    count, dimension = arguments.texts, arguments.dimension
     generator = np.random.default_rng(1)
     texts = [f"a text of the corpus, number {number}, and some more words to make it long" for number in range(count)]
     vectors = generator.standard_normal((count, dimension), dtype=np.float32)
@@ -99,4 +104,4 @@ def main(count: int = 100_000, dimension: int = 384) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -9,6 +9,7 @@ path/to/log.csv[,corpus.csv]   a click log; clicks:path/to/log.csv?options
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,14 +167,27 @@ def _click_log(text: str) -> Place | None:
 
 def listing(folder: Path) -> list[str]:
     """The files that a layout could mean; nobody wants to wait while a whole home folder is searched."""
-    found = [path for path in folder.iterdir() if path.is_file()]
-    for base in (folder, folder / "data"):
-        if (base / "corpus").is_dir():
-            found += [path for pattern in ("*/*", "*/*/*") for path in base.glob(pattern) if path.is_file()]
-    for inner in folder.iterdir():
-        if inner.is_dir() and inner.name.lower() in QRELS:
-            found += [path for path in inner.iterdir() if path.is_file()]
-    return sorted({path.relative_to(folder).as_posix() for path in found})
+    found, folders = _entries(folder, "")
+    for base, inside in (("", folders), ("data/", _entries(folder, "data/")[1] if "data/" in folders else [])):
+        if f"{base}corpus/" in inside:
+            for name in inside:
+                files, deeper = _entries(folder, name)
+                found += files
+                found += [file for below in deeper for file in _entries(folder, below)[0]]
+    found += [file for name in folders if name[:-1].lower() in QRELS for file in _entries(folder, name)[0]]
+    return sorted(set(found))
+
+
+def _entries(folder: Path, inside: str) -> tuple[list[str], list[str]]:
+    """The files and the folders in a folder of a set, from the set on; the latter end in a slash."""
+    files, folders = [], []
+    with os.scandir(folder / inside) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                folders.append(f"{inside}{entry.name}/")
+            elif entry.is_file():
+                files.append(f"{inside}{entry.name}")
+    return files, folders
 
 
 def near(path: Path) -> str:

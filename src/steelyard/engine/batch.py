@@ -22,6 +22,7 @@ from steelyard.protocols import Retriever
 from steelyard.results import Failure, Result, TaskFacts
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
+from steelyard.retrievers.memory import keep_freed_memory
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
@@ -42,6 +43,7 @@ class Batch:
 
     def run(self) -> Iterator[Result]:
         """The results as they are ready, those that were stored included; task by task, in the order given."""
+        keep_freed_memory()
         names = [task if isinstance(task, str) else task.name for task in self.tasks]
         if self.shelf.store is not None:
             self.shelf.store.clean()
@@ -65,7 +67,7 @@ class Batch:
         task, facts = loaded
         bench = self._bench(task, time.perf_counter() - start)
         for model in self.models:
-            evaluation = self.shelf.evaluation(model, task.name, facts, self.conditions)
+            evaluation = self.shelf.evaluation(model.on(task.info), task.name, facts, self.conditions)
             if evaluation.stored is not None:
                 yield evaluation.stored, True
             else:

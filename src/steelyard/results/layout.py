@@ -101,19 +101,22 @@ def _fields(value: TaskFacts | Miss | Failure) -> dict[str, Any]:
     return {part.name: getattr(value, part.name) for part in fields(value)}
 
 
+_AS_THEY_ARE = (str, int, bool, type(None))
+
+
 def plain(value: Any) -> Any:
     """The value as strict JSON can hold it: tuples as lists, numpy numbers as Python's, NaN and infinity as None.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
-    if value is None or isinstance(value, str | bool | int):
+    if type(value) in _AS_THEY_ARE or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # a dictionary is told apart many times faster than any mapping
         return {str(name): plain(part) for name, part in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return plain(value.tolist())
