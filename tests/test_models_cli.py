@@ -251,3 +251,58 @@ def test_lists_that_a_task_lacks_are_named_as_lacking(capsys: pytest.CaptureFixt
     said = capsys.readouterr().err
     assert "NanoAlmanac/en has no candidate lists" in said
     assert "steelyard build candidates" in said and "'bm25 > rerank:ID'" in said
+
+
+def write_folder(folder: Path) -> Path:
+    """What sentence-transformers saves, but for the numbers; a projection makes 24 dimensions of 32."""
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Normalize", "3_Normalize")]
+    files: dict[str, Any] = {
+        "modules.json": [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in modules],
+        "config.json": {"hidden_size": 32, "max_position_embeddings": 64},
+        "1_Pooling/config.json": {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True},
+        "2_Dense/config.json": {"in_features": 32, "out_features": 24},
+        "config_sentence_transformers.json": {
+            "prompts": {"query": "ask: ", "document": ""},
+            "similarity_fn_name": "dot",
+        },
+    }
+    for name, value in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps(value), encoding="utf-8")
+    header = json.dumps({"__metadata__": {"format": "pt"}, "a": {"shape": [10, 32]}, "b": {"shape": [7]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    head = (
+        "---\nlanguage:\n- pt\n- 'en'\nlicense: mit\ntags: [a, b]\nmodel-index:\n- name: x\n  license: no\n---\n# It\n"
+    )
+    (folder / "README.md").write_text(head, encoding="utf-8")
+    return folder
+
+
+def test_a_folder_without_a_card_is_shown_by_its_files(data: Any, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "mine")
+    told = data("show", "model", f"dense:{folder}")
+    expected = {
+        "dimension": 24,
+        "parameters": 327,
+        "max_length": 64,
+        "languages": ["pt", "en"],
+        "licence": "mit",
+        "similarity": "dot",
+        "prompts": {"query": "ask: "},
+    }
+    assert {name: told[name] for name in expected} == expected
+    assert not told["card"] and told["source"] == "its own files" and told["machine"]["installed"]
+
+
+def test_files_that_say_nothing_are_no_trouble(data: Any, tmp_path: Path) -> None:
+    (tmp_path / "odd").mkdir()
+    for text in ("", "---", "no head\n", "---\nlicense:\n  name: x\n"):
+        (tmp_path / "odd" / "README.md").write_text(text, encoding="utf-8")
+        assert "licence" not in data("show", "model", f"dense:{tmp_path / 'odd'}")
+
+
+def test_a_function_needs_no_package(data: Any) -> None:
+    here = data("show", "model", "rerank:test_models_cli:by_length")["machine"]
+    assert (here["needs"], here["function"], here["installed"]) == (None, True, True)
+    away = data("show", "model", "rerank:no_such.module:by_length")["machine"]
+    assert (away["needs"], away["function"], away["installed"]) == (None, True, False)

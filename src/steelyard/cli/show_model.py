@@ -76,7 +76,7 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
     _check(spec)
     known = known or card(spec.id or spec.family)
     settings = _settings(spec) if arguments.load or _is_light(spec) else None
-    facts: Mapping[str, Any] = known.facts() if known else {}
+    facts: Mapping[str, Any] = known.facts() if known else _declared(spec)
     return {
         **facts,
         "model": str(spec),
@@ -86,6 +86,19 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
         "settings": settings,
         "results": _results(spec, arguments, output),
     }
+
+
+def _declared(spec: ModelSpec) -> dict[str, Any]:
+    """What the files of a model without a card say of it, where they are here."""
+    from steelyard.encoders.declared import declared_facts
+    from steelyard.encoders.model_folder import ModelFolder
+    from steelyard.models.machine import MODELS, find_files
+
+    files = find_files(spec.id) if spec.family in MODELS else None
+    if files is None or not files.path.is_dir():
+        return {}
+    facts = declared_facts(ModelFolder(spec.id, files.path), spec.family)
+    return facts | {"source": "its own files"} if facts else {}
 
 
 def _settings(spec: ModelSpec) -> dict[str, Any]:
@@ -122,25 +135,36 @@ def _is_light(spec: ModelSpec) -> bool:
 def _machine(spec: ModelSpec) -> dict[str, Any]:
     from steelyard import config
     from steelyard.encoders.inventory import inventory
-    from steelyard.models.machine import OWN, find_files, lacking
+    from steelyard.models.machine import OWN, find_files, is_function, lacking
 
     if spec.parts:
         parts = [_machine(part) for part in spec.parts]
         return {"installed": all(part["installed"] for part in parts), "parts": parts, "model": str(spec)}
-    own, files = (spec.id or spec.family) in OWN, find_files(spec.id)
+    own, files, function = (spec.id or spec.family) in OWN, find_files(spec.id), is_function(spec.family, spec.id)
     extra = _extra(spec, files)
     names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
     kept = [kept for kept in inventory(config.home()) if kept.encoder.partition("?")[0] in names]
     return {
         "model": str(spec),
-        "installed": (own or files is not None) and not lacking(extra),
+        "installed": (own or files is not None or _importable(spec.id, function)) and not lacking(extra),
         "needs": extra,
         "lacks": lacking(extra),
         "remedy": f"pip install 'steelyard[{extra}]'" if lacking(extra) else None,
         "comes_with_steelyard": own,
+        "function": function,
         "files": {"path": str(files.path), "hub": files.hub, "bytes": files.bytes} if files else None,
         "stored": [{"name": k.folder.name, "encodings": k.encodings, "bytes": k.bytes} for k in kept],
     }
+
+
+def _importable(id: str, function: bool) -> bool:
+    """Whether the module of a function is there."""
+    from importlib.util import find_spec
+
+    try:
+        return function and find_spec(id.partition(":")[0]) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
 
 
 def _extra(spec: ModelSpec, files: Files | None) -> str | None:
@@ -201,7 +225,7 @@ def _say_card(told: Mapping[str, Any], output: Output) -> None:
             value = "yes (trust_remote_code=true allows it)"
         _say(output, label, str(value))
     if not told["card"] and "parts" not in told["machine"]:
-        _say(output, "card", "none: it is weighed as it declares itself")
+        _say(output, "card", "none, and none is needed")
 
 
 def _say_machine(machine: Mapping[str, Any], output: Output) -> None:
@@ -229,6 +253,9 @@ def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _where(part: Mapping[str, Any]) -> str:
     if part["comes_with_steelyard"]:
         return "yes, it comes with Steelyard"
+    if part["function"]:
+        missing = "" if part["installed"] else ", whose module is not found: PYTHONPATH=. finds those of this folder"
+        return f"a Python function{missing}"
     files = part["files"]
     if files is None:
         return "no files of it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.ragged_function import load_function
+from steelyard.encoders.ragged_function import load_function, source_hash
 from steelyard.errors import ModelError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
@@ -48,7 +47,7 @@ class FunctionEncoder:
             "encoder": self.name,
             "kind": "function",
             "version": self._version,
-            "source": _source_hash(self._function),
+            "source": source_hash(self._function),
             "symmetric": not self._takes_role,
         }
 
@@ -119,11 +118,3 @@ def _takes_role(function: Function) -> bool:
         return False
     second = list(parameters.values())[1:2]
     return any(p.name == "role" or (p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD) for p in second)
-
-
-def _source_hash(function: Function) -> str | None:
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        return None
-    return hashlib.blake2b(source.encode(), digest_size=8).hexdigest()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.encoders.declared import tensor_shapes
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.onnx_folder import PLACES, wanted_files
 from steelyard.services.options import Options
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "sentence-transformers", "onnx", "static", "files", "python")
 VECTOR_FILES = (".npy", ".npz", ".parquet")
-MOST_HEADER = 100_000_000
-"""Bytes that the header of a safetensors file has at most."""
 TORCH_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*/*.safetensors", "*/pytorch_model*.bin")
 
 
@@ -83,20 +81,9 @@ def kind_of(folder: ModelFolder) -> str:
     Weights for torch count before a copy of them for ONNX; a model of model2vec has one table, called `embeddings`.
     """
     settings = folder.json("config.json") or {}
-    tables = tensor_names(folder.path / "model.safetensors")
+    tables = tensor_shapes(folder.path / "model.safetensors")
     if settings.get("model_type") == "model2vec" or "embeddings" in tables:
         return "static"
     if any(next(folder.path.glob(pattern), None) for pattern in TORCH_WEIGHTS):
         return "sentence-transformers"
     return "onnx" if any((folder.path / place).is_file() for place in PLACES) else "unknown"
-
-
-def tensor_names(path: Path) -> set[str]:
-    """The names of the tensors in a safetensors file, from its header; none where there is no such file."""
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(size, MOST_HEADER)))
-    except (OSError, ValueError):  # whoever loads the file will say what is wrong with it
-        return set()
-    return set(header) if isinstance(header, dict) else set()

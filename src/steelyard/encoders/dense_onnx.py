@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 
 import numpy as np
@@ -32,7 +32,7 @@ OPTIONS = (
 BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
 
 
-class DenseOnnx(EncodesByLength):
+class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
     """An ONNX file and its tokenizer. What the folder declares of pooling, prompts, length and similarity holds.
 
     Where activations are quantised over the batch, a text's vector would depend on its neighbours: such a model gets
@@ -58,7 +58,8 @@ class DenseOnnx(EncodesByLength):
             )
         declared = options.text("similarity_fn_name") or self._declared.similarity
         self.similarity = similarity(declared, self.name).name
-        self._prompts = prompts.all_prompts(self._declared.prompts, options, self._declared.default_prompt)
+        self._choose = partial(prompts.all_prompts, self._declared.prompts, options, self._declared.default_prompt)
+        self._prompts = self._choose()
         self._by_batch = depends_on_batch(self._file)
         texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
         super().__init__(BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 from typing import Any
 
@@ -30,7 +30,7 @@ OPTIONS = (
 BATCH = 1024
 
 
-class DenseStatic:
+class DenseStatic(prompts.PromptsByTask):
     """A model of model2vec. It reads at most 512 tokens of a text, unless the model or the options say otherwise."""
 
     def __init__(self, folder: ModelFolder, options: Options) -> None:
@@ -42,7 +42,9 @@ class DenseStatic:
         self._model = _load(folder, self._truncate)
         self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
         declared = folder.json("config_sentence_transformers.json") or {}
-        self._prompts = prompts.all_prompts(declared.get("prompts") or {}, options, declared.get("default_prompt_name"))
+        own, default = declared.get("prompts") or {}, declared.get("default_prompt_name")
+        self._choose = partial(prompts.all_prompts, own, options, default)
+        self._prompts = self._choose()
         self._seen = self._cut = 0
 
     @cached_property

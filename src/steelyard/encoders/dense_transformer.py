@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
 """The most texts and tokens of a batch; an accelerator gets so many times as much."""
 
 
-class DenseTransformer(EncodesByLength):
+class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
     """A model of sentence-transformers."""
 
     _too_long = "a smaller max_seq_length, a smaller dtype, or another device"
@@ -58,7 +58,8 @@ class DenseTransformer(EncodesByLength):
         if self._loading.max_seq_length is not None:
             self._model.max_seq_length = self._loading.max_seq_length
         self.similarity = similarity(str(self._model.similarity_fn_name), self.name).name
-        self._prompts = prompts.all_prompts(self._model.prompts, options, self._model.default_prompt_name)
+        self._choose = partial(prompts.all_prompts, self._model.prompts, options, self._model.default_prompt_name)
+        self._prompts = self._choose()
         self._limit = _finite(self._model.max_seq_length)
         self._crew = Crew(self._model, self._devices)
         scale = self._crew.capacity * (1 if self._devices[0].startswith("cpu") else ACCELERATED)

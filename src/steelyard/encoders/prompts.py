@@ -1,13 +1,16 @@
-"""What is put in front of a text: the prompt asked for, else the model's own for that role, else its card's."""
+"""What is put in front of a text: the prompt asked for, else the model's own for that task or role, else its card's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Self
 
 from steelyard import models
 from steelyard.errors import UnknownName
+from steelyard.samples import MTEB_TYPES
 from steelyard.services.options import Options
-from steelyard.types import Role
+from steelyard.types import Role, TaskInfo
 
 OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
 NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
@@ -36,23 +39,69 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
     return {role: _prompt(role, own, options) for role in NAMES}
 
 
-def all_prompts(own: Mapping[str, str | None], options: Options, default: str | None = None) -> dict[Role, str]:
+def all_prompts(
+    own: Mapping[str, str | None], options: Options, default: str | None = None, info: TaskInfo | None = None
+) -> dict[Role, str]:
     """`role_prompts`, and the prompt of texts that are neither query nor document, where there is one.
 
     It is the one asked for (`text_prompt`, `text_prompt_name`, `prompt_name`), else the one that the model declares as
-    its `default`; never that of queries or documents.
+    its `default`; never that of queries or documents. Where nothing is asked for, a prompt that the model names after
+    the task or its type counts before both.
 
     >>> own = {"query": "query: ", "sts": "compare: "}
     >>> all_prompts(own, Options("x", {}, OPTIONS))
     {'query': 'query: ', 'document': ''}
     >>> all_prompts(own, Options("x", {}, OPTIONS), default="sts")
     {'query': 'query: ', 'document': '', 'text': 'compare: '}
+    >>> own = {"query": "query: ", "Retrieval-query": "find: ", "STS": "compare: "}
+    >>> all_prompts(own, Options("x", {}, OPTIONS), info=TaskInfo("C-MTEB/T2Retrieval"))
+    {'query': 'find: ', 'document': ''}
     """
     text = _asked("text", own, options)
     if text is None:
         text = own.get(default or "") or ""
+    found = {**role_prompts(own, options), "text": text}
+    if info is not None and not any(name in options.given for name in (*OPTIONS, *TEXT_OPTIONS)):
+        for role in found:
+            if (name := task_prompt_name(own, info, role)) is not None:
+                found[role] = own[name] or ""
     # Left out where empty: settings, and with them the keys of stored vectors, stay what they were.
-    return {**role_prompts(own, options), **({"text": text} if text else {})}
+    return {role: prompt for role, prompt in found.items() if prompt or role != "text"}
+
+
+def task_prompt_name(own: Mapping[str, str | None], info: TaskInfo, role: Role) -> str | None:
+    """The prompt that a model has for a task and role, found as mteb finds it: by the task, then by its type.
+
+    >>> own = {"STS": "", "TNews": "", "Retrieval-query": "", "Retrieval": ""}
+    >>> task_prompt_name(own, TaskInfo("C-MTEB/TNews", type="classification"), "text")
+    'TNews'
+    >>> [task_prompt_name(own, TaskInfo("X/y"), role) for role in ("query", "document", "text")]
+    ['Retrieval-query', 'Retrieval', 'Retrieval']
+    """
+    task = info.task.partition(":")[0].partition("[")[0]  # without the split and the subset
+    for name in (task, MTEB_TYPES.get(info.type, "")):
+        for known in (f"{name}-{role}",) * (role != "text") + (name,):
+            if name and known in own:
+                return known
+    return None
+
+
+class PromptsByTask:
+    """An encoder of which each task may ask for other prompts, if its model has some by the names of tasks or types."""
+
+    _prompts: dict[Role, str]
+    _choose: Callable[..., dict[Role, str]]
+    """`all_prompts` of the model, but for the task."""
+
+    def for_task(self, info: TaskInfo) -> Self:
+        """The encoder as it reads the texts of that task: itself, or another with the same weights."""
+        found = self._choose(info=info)
+        if found == self._prompts:
+            return self
+        other = copy(self)
+        other._prompts = found
+        other.__dict__.pop("settings", None)  # remembered, with the prompts
+        return other
 
 
 def alike(prompts: Mapping[Role, str]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
@@ -39,8 +41,8 @@ class FunctionEncoder(Generic[B]):
         return encoded
 
 
-def load_function(name: str) -> Function:
-    """The function `package.module:name`.
+def load_function(name: str, takes: str = "texts, role") -> Function:
+    """The function `package.module:name`; `takes` is for the error where it cannot be had.
 
     >>> load_function("math:sqrt")(9, "query")
     Traceback (most recent call last):
@@ -48,7 +50,7 @@ def load_function(name: str) -> Function:
     TypeError: math.sqrt() takes exactly one argument (2 given)
     """
     module, _, attribute = name.partition(":")
-    hint = "a function is named package.module:function, and takes (texts, role)"
+    hint = f"a function is named package.module:function, and takes ({takes}); PYTHONPATH=. finds those of this folder"
     try:
         found = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
@@ -58,3 +60,12 @@ def load_function(name: str) -> Function:
     if not callable(found):
         raise UsageError(f"{name} is not a function", hint=hint)
     return found  # type: ignore[no-any-return]
+
+
+def source_hash(function: Callable[..., Any]) -> str | None:
+    """A hash of what the function's source says; None where it has none."""
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return None
+    return hashlib.blake2b(source.encode(), digest_size=8).hexdigest()

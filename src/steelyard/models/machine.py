@@ -31,6 +31,9 @@ FAMILY_NEEDS = {
 }
 """The extra that a family's models need unless more is known of one."""
 
+MODELS = ("dense", "sparse", "late", "rerank")
+"""The families whose models may be functions."""
+
 OWN = {"bm25", "use-multilingual-v3"}
 """Models that come with the light core."""
 KINDS = {
@@ -63,7 +66,20 @@ def extra_for(family: str, id: str) -> str | None:
         return known.needs
     if id.startswith("api/"):
         return "api"
+    if is_function(family, id):
+        return None
     return FAMILY_NEEDS.get(family)
+
+
+def is_function(family: str, id: str) -> bool:
+    """Whether a model is a Python function, `package.module:function`.
+
+    >>> is_function("rerank", "my.judge:score"), is_function("postgres", "host:5432"), is_function("dense", "o/name")
+    (True, False, False)
+    """
+    module, colon, name = id.partition(":")
+    spelt = all(part.isidentifier() for part in (*module.split("."), name))
+    return family in MODELS and bool(colon) and spelt
 
 
 def lacking(extra: str | None) -> list[str]:

@@ -6,14 +6,13 @@ reranking task.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
+from steelyard.encoders.ragged_function import load_function, source_hash
 from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Reranker, Settings, Tick, no_tick
 from steelyard.registry import Registry
@@ -43,7 +42,7 @@ class FunctionReranker:
     @cached_property
     def settings(self) -> Settings:
         """The name, the version, and a hash of the function's source where there is one."""
-        return {"reranker": self.name, "version": self._version, "source": _source_hash(self._function)}
+        return {"reranker": self.name, "version": self._version, "source": source_hash(self._function)}
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """What the function gives for each query and its documents."""
@@ -85,10 +84,9 @@ def load_reranker(spec: ModelSpec) -> Reranker:
 
         return rerank_api.from_spec(spec)
     if ":" in spec.id:
-        from steelyard.encoders.ragged_function import load_function
-
         options = Options(str(spec), spec.options, ("version",))
-        return from_function(cast(Function, load_function(spec.id)), str(spec), version=options.text("version"))
+        function = cast(Function, load_function(spec.id, "query, texts"))
+        return from_function(function, str(spec), version=options.text("version"))
     from steelyard.retrievers import cross_encoder
 
     return cross_encoder.from_spec(spec)
@@ -101,11 +99,3 @@ def lacks_candidates(name: str) -> UsageError:
         hint=f"put a model before it, 'bm25 > {name}'; or rank lists that the tasks bring: --candidates NAME, "
         "where steelyard show TASK tells the names",
     )
-
-
-def _source_hash(function: Function) -> str | None:
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        return None
-    return hashlib.blake2b(source.encode(), digest_size=8).hexdigest()
