@@ -60,3 +60,11 @@ def test_a_word_that_is_no_choice_is_answered_with_those_that_are():
     with pytest.raises(UsageError) as error:
         options.choice("pooling_mode", ("", "cls", "lasttoken"))
     assert error.value.hint == "known: cls, lasttoken"
+
+
+def test_texts_that_are_cut_are_told(tmp_path, capsys):
+    folder = save_bert(tmp_path / "bert")
+    line = ["run", f"dense:{folder}?device=cpu&max_seq_length=8", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report"]
+    assert main(line) == 0
+    said = capsys.readouterr().err
+    assert f"dense:{folder}?max_seq_length=8 read only the beginning of 32 of 32 documents and 2 of 2 queries" in said

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from steelyard import config
+from steelyard.cli.cut_texts import cut_lines
 from steelyard.cli.data_options import add_data_options, heed_data_options
 from steelyard.cli.progress import Progress, duration
 from steelyard.cli.values import numbers
@@ -84,21 +85,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     heed_data_options(arguments)
     if arguments.device:
         os.environ["STEELYARD_DEVICE"] = arguments.device
-    from steelyard.engine import Results
-
     folder = arguments.output or config.results_folder()
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
     work = (_rescored if arguments.from_runs else _evaluated)(arguments, folder, progress, output)
-    done: list[Result] = []
-    interrupted = False
-    try:
-        for result in work:
-            done.append(result)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        progress.close()
-    results = Results(done)
+    results, interrupted = collected(work, progress)
     _show(results, arguments, output)
     if interrupted:
         output.note(f"\ninterrupted: {count(results, progress)}; the same command goes on from there")
@@ -110,6 +100,21 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if not arguments.no_report:
         output.note(f"report:  {write_report(results, folder)}")
     return tell_failures(results, output)
+
+
+def collected(work: Iterator[Result], progress: Progress) -> tuple[Results, bool]:
+    """The results up to the end, or to where someone interrupted; and whether someone did."""
+    from steelyard.engine import Results
+
+    done: list[Result] = []
+    try:
+        for result in work:
+            done.append(result)
+        return Results(done), False
+    except KeyboardInterrupt:
+        return Results(done), True
+    finally:
+        progress.close()
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
@@ -199,6 +204,8 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
         if arguments.benchmarks:
             output.note("")
             output.table(*results.summary().table())
+        for place, line in enumerate(cut_lines(results)):
+            output.note(line if place else f"\n{line}")
 
 
 def count(results: Results, progress: Progress) -> str:
