@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Unjudged
-from steelyard.retrievers import canonical, fusion_methods, load_retriever
+from steelyard.retrievers import canonical, fusion_join, load_retriever
 from steelyard.retrievers.fusion import Fusion, fuse
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 
@@ -120,16 +120,30 @@ def test_sums_of_scores_equal_a_dictionary(method, case, depth):
     assert np.isneginf(fused.scores[fused.rows < 0]).all()
 
 
-def test_blocks_and_wide_corpora_change_nothing(monkeypatch):
+@pytest.mark.parametrize("method", ["rrf", "minmax", "zscore", "combmnz", "dbsf"])
+def test_blocks_threads_and_wide_corpora_change_nothing(monkeypatch, method):
     draw = np.random.default_rng(0)
-    runs = [
-        Run.of(np.stack([draw.choice(2**31 - 2, 20, replace=True) for _ in range(50)]), draw.random((50, 20)))
+    narrow = [
+        Run.of(np.stack([draw.choice(100, 20, replace=False) for _ in range(50)]), draw.random((50, 20)))
         for _ in range(3)
     ]
-    whole = fuse(runs, method="minmax")
-    monkeypatch.setattr(fusion_methods, "BLOCK", 60)
-    parts = fuse(runs, method="minmax")
-    assert (whole.rows == parts.rows).all() and (whole.scores == parts.scores).all()
+    rows = np.sort(draw.choice(2**31 - 2, 100, replace=True))
+    wide = [Run(rows[run.rows].astype(np.int32), run.scores) for run in narrow]
+    whole, far = fuse(narrow, method=method), fuse(wide, method=method)
+    assert (np.where(whole.rows < 0, -1, rows[whole.rows]) == far.rows).all() and (whole.scores == far.scores).all()
+    monkeypatch.setattr(fusion_join, "BLOCK", 420)
+    monkeypatch.setattr(fusion_join, "ALONE", 600)
+    monkeypatch.setattr(fusion_join, "threads", lambda: 3)
+    for runs, before in ((narrow, whole), (wide, far)):
+        parts = fuse(runs, method=method)
+        assert (before.rows == parts.rows).all() and (before.scores == parts.scores).all()
+    assert fuse(narrow, method=method, top_k=7).rows.tolist() == whole.rows[:, :7].tolist()
+
+
+def test_no_queries_and_lists_of_another_length():
+    assert fuse([run_of([]), run_of([])]).rows.shape == (0, 0)
+    fused = fuse([run_of([[1, 2, 3], [4]]), run_of([[], []])], method="zscore", top_k=2)
+    assert fused.rows.tolist() == [[1, 2], [4, -1]]
 
 
 def test_a_list_of_weight_0_is_not_read():

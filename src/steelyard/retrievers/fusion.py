@@ -17,7 +17,8 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.composite import CompositeIndex
-from steelyard.retrievers.fusion_methods import METHODS, join
+from steelyard.retrievers.fusion_join import join
+from steelyard.retrievers.fusion_methods import METHODS
 from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.text.languages import canonical
