@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.cli import main
-from steelyard.datasets import builtin
+from steelyard.datasets import builtin, load_task
 from steelyard.results import Result, ResultStore
 
 
@@ -51,6 +51,19 @@ def test_list_tasks_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", "--group", "NanoMMTEB-v2"]) == 0
     said = capsys.readouterr()
     assert "NanoMMTEB-v2/belebele" in said.out and "0.0903" in said.out and "18 tasks" in said.err
+
+
+def test_builtin_tasks_are_counted_once_they_are_cut(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    _, before = data("list", "tasks", "--group", "NanoAlmanac")
+    assert {row["queries"] for row in before} == {None}
+    assert main(["list", "tasks", "--group", "NanoAlmanac"]) == 0
+    assert "once they are cut" in capsys.readouterr().err
+    task = load_task("NanoAlmanac/en")
+    _, after = data("list", "tasks", "--group", "NanoAlmanac")
+    (row,) = [row for row in after if row["task"] == "NanoAlmanac/en"]
+    assert (row["queries"], row["documents"]) == (len(task.queries), len(task.corpus))
+    _, (group,) = data("list", "groups", "--group", "NanoAlmanac")
+    assert group["queries"] == sum(row["queries"] for row in after)
 
 
 def test_list_groups_models_metrics(data: Any) -> None:

@@ -51,6 +51,21 @@ def one(retriever: Any, name: str, **conditions: Any) -> Result:
     return result
 
 
+@pytest.mark.parametrize(
+    ("name", "metric", "title"),
+    [("FixtureSTS", "cosine_spearman", "Spearman of cosines"), ("FixtureClusteringLegacy", "v_measure", "V-measure")],
+)
+def test_a_failure_goes_by_the_figure_of_its_type(
+    name: str, metric: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = evaluate("bm25", TASKS[name], results=tmp_path)
+    assert results[0].error is not None and results[0].main_metric == metric
+    assert results.table()[0][0] == title
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    lost = evaluate("bm25", "C-MTEB/ATEC", results=None)
+    assert lost[0].error is not None and lost.table()[0][0] == "main score"
+
+
 @pytest.mark.parametrize("name", ["FixtureSTS", "FixtureBinaryClassification", "FixtureClusteringLegacy"])
 def test_a_result_has_the_figures_of_mteb_and_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
     found = one(model(), name, results=tmp_path)

@@ -82,13 +82,13 @@ def task_rows(
     """What is known of every task that matches, without loading any."""
     from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
 
-    rows = []
+    rows, cut = [], builtin.counts()
     for name in task_names([group] if group else known_names(), languages=languages, type=type):
         info = task_facts(name)
         if info is None or (category is not None and info.category != category):
             continue
         entry = catalogue.entries().get(name)
-        counts = dict(entry.counts) if entry else {}
+        counts = dict(entry.counts) if entry else cut.get(name, {})
         rows.append(
             {
                 "task": name,
@@ -114,6 +114,8 @@ def task_rows(
 def _tasks(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
     rows = task_rows(**_filters(arguments))
     output.detail("the figures are published nDCG@10 of others, to compare with")
+    if any(row["builtin"] and row["queries"] is None for row in rows):
+        output.note("built-in tasks are counted once they are cut, by the first steelyard run or show of each set")
     return rows, {
         "task": "task",
         "type": "type",

@@ -19,7 +19,7 @@ from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for, now
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.protocols import Retriever
-from steelyard.results import Failure, Result, TaskFacts
+from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
 from steelyard.results.provenance import provenance
 from steelyard.retrievers.memory import keep_freed_memory
@@ -121,6 +121,7 @@ class Batch:
             return evaluation.stored
         result = evaluation.result(
             status="failed",
+            main_metric=MAIN_METRICS.get(evaluation.facts.type, MAIN_METRIC),
             notes={"where": failed.where} if failed.where else {},
             provenance=provenance(),
             error=failed.failure,

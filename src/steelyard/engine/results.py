@@ -112,16 +112,17 @@ class Results(Sequence[Result]):
 
     @cached_property
     def _mains(self) -> set[str]:
-        """The main metrics there are; a failure does not know its own."""
-        return {result.main_metric for result in self if result.done} or {result.main_metric for result in self}
+        """The main metrics there are; that of a failure is known where its task could be read."""
+        known = {result.main_metric for result in self if result.done}
+        return known or {result.main_metric for result in self if result.facts.data_hash is not None}
 
     def _title(self, metric: str | None) -> str:
-        if metric is None and len(self._mains) > 1:
+        if metric is None and len(self._mains) != 1:
             return "main score"
         return _title(metric or next(iter(self._mains)))
 
     def _what(self, found: dict[str, Result], metric: str | None) -> str:
-        if metric is not None or len(self._mains) == 1:
+        if metric is not None or len(self._mains) <= 1:
             return ""
         mains = {result.main_metric for result in found.values() if result.done}
         return f" ({_title(mains.pop())})" if len(mains) == 1 else ""

@@ -1,12 +1,23 @@
 """Results: their form, their files, the store that keeps them."""
 
 from steelyard.results.queries import QueryScores
-from steelyard.results.schema import HEADLINES, MAIN_METRIC, SCHEMA_VERSION, TITLES, Failure, Miss, Result, TaskFacts
+from steelyard.results.schema import (
+    HEADLINES,
+    MAIN_METRIC,
+    MAIN_METRICS,
+    SCHEMA_VERSION,
+    TITLES,
+    Failure,
+    Miss,
+    Result,
+    TaskFacts,
+)
 from steelyard.results.store import ResultStore
 
 __all__ = [
     "HEADLINES",
     "MAIN_METRIC",
+    "MAIN_METRICS",
     "SCHEMA_VERSION",
     "TITLES",
     "Failure",

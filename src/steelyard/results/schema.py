@@ -19,6 +19,15 @@ SCHEMA_VERSION = 1
 MAIN_METRIC = "ndcg_at_10"
 """The figure that tables and ranks go by."""
 
+MAIN_METRICS: Mapping[str, str] = {
+    "reranking": "map_at_1000",
+    "sts": "cosine_spearman",
+    "pair_classification": "max_ap",
+    "classification": "accuracy",
+    "clustering": "v_measure",
+}
+"""Its like for other types of tasks, unless the task or the version of mteb says otherwise."""
+
 HEADLINES: Mapping[str, str] = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
 """The metrics that are shown without being asked for, and what people call them."""
 

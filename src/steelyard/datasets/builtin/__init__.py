@@ -14,7 +14,7 @@ from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
 from steelyard.errors import UnknownName
 from steelyard.types import Task, TaskInfo
 
-__all__ = ["full_names", "infos", "load", "names"]
+__all__ = ["counts", "full_names", "infos", "load", "names"]
 
 SETS: tuple[BuiltinSet, ...] = (stdlib.SET, cldr.SET, emojis.SET, almanac.SET)
 
@@ -49,6 +49,14 @@ def infos() -> Mapping[str, TaskInfo]:
     'multilingual'
     """
     return {name: info for name, (_, info) in _tasks().items()}
+
+
+def counts() -> dict[str, dict[str, int]]:
+    """How many documents, queries and positives each task has, of the sets that were cut on this machine.
+
+    How many there are depends on the versions of the packages behind a set, so it is not known before.
+    """
+    return {name: found for builtin in SETS for name, found in store.counts(builtin).items()}
 
 
 def load(name: str) -> Task:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from steelyard import config
 from steelyard.datasets.builtin.cutting import BuiltinSet
+from steelyard.datasets.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, SteelyardError
 from steelyard.types import Task, TaskInfo
 
+COUNTS = ("documents", "queries", "positives")
 UNFINISHED = ".cutting-"
 STALE = 3600.0
 """An unfinished folder that is older than this, in seconds, was left by a process that died."""
@@ -50,6 +52,16 @@ def ensure(builtin: BuiltinSet) -> Path:
             hint="set STEELYARD_HOME to a folder that can be written",
         ) from error
     return folder
+
+
+def counts(builtin: BuiltinSet) -> dict[str, dict[str, int]]:
+    """Documents, queries and positives of each task by name; nothing where the set has not been cut yet."""
+    manifest = read_json_object(folder_of(builtin) / MANIFEST)
+    return {
+        str(facts["name"]): {count: facts[count] for count in COUNTS}
+        for facts in manifest.get("tasks", {}).values()
+        if {"name", *COUNTS} <= facts.keys()
+    }
 
 
 def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
