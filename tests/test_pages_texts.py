@@ -106,6 +106,18 @@ def test_a_name_is_in_the_language_of_the_other_queries_where_nearly_all_are() -
     assert mixed.query_languages[-1] == "und"
 
 
+def test_a_few_exceptions_among_very_many_are_undecided() -> None:
+    english = "The river rises in the mountains and flows to the sea."
+    german = "Der Fluss entspringt in den Bergen und fließt ins Meer."
+    russian = "Река берёт начало в горах и впадает в море."
+    few = read(pairs([(english, english)] * 299 + [(english, german), (english, russian)], languages=("en",)))
+    # Rows stand by descending id; another script is no slip.
+    assert few.document_languages == ["ru", "und", *["en"] * 299]
+    assert tongues(few).cross_language == pytest.approx(1 / 301)
+    some = read(pairs([(english, english)] * 190 + [(english, german)] * 10, languages=("en",)))
+    assert some.document_languages[:10] == ["de"] * 10
+
+
 def test_cross_language_never_rests_on_what_is_undecided() -> None:
     names = pairs([("Berlin", "Paris"), ("река", "Rhein"), ("42", "Rhein")], languages=("de", "en", "ru", "uk"))
     told = tongues(read(names))

@@ -33,6 +33,9 @@ _SCRIPT_OF = {JAPANESE: "kana"}
 BRIEF = 8
 """A text of fewer words is too short to contradict the one language that a task declares."""
 
+ERRORS = 0.01
+"""A smaller share of texts that seem to be in other languages than all the rest may be what is told wrong."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -85,29 +88,36 @@ def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[s
     """The language of each text, which `usual` is the only one declared of, if any.
 
     A short text is in the declared language if its script allows. Without such, a text that shows none is in that of
-    the others in its script, where at least half of them show one and nearly all the same.
+    the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
+    very many that agree show none.
     """
     found = tell(texts, among)
     habits = _habits(found, written)
+    ruled = _habits(found, written, 1 - ERRORS)
+    odd = [
+        code not in (UNDECIDED, ruled.get(_SCRIPT_OF.get(script, script), code))
+        for code, script in zip(found, written, strict=True)
+    ]
     if usual != UNDECIDED:
         # Latin letters may be a name or an abbreviation in any language.
         habits |= {script: usual for script, codes in candidates([usual]).items() if codes or script == "latin"}
         brief = word_counts(texts) < BRIEF
         found = [UNDECIDED if short else code for short, code in zip(brief.tolist(), found, strict=True)]
-    return [
+    told = [
         habits.get(_SCRIPT_OF.get(script, script), UNDECIDED) if code == UNDECIDED else code
         for code, script in zip(found, written, strict=True)
     ]
+    return [UNDECIDED if doubtful else code for code, doubtful in zip(told, odd, strict=True)]
 
 
-def _habits(found: Sequence[str], written: Sequence[str]) -> dict[str, str]:
-    """The language of nearly all texts in a script that show theirs, where enough do."""
+def _habits(found: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
+    """The language of so many of the texts in a script that show theirs, where enough do."""
     habits = {}
     for script in set(written) - {NO_SCRIPT}:
         counts = Counter(code for code, other in zip(found, written, strict=True) if other == script)
         hidden = counts.pop(UNDECIDED, 0)
         code, most = max(counts.items(), key=lambda item: item[1], default=(UNDECIDED, 0))
-        if most >= NEARLY_ALL * counts.total() and counts.total() >= max(FEWEST, hidden):
+        if most >= share * counts.total() and counts.total() >= max(FEWEST, hidden):
             habits[_SCRIPT_OF.get(script, script)] = code
     return habits
 
