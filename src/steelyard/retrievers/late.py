@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from steelyard.encoders.blob_store import BlobStore
@@ -11,37 +11,13 @@ from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
 from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.bundles import BundleIndex
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
 from steelyard.vectors.token_pooling import pooled
-
-
-@dataclass(frozen=True, eq=False)
-class LateIndex:
-    """The token vectors of a corpus."""
-
-    documents: MaxSim
-    encoder: BundleEncoder[TokenVectors]
-    store: BlobStore | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-    """How the vectors were come by, and what they take: tokens and bytes a document."""
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes of the vectors."""
-        return self.documents.size_bytes
-
-    def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents of each query; a document without tokens is not found."""
-        tokens, tally = encode_bundle(TokenVectors, self.encoder, queries.ids, queries.texts, "query", store=self.store)
-        self.notes["queries"] = {**tally.notes, "tokens": len(tokens.matrix)}
-        start = time.perf_counter()
-        run = self.documents.search(tokens, top_k, similarity=self.encoder.similarity)
-        self.notes["search_seconds"] = time.perf_counter() - start
-        return run
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,22 +40,31 @@ class LateRetriever:
             "pool_factor": self.pool_factor,
         }
 
-    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> LateIndex:
-        """Encode the documents, then pool their tokens; `tick` counts documents."""
-        tokens, tally = encode_bundle(
-            TokenVectors, self.encoder, corpus.ids, corpus.texts, "document", store=self.store, tick=tick
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> BundleIndex[TokenVectors]:
+        """Encode the documents, then pool their tokens; `tick` counts documents. One without tokens is not found."""
+        whole, notes = self._encoded(corpus, "document", tick)
+        tokens = pooled(whole, self.pool_factor)
+        documents, count = MaxSim(tokens), max(1, len(corpus))
+        return BundleIndex(
+            documents.size_bytes,
+            lambda queries: self._encoded(queries, "query"),
+            partial(documents.search, similarity=self.encoder.similarity),
+            {
+                "documents": notes,
+                "variant_of": self.variant_of,
+                "dimension": tokens.dimension,
+                "vectors_per_document": len(tokens.matrix) / count,
+                "bytes_per_document": tokens.matrix.nbytes / count,
+            },
         )
-        whole = len(tokens.matrix)
-        documents = MaxSim(tokens := pooled(tokens, self.pool_factor))
-        count = max(1, len(corpus))
-        notes: dict[str, Any] = {
-            "documents": {**tally.notes, "tokens": whole},
-            "variant_of": self.variant_of,
-            "dimension": tokens.dimension,
-            "vectors_per_document": len(tokens.matrix) / count,
-            "bytes_per_document": tokens.matrix.nbytes / count,
-        }
-        return LateIndex(documents, self.encoder, self.store, notes)
+
+    def _encoded(
+        self, texts: Corpus | Queries, role: Role, tick: Tick = no_tick
+    ) -> tuple[TokenVectors, dict[str, Any]]:
+        tokens, tally = encode_bundle(
+            TokenVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
+        )
+        return tokens, {**tally.notes, "tokens": len(tokens.matrix)}
 
 
 def from_spec(spec: ModelSpec) -> LateRetriever:

@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from steelyard.encoders.blob_store import BlobStore
+from steelyard.encoders.cached import Tally
 from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
 from steelyard.encoders.sparse_encoders import load_sparse_encoder
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.retrievers.bundles import BundleIndex
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.sparse_search import SparseSearch
 from steelyard.retrievers.variants import base
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.vectors.sparse import SparseVectors
 
 CAPS = ("query_max_active_dims", "document_max_active_dims")
-
-
-@dataclass(frozen=True, eq=False)
-class SparseIndex:
-    """The sparse vectors of a corpus, by dimension."""
-
-    documents: SparseSearch
-    encoder: BundleEncoder[SparseVectors]
-    query_cap: int | None
-    store: BlobStore | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-    """How the vectors were come by, and what they take: active dimensions and bytes a document."""
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes of the inverted index."""
-        return self.documents.size_bytes
-
-    def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents that share an active dimension with the query."""
-        vectors, tally = encode_bundle(
-            SparseVectors, self.encoder, queries.ids, queries.texts, "query", store=self.store
-        )
-        vectors = vectors.capped(self.query_cap)
-        if self.encoder.similarity == "cosine":
-            vectors = vectors.normalised()
-        self.notes["queries"] = {**tally.notes, "active_dims": len(vectors.columns) / max(1, len(queries))}
-        start = time.perf_counter()
-        run = self.documents.search(vectors, top_k)
-        self.notes["search_seconds"] = time.perf_counter() - start
-        return run
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +45,38 @@ class SparseRetriever:
             "document_max_active_dims": self.document_max_active_dims,
         }
 
-    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> SparseIndex:
-        """Encode the documents, cap them and turn them round; `tick` counts documents."""
-        vectors, tally = encode_bundle(
-            SparseVectors, self.encoder, corpus.ids, corpus.texts, "document", store=self.store, tick=tick
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> BundleIndex[SparseVectors]:
+        """Encode the documents, cap them and turn them round; `tick` counts documents.
+
+        A document that shares no active dimension with a query is not found.
+        """
+        vectors, tally = self._encoded(corpus, "document", self.document_max_active_dims, tick)
+        documents, count = SparseSearch(vectors), max(1, len(corpus))
+        return BundleIndex(
+            documents.size_bytes,
+            self._queries,
+            documents.search,
+            {
+                "documents": dict(tally.notes),
+                "variant_of": self.variant_of,
+                "dimension": vectors.dimension,
+                "active_dims": len(vectors.columns) / count,
+                "bytes_per_document": (vectors.columns.nbytes + vectors.weights.nbytes) / count,
+            },
         )
-        vectors = vectors.capped(self.document_max_active_dims)
-        if self.encoder.similarity == "cosine":
-            vectors = vectors.normalised()
-        count = max(1, len(corpus))
-        notes: dict[str, Any] = {
-            "documents": dict(tally.notes),
-            "variant_of": self.variant_of,
-            "dimension": vectors.dimension,
-            "active_dims": len(vectors.columns) / count,
-            "bytes_per_document": (vectors.columns.nbytes + vectors.weights.nbytes) / count,
-        }
-        return SparseIndex(SparseSearch(vectors), self.encoder, self.query_max_active_dims, self.store, notes)
+
+    def _queries(self, queries: Queries) -> tuple[SparseVectors, dict[str, Any]]:
+        vectors, tally = self._encoded(queries, "query", self.query_max_active_dims)
+        return vectors, {**tally.notes, "active_dims": len(vectors.columns) / max(1, len(queries))}
+
+    def _encoded(
+        self, texts: Corpus | Queries, role: Role, cap: int | None, tick: Tick = no_tick
+    ) -> tuple[SparseVectors, Tally]:
+        vectors, tally = encode_bundle(
+            SparseVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
+        )
+        vectors = vectors.capped(cap)
+        return vectors.normalised() if self.encoder.similarity == "cosine" else vectors, tally
 
 
 def from_spec(spec: ModelSpec) -> SparseRetriever:
