@@ -230,3 +230,22 @@ def test_ids_that_a_trec_file_cannot_hold_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(MissingPart):
         trec_files.read_run(tmp_path / "x.run")
+
+
+def test_all_measures_at_once(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-m", "all_trec", *files]) == 0
+    measures = {measure for measure, _ in lines(capsys)}
+    assert {"runid", "map", "ndcg", "ndcg_cut_10", "map_cut_5", "success_1", "P_1000"} <= measures
+
+
+def test_what_trec_eval_has_and_we_have_not_is_told(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["score", "-m", "iprec_at_recall.0.1", *files]) == 2
+    assert "not computed here" in capsys.readouterr().err
+    assert main(["score", files[1], files[0]]) == 2
+    assert "in the other order?" in capsys.readouterr().err
+    long = tmp_path / "long.txt"
+    long.write_text("x" * 5000)
+    assert main(["score", str(long), files[1]]) == 2
+    assert len(capsys.readouterr().err) < 500

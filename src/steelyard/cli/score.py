@@ -20,6 +20,10 @@ CUTOFFS = "5,10,15,20,30,100,200,500,1000"
 COUNTS = ("num_ret", "num_rel", "num_rel_ret")
 """Sums over queries, not means."""
 OFFICIAL = ("runid", "num_q", *COUNTS, "map", "Rprec", "recip_rank", "P", "recall", "ndcg_cut")
+SETS = {"official": OFFICIAL, "all_trec": (*OFFICIAL, "ndcg", "map_cut", "success")}
+"""trec_eval's names for many measures at once; what is computed here of each."""
+ELSEWHERE = ("bpref", "gm_map", "gm_bpref", "iprec_at_recall", "11pt_avg", "infAP", "ndcg_rel", "Rndcg", "Rprec_mult")
+"""Measures of trec_eval that are not computed here."""
 WITHOUT_CUTOFF = {name: f"{name}.{CUTOFFS}" for name in ("P", "recall", "ndcg_cut", "map_cut")} | {
     "success": "success.1,5,10"
 }
@@ -36,7 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-c", "--complete", action="store_true", help="average over all judged queries, not only found"
     )
     options.add_argument(
-        "-m", "--measure", action="append", default=[], help="such as ndcg_cut.10, P.5,10, nDCG@10, map; repeatable"
+        "-m",
+        "--measure",
+        action="append",
+        default=[],
+        help="such as ndcg_cut.10, P.5,10, nDCG@10, map, all_trec; repeatable",
     )
     options.add_argument("-l", "--level", type=int, default=1, help="the lowest grade that is relevant (default: 1)")
     options.add_argument("-M", "--max-documents", type=int, metavar="N", help="read only the best N of every list")
@@ -79,8 +87,10 @@ def expand(names: Iterable[str]) -> list[str | Metric]:
 
     found: dict[str | Metric, None] = {}
     for name in names:
-        if name == "official":
-            found.update(dict.fromkeys(expand(OFFICIAL)))
+        if name in SETS:
+            found.update(dict.fromkeys(expand(SETS[name])))
+        elif name.partition(".")[0] in ELSEWHERE:
+            raise UsageError(f"{name} of trec_eval is not computed here", hint="steelyard list metrics names what is")
         elif name in ("runid", "num_q", *COUNTS):
             found[name] = None
         else:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 QRELS_COLUMNS = ("query", "iteration", "document", "grade")
 RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 
+_SHOWN = 100
+"""Characters of a wrong line that an error shows."""
+
 OTHER_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 
 
@@ -224,7 +227,11 @@ def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataE
         except UnicodeDecodeError as error:
             return DataError(f"not UTF-8: {error.reason} at byte {error.start}", where=where, hint="save it as UTF-8")
         if line and len(fields) != len(columns):
-            return DataError(f"found {len(fields)} columns in {line.decode()!r}", where=where, hint=expected)
+            if {len(fields), len(columns)} == {len(QRELS_COLUMNS), len(RUN_COLUMNS)}:
+                expected += "; were judgements and run given in the other order?"
+            text = line.decode()
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            return DataError(f"found {len(fields)} columns in {shown!r}", where=where, hint=expected)
     return None
 
 
