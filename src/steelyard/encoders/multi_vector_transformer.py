@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from steelyard.encoders import prompts
-from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
 from steelyard.errors import UsageError
@@ -190,4 +190,4 @@ def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -
     options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
     loading = Loading.of(options)
     library("MultiVectorEncoder")
-    return TransformerTokens(ModelFolder.find(id, revision), loading, options)
+    return TransformerTokens(ModelFolder.find(id, revision, hub=options.choice("hub", HUBS)), loading, options)

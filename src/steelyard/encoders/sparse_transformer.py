@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
 from steelyard.errors import UsageError
@@ -111,4 +111,4 @@ def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -
     options = Options(f"sparse:{id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name"))
     loading = Loading.of(options)
     library("SparseEncoder")
-    return TransformerSparse(ModelFolder.find(id, revision), loading, options)
+    return TransformerSparse(ModelFolder.find(id, revision, hub=options.choice("hub", HUBS)), loading, options)

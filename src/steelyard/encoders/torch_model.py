@@ -15,7 +15,7 @@ from steelyard.services.options import Options
 
 OPTIONS = (
     *("batch_size", "config_kwargs", "device", "document_prompt", "dtype", "max_seq_length", "model_kwargs"),
-    *("query_prompt", "trust_remote_code"),
+    *("hub", "query_prompt", "trust_remote_code"),
 )
 DTYPES = ("float32", "float16", "bfloat16")
 

@@ -1,4 +1,4 @@
-"""Where models compute: as their name says, else as `run --device` does, else as the machine has it."""
+"""Where models come from and where they compute: as their name says, else as `run --device` does, else the best."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import torch
 from steelyard.cli import main
 from steelyard.encoders.devices import choose, choose_one
 from steelyard.encoders.torch_model import Loading
-from steelyard.errors import UsageError
+from steelyard.errors import HubError, UsageError
+from steelyard.retrievers import load_retriever
+from steelyard.retrievers.rerank import load_reranker
 from steelyard.services.options import Options
+from steelyard.spec import parse
 from torch_models import save_bert
 
 BEST = f"cuda:{torch.cuda.device_count()}"
@@ -68,3 +71,14 @@ def test_texts_that_are_cut_are_told(tmp_path, capsys):
     assert main(line) == 0
     said = capsys.readouterr().err
     assert f"dense:{folder}?max_seq_length=8 read only the beginning of 32 of 32 documents and 2 of 2 queries" in said
+
+
+@pytest.mark.parametrize("family", ["late", "sparse", "dense", "rerank"])
+def test_every_family_takes_models_of_either_hub(family, monkeypatch, tmp_path):
+    monkeypatch.setenv("STEELYARD_OFFLINE", "1")
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path))
+    load = (lambda name: load_reranker(parse(name))) if family == "rerank" else load_retriever
+    with pytest.raises(HubError, match="ModelScope did not give the model someone/thing"):
+        load(f"{family}:someone/thing?hub=modelscope")
+    with pytest.raises(UsageError, match=f"unknown hub of {family}:someone/thing 'nowhere'"):
+        load(f"{family}:someone/thing?hub=nowhere")
