@@ -73,7 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
     )
     add("--from-runs", action="store_true", help="score saved runs with --metrics; no model is run")
-    add("-o", "--output", type=Path, metavar="DIR", help="folder of results (default: $STEELYARD_RESULTS or results)")
+    results = "folder of results (default: $STEELYARD_RESULTS or results)"
+    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=results)
     add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
     add("--offline", action="store_true", help="never reach for the network")
     add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")
