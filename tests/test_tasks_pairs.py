@@ -16,7 +16,7 @@ from steelyard.errors import DataError
 from steelyard.samples import PairTask
 from steelyard.tasks import texts_of, weigh
 from steelyard.tasks.correlation import _resampled, average_ranks, correlation, correlations
-from steelyard.tasks.pairs import _COMPARED, Sides, compare
+from steelyard.tasks.pairs import _COMPARED, Sides, _own_cosine, _own_dot, compare
 from steelyard.tasks.resampling import draws_for, resampled_counts
 from steelyard.tasks.separation import Sorted, separations
 from steelyard.types import Float64, TaskInfo
@@ -113,6 +113,19 @@ def test_comparisons_are_scikit_learns_bit_by_bit() -> None:
     assert _COMPARED["cosine"](sides).tolist() == (1 - paired_cosine_distances(first, second)).tolist()
     assert _COMPARED["manhattan"](sides).tolist() == (-paired_manhattan_distances(first, second)).tolist()
     assert _COMPARED["euclidean"](sides).tolist() == (-paired_euclidean_distances(first, second)).tolist()
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 20, 100, 384, 768, 1536])
+def test_the_models_own_similarity_is_torchs_bit_by_bit(dimension: int) -> None:
+    import torch
+    from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
+
+    generator = np.random.default_rng(dimension)
+    first, other = generator.standard_normal((2, 400, dimension)).astype(np.float32)
+    second = np.where(np.arange(400)[:, None] % 2, first, other)  # paired with themselves: 1, or next to it
+    for ours, theirs in ((_own_cosine, pairwise_cos_sim), (_own_dot, pairwise_dot_score)):
+        found = theirs(torch.from_numpy(first), torch.from_numpy(second)).tolist()
+        assert ours(Sides(first, second)).tolist() == found
 
 
 def test_pairs_are_compared_in_blocks_as_they_would_be_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

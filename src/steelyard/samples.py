@@ -17,6 +17,16 @@ from steelyard.types import Float64, Task, TaskInfo
 Label = int | str
 """Whole numbers stay numbers: classes are told apart, and sorted, as the source wrote them."""
 
+MTEB_TYPES = {
+    "retrieval": "Retrieval",
+    "reranking": "Reranking",
+    "sts": "STS",
+    "pair_classification": "PairClassification",
+    "classification": "Classification",
+    "clustering": "Clustering",
+}
+"""The types of task, and what mteb calls them."""
+
 Levels = tuple[Label, ...]
 """The labels of one text from the widest to the narrowest; one for a flat task, fewer where deeper ones are missing."""
 

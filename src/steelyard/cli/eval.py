@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli.data_options import heed_data_options
 from steelyard.cli.progress import Progress, duration
-from steelyard.cli.run import count, tell_failures, write_report
+from steelyard.cli.run import collected, count, tell_failures, write_report
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from steelyard.cli.output import Output
     from steelyard.compat.evalscope.schema import Config
     from steelyard.engine import Results
-    from steelyard.results import Result
 
 INTERRUPTED = 130
 
@@ -36,12 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Carry out each config, show its table; the highest exit code of all, 130 at once if interrupted."""
-    if arguments.offline:
-        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
-    if arguments.data_dir is not None:
-        os.environ["STEELYARD_DATA"] = str(arguments.data_dir)
-    if arguments.hub is not None:
-        os.environ["STEELYARD_HUB"] = arguments.hub
+    heed_data_options(arguments)
     from steelyard.compat.evalscope import read_configs
 
     worst = 0
@@ -56,7 +50,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) -> int:
     """One config, as loud as its `verbosity` says: 0 nothing but failures, 1 the table, 2 progress, 3 intervals."""
     from steelyard.compat.evalscope.running import OWN, carry_out, output_folder
-    from steelyard.engine import Results
 
     spoken = type(output)(
         json=output.json,
@@ -67,17 +60,8 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
     silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=silent)
     work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note)
-    done: list[Result] = []
-    interrupted = False
-    try:
-        with closing(work):
-            for result in work:
-                done.append(result)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        progress.close()
-    results = Results(done)
+    with closing(work):
+        results, interrupted = collected(work, progress)
     _show(results, spoken)
     if interrupted:
         spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")

@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from steelyard.datasets.mteb_data import TOP_RANKED, query_texts
-from steelyard.datasets.mteb_source import language_facts
+from steelyard.datasets.mteb_source import TYPES, language_facts
 from steelyard.errors import MissingPart, UsageError
 from steelyard.protocols import Embeds, Index, Reranker, Retriever, Unjudged
 from steelyard.results.keys import digest, model_slug
 from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.ranking import rank
 from steelyard.spec import ModelSpec, parse
@@ -68,9 +69,8 @@ class SearchModel:
         columns = corpus.with_format(None)[:]
         titles = [title or "" for title in columns["title"]] if "title" in columns else None
         self._corpus = Corpus.of(list(map(str, columns["id"])), columns["text"], titles)
-        facts = language_facts(task_metadata, hf_subset)
-        self._info = TaskInfo(f"mteb/{task_metadata.name}", split=hf_split, **facts)
-        self._index = self.retriever.index(self._corpus, self._info)
+        self._info = _info(task_metadata, split=hf_split, **language_facts(task_metadata, hf_subset))
+        self._index = for_task(self.retriever, self._info).index(self._corpus, self._info)
 
     def search(
         self, queries: Any, *, top_k: int, top_ranked: Mapping[str, Sequence[str]] | None = None, **_: Any
@@ -95,6 +95,11 @@ class SearchModel:
         }
 
 
+def _info(metadata: Any, **facts: Any) -> TaskInfo:
+    """What mteb says of a task, as our models take it."""
+    return TaskInfo(f"mteb/{metadata.name}", type=TYPES.get(metadata.type, "retrieval"), **facts)
+
+
 class EmbeddingModel(SearchModel):
     """A retriever that has vectors: mteb's EncoderProtocol beside its SearchProtocol."""
 
@@ -108,10 +113,11 @@ class EmbeddingModel(SearchModel):
     def _embeds(self) -> Embeds:
         return cast(Embeds, self.retriever)
 
-    def encode(self, inputs: Any, *, prompt_type: Any = None, **_: Any) -> Float32:
-        """The vectors of all batches; each distinct text is encoded once."""
+    def encode(self, inputs: Any, *, prompt_type: Any = None, task_metadata: Any = None, **_: Any) -> Float32:
+        """The vectors of all batches; each distinct text is encoded once, with the prompt of the task."""
         role = cast(Role, "text" if prompt_type is None else str(getattr(prompt_type, "value", prompt_type)))
-        vectors, _notes = self._embeds.embed(_texts(inputs), role)
+        model = self.retriever if task_metadata is None else for_task(self.retriever, _info(task_metadata))
+        vectors, _notes = cast(Embeds, model).embed(_texts(inputs), role)
         return vectors
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from steelyard.datasets.catalogue import USUAL_METRICS
 from steelyard.datasets.mteb_source import DEFAULT, TYPES
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.samples import AnyTask, ClusterTask, LabelTask, PairTask
@@ -15,16 +16,6 @@ from steelyard.types import Qrels, Ragged, Task, TaskInfo
 
 MtebTask = Any
 """An `mteb.AbsTask`."""
-
-MAIN = {
-    "retrieval": "ndcg_at_10",
-    "reranking": "map_at_1000",
-    "sts": "cosine_spearman",
-    "pair_classification": "max_ap",
-    "classification": "accuracy",
-    "clustering": "v_measure",
-}
-"""What mteb ranks by, for tasks that do not say."""
 
 UNTOLD = "und-Zyyy"
 """A language and a script that nobody has told."""
@@ -183,7 +174,7 @@ def _metadata(task: AnyTask, kind: str) -> Any:
         modalities=["text"],
         eval_splits=[info.split],
         eval_langs=_languages(info),
-        main_score=main or MAIN[kind],
+        main_score=main or USUAL_METRICS[kind],
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from steelyard.datasets.languages import language_code, overall_language
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.samples import AnyTask
+from steelyard.samples import MTEB_TYPES, AnyTask
 from steelyard.types import TaskInfo
 
 PREFIX = "mteb:"
@@ -26,14 +26,7 @@ GROUP = "mteb"
 DEFAULT = "default"
 """The only subset of a task that has no subsets."""
 
-TYPES = {
-    "Retrieval": "retrieval",
-    "Reranking": "reranking",
-    "STS": "sts",
-    "PairClassification": "pair_classification",
-    "Classification": "classification",
-    "Clustering": "clustering",
-}
+TYPES = {theirs: ours for ours, theirs in MTEB_TYPES.items()}
 """The types of mteb that are weighed here, and what they are called."""
 
 _REFERENCE = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from steelyard.results import Failure, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.store import beside_path
 from steelyard.samples import AnyTask
-from steelyard.types import Task
+from steelyard.types import Task, TaskInfo
 
 OverwriteStrategy = Literal["always", "never", "only-missing"]
 STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing")
@@ -89,6 +89,14 @@ class Model:
     def settings(self) -> dict[str, Any]:
         """Its name and all that could change its figures."""
         return {"model": self.name, "model_settings": dict(self.retriever.settings) if self.retriever else None}
+
+    def on(self, info: TaskInfo) -> Model:
+        """The model for a task: some have prompts for each."""
+        if self.retriever is None:
+            return self
+        from steelyard.retrievers.by_task import for_task
+
+        return replace(self, retriever=for_task(self.retriever, info))
 
 
 @dataclass(frozen=True, eq=False)

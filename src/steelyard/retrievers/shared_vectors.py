@@ -9,10 +9,11 @@ from typing import Generic, TypeVar
 from steelyard import config
 from steelyard.encoders import budget, load_encoder
 from steelyard.encoders.cached import Tally, encode_once, open_store
+from steelyard.encoders.prompts import PromptsByTask
 from steelyard.encoders.store import VectorStore
 from steelyard.protocols import Encoder, Tick, no_tick
 from steelyard.spec import ModelSpec
-from steelyard.types import Corpus, Float32, Queries
+from steelyard.types import Corpus, Float32, Queries, TaskInfo
 from steelyard.vectors.topk import normalised
 from steelyard.vectors.variants import Coded, Variant, VariantIndex
 
@@ -33,6 +34,19 @@ class SharedVectors:
         self._documents: Last[Corpus, Fetched] = Last()
         self._queries: Last[Queries, Fetched] = Last()
         self._coded: Last[Corpus, Coded] = Last()
+        self._others: weakref.WeakValueDictionary[str, SharedVectors] = weakref.WeakValueDictionary()
+
+    def for_task(self, info: TaskInfo) -> SharedVectors:
+        """These, or where the task asks the encoder for other prompts, the ones with those; one object while in use."""
+        encoder = self.encoder.for_task(info) if isinstance(self.encoder, PromptsByTask) else self.encoder
+        if encoder is self.encoder:
+            return self
+        key = str(encoder.settings["prompts"])
+        other = self._others.get(key)
+        if other is None:
+            store = None if self.store is None else open_store(encoder)
+            other = self._others[key] = SharedVectors(encoder, store)
+        return other
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> Fetched:
         """The matrix of a corpus, and how it was come by; `tick` counts documents."""

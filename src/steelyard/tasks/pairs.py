@@ -16,6 +16,7 @@ from steelyard.samples import PairTask
 from steelyard.tasks.correlation import correlations
 from steelyard.tasks.resampling import described
 from steelyard.tasks.separation import separations
+from steelyard.tasks.torch_order import products, units
 from steelyard.tasks.weighed import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64
 
@@ -74,9 +75,12 @@ def _dot(sides: Sides) -> Scores:
     return np.asarray(np.vecdot(sides.first, sides.second))
 
 
-def _product(sides: Sides) -> Scores:
-    first, second = sides.units
-    return np.asarray((first * second).sum(axis=-1))
+def _own_cosine(sides: Sides) -> Scores:
+    return products(units(sides.first), units(sides.second))
+
+
+def _own_dot(sides: Sides) -> Scores:
+    return products(sides.first, sides.second)
 
 
 _COMPARED: dict[str, Compare] = {
@@ -85,8 +89,11 @@ _COMPARED: dict[str, Compare] = {
     "euclidean": _euclidean,
     "dot": _dot,
 }
-_OWN: dict[Profile, dict[str, Compare]] = {"mteb-2.26": {**_COMPARED, "cosine": _product}, "mteb-1.14": _COMPARED}
-"""The model's own similarity: since 2 its cosine is a product, whose last bits differ from those of `cosine`."""
+_OWN: dict[Profile, dict[str, Compare]] = {
+    "mteb-2.26": {**_COMPARED, "cosine": _own_cosine, "dot": _own_dot},
+    "mteb-1.14": _COMPARED,
+}
+"""The model's own similarity: since 2 torch computes it, and the last bits differ from those of `cosine` and `dot`."""
 
 
 def compare(task: PairTask, texts: Sequence[str], vectors: Float32, compared: Sequence[Compare]) -> list[Float64]:
