@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from steelyard.reports.markup import Markup, join, tag
 
+LONGEST_LABEL = 40
+"""Characters of a row's name in a picture."""
+
 SERIES_CLASSES = 8
 """How many series get a colour and shape of their own (classes s0 to s7 in the style sheet)."""
 
@@ -26,7 +29,7 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
 
     `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
     """
-    left = min(270, 24 + 7 * max(map(len, rows), default=0))
+    left = 24 + 9 * max((len(_short(name)) for name in rows), default=0)
     width, step, top = 560, 16 + 7 * len(series), 26
     height = top + step * len(rows) + 26
 
@@ -43,7 +46,8 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
     marks: list[Markup] = []
     for r, name in enumerate(rows):
         middle = top + step * r + step / 2
-        marks.append(tag("text", name, x=left - 12, y=middle + 4, class_="label"))
+        full = tag("title", name) if _short(name) != name else None
+        marks.append(tag("text", full, _short(name), x=left - 12, y=middle + 4, class_="label"))
         for s, dot in enumerate(dots[r]):
             if dot is None:
                 continue
@@ -55,16 +59,17 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
                     tag("line", x1=x(dot.low), x2=x(dot.high), y1=y, y2=y, class_=f"bar s{s % SERIES_CLASSES}")
                 )
             marks.append(_mark(s, x(dot.value), y, note))
-    return tag(
-        "svg",
-        tag("title", title),
-        *grid,
-        *marks,
-        viewBox=f"0 0 {left + width + 20} {height}",
-        role="img",
-        aria_label=title,
-        class_="chart",
-    )
+    return _frame(title, left + width + 20, height, *grid, *marks, kind="chart narrow")
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the picture: the beginning and the end of a long one.
+
+    >>> _short("xquad_en"), _short("a" * 30 + "b" * 30)
+    ('xquad_en', 'aaaaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbbbb')
+    """
+    half = LONGEST_LABEL // 2
+    return name if len(name) <= LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def legend(series: Sequence[str]) -> Markup:
@@ -96,8 +101,8 @@ def _mark(series: int, x: float, y: float, note: str) -> Markup:
     )
 
 
-def _frame(title: str, width: float, height: float, *shapes: Markup) -> Markup:
-    """The picture around shapes; its title is its alt text."""
+def _frame(title: str, width: float, height: float, *shapes: Markup, kind: str = "chart") -> Markup:
+    """The picture around shapes; its title is its alt text. A narrow one fits a phone, with larger letters."""
     return tag(
         "svg",
         tag("title", title),
@@ -105,7 +110,7 @@ def _frame(title: str, width: float, height: float, *shapes: Markup) -> Markup:
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         aria_label=title,
-        class_="chart",
+        class_=kind,
     )
 
 
@@ -199,7 +204,7 @@ def heat_map(
     rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]], title: str
 ) -> Markup:
     """A cell for each row and column, darker for more (0 to 1), with the value in it: readable without colour."""
-    left, top, wide, high = 230.0, 26.0, 190.0, 26.0
+    left, top, wide, high = 230.0, 28.0, 164.0, 28.0
     shapes = [
         tag("text", name, x=left + wide * (c + 0.5), y=top - 9, class_="tick axis") for c, name in enumerate(columns)
     ]
@@ -215,7 +220,7 @@ def heat_map(
                 shapes.append(tag("rect", class_="heat", fill_opacity=shade, **cell))
             text = "-" if value is None else f"{value:.4f}"
             shapes.append(tag("text", text, x=start + wide / 2, y=y + high / 2 + 4, class_="cell"))
-    return _frame(title, left + wide * len(columns) + 8, top + high * len(rows) + 8, *shapes)
+    return _frame(title, left + wide * len(columns) + 8, top + high * len(rows) + 8, *shapes, kind="chart narrow")
 
 
 @dataclass(frozen=True)
