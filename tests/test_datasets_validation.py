@@ -97,6 +97,8 @@ FAULTS = [
     Fault("unjudged-query", QUERIES, (2,), "1 queries without", {QRELS: qrels("1 a 1")}),
     Fault("no-positive", QUERIES, (2,), "no relevant document for the query '2'", {QRELS: qrels("1 a 1", "2 b 0")}),
     Fault("nothing-there", QRELS, (), "no judgement of a known query", {QRELS: qrels("9 a 1")}),
+    Fault("nothing-there", "qrels.txt", (), "judged relevant is in the corpus", {
+        "qrels.txt": b"1 0 gone 1\n1 0 a 0\n2 0 lost 1\n"}, (QRELS,)),
     Fault("unknown-candidate", "candidates.jsonl", (2,), "'gone' is not in the corpus", {
         "candidates.jsonl": lines({"qid": "1", "corpus-ids": ["a"]}, {"qid": "2", "corpus-ids": ["b", "gone"]})}),
     Fault("unknown-candidate-query", "candidates.jsonl", (3,), "'9' is not in the queries", {

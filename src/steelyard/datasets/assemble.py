@@ -92,6 +92,9 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
         codes = np.asarray(table["document"].dictionary_encode().indices, dtype=np.int64)
         distinct = np.where(outside, len(ids) + codes, document)
     usable = validation.one_per_pair(table, query, distinct, grades, usable & given, report)
+    positive = usable & (grades > 0)
+    if table.trec and positive.any() and outside[positive].all():
+        report.add("nothing-there", table.name, "no document that is judged relevant is in the corpus")
     judged = np.unique(query[usable])
     _tell_of_queries(table, queries, judged, query[usable], grades[usable], report)
     number = np.full(len(queries), -1, dtype=np.int64)
