@@ -101,6 +101,8 @@ def show(name: str, told: Told, whole: Told | None) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     documents: int = arguments.docs
+    if arguments.folder is not None:
+        Path(arguments.folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         base = Path(name)
         start = time.perf_counter()

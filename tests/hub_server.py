@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
+
+from loopback import Answering, running
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -46,18 +46,8 @@ class Hub:
         return sum(m == method and part in path for m, path, _ in self.requests)
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(Answering):
     hub: Hub
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.answer()
 
     def answer(self) -> None:
         path = unquote(self.path.split("?")[0])
@@ -139,33 +129,10 @@ class Handler(BaseHTTPRequestHandler):
     def refuse(self, status: int, code: str) -> None:
         self.send(status, b"{}", {"X-Error-Code": code} if code else {})
 
-    def send(self, status: int, body: bytes, headers: dict[str, str], break_after: int | None = None) -> None:
-        self.send_response(status)
-        for key, value in headers.items():
-            self.send_header(key, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        self.wfile.write(body[:break_after])
-        if break_after is not None:
-            self.wfile.flush()
-            self.close_connection = True
-            self.connection.close()
-
 
 @contextmanager
 def serve(repositories: dict[str, Repository]) -> Iterator[Hub]:
     """A hub on a free port of loopback."""
     hub = Hub(repositories)
-    handler = type("BoundHandler", (Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(type("BoundHandler", (Handler,), {"hub": hub})) as hub.url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
+
+from loopback import Answering, running
 
 COMMIT = "c0ffee" * 6 + "cafe"
 
@@ -35,18 +35,8 @@ class Scope:
         return sum(method == "GET" and path.endswith(file) for method, path in self.requests)
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(Answering):
     scope: Scope
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.answer()
 
     def answer(self) -> None:
         parts = urlparse(self.path)
@@ -92,14 +82,6 @@ class Handler(BaseHTTPRequestHandler):
             status, content = 206, content[first : last + 1]
         self.send(status, content, headers)
 
-    def send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
 
 def _described(path: str, content: bytes) -> dict[str, Any]:
     sha = hashlib.sha256(content).hexdigest()
@@ -111,14 +93,5 @@ def _described(path: str, content: bytes) -> dict[str, Any]:
 def serve(repositories: dict[str, dict[str, bytes]], **conditions: Any) -> Iterator[Scope]:
     """The server, for the time of the block."""
     scope = Scope(repositories, **conditions)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"scope": scope}))
-    server.daemon_threads = True
-    scope.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with running(type("Bound", (Handler,), {"scope": scope})) as scope.url:
         yield scope
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

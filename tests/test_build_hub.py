@@ -1,12 +1,10 @@
-"""Cutting from a hub: shards come one after the other, in pieces, with the real client against a hub on loopback."""
+"""Cutting from a hub: shards come one after the other, in pieces, with the real clients against hubs on loopback."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import cmteb_parts
+import modelscope_server
 from build_parts import big_set, read_lines
 from hub_server import COMMIT, Hub, Repository, serve
+from loopback import parquet, told_by
+from modelscope_server import Scope
 from steelyard.build.cut import cut
 from steelyard.build.recipe import Recipe
-from steelyard.datasets import load_task
+from steelyard.cli import main
+from steelyard.datasets import catalogue, load_task
 
 WORKER = """
 import json, sys, warnings
@@ -27,16 +30,15 @@ from pathlib import Path
 from steelyard.build import streams
 from steelyard.build.cut import cut
 from steelyard.build.recipe import Recipe
-from steelyard.datasets import hub
+from steelyard.datasets import hub, remote
 from steelyard.errors import SteelyardError
 hub.WAITS = (0.01, 0.01)
 streams.ROWS = 100
 reference, folder, recipe = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-events, fetch = [], hub._fetch
-def fetched(snapshot, name, **how):
-    events.append(name)
-    return fetch(snapshot, name, **how)
-hub._fetch = fetched
+events, opened = [], remote.Opened.__init__
+def watched(self, snapshot, fetch):
+    opened(self, snapshot, lambda name, afresh: (events.append(name), fetch(name, afresh))[1])
+remote.Opened.__init__ = watched
 try:
     made = cut(reference, folder, Recipe(**recipe), watch=lambda stage: lambda done: events.append([stage, done]))
     told = {"facts": made.facts, "events": events}
@@ -51,12 +53,6 @@ RECIPE = {"queries": 15, "documents": 200, "seed": 4}
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return big_set(tmp_path_factory.mktemp("hub") / "source", documents=900, queries=60)
-
-
-def parquet(table: pa.Table, **how: Any) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(table, stream, **how)
-    return stream.getvalue()
 
 
 def published(source: Path) -> dict[str, bytes]:
@@ -88,20 +84,12 @@ def hub(source: Path) -> Iterator[Hub]:
         yield running
 
 
-def cut_there(hub: Hub, home: Path, folder: Path, reference: str = "hf://me/big/test", **recipe: Any) -> dict[str, Any]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "STEELYARD_"))}
-    clean |= {
-        "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(home / "hf"),
-        "STEELYARD_HOME": str(home / "steelyard"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "NO_PROXY": "127.0.0.1",
-    }
-    command = [sys.executable, "-c", WORKER, reference, str(folder), json.dumps({**RECIPE, **recipe})]
-    done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def cut_there(
+    hub: Hub | Scope, home: Path, folder: Path, reference: str = "hf://me/big/test", **recipe: Any
+) -> dict[str, Any]:
+    told: dict[str, Any]
+    where = {"HF_ENDPOINT" if isinstance(hub, Hub) else "MODELSCOPE_ENDPOINT": hub.url}
+    (told,) = told_by(WORKER, home, reference, str(folder), {**RECIPE, **recipe}, **where)
     return told
 
 
@@ -177,3 +165,103 @@ def test_documents_that_come_twice_are_told_and_left_out(hub: Hub, source: Path,
 def test_by_the_name_of_the_dataset(hub: Hub, tmp_path: Path) -> None:
     told = cut_there(hub, tmp_path, tmp_path / "out", reference="hf://me/big@main")
     assert list(told["facts"]) == ["test"]
+
+
+@pytest.fixture
+def scope(source: Path) -> Iterator[Scope]:
+    with modelscope_server.serve({"me/big": published(source)}) as running:
+        yield running
+
+
+ON_MODELSCOPE = "modelscope://me/big/test"
+
+
+def test_modelscope_gives_the_same_cut_shard_by_shard(hub: Hub, scope: Scope, tmp_path: Path) -> None:
+    mined = {"mine": ["bm25"]}
+    theirs = cut_there(hub, tmp_path, tmp_path / "one", **mined)
+    told = cut_there(scope, tmp_path, tmp_path / "two", ON_MODELSCOPE, **mined)
+    assert told["events"] == theirs["events"], "a shard is read before the next is fetched"
+    facts = told["facts"]["test"]["source"]
+    assert facts["revision"] == modelscope_server.COMMIT
+    assert facts["fingerprint"] == f"me/big@{modelscope_server.COMMIT}"
+    for config in ("corpus", "queries", "qrels"):
+        one, two = (tmp_path / folder / config / "test.parquet" for folder in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    asked = [scope.fetched(shard(number)) for number in range(SHARDS)]
+    assert asked == [1] * SHARDS
+    cut_there(scope, tmp_path, tmp_path / "three", ON_MODELSCOPE, seed=5)
+    assert [scope.fetched(shard(number)) for number in range(SHARDS)] == asked, "another cut fetches nothing"
+
+
+def test_a_shard_that_modelscope_damages_stops_the_cut_and_it_goes_on_later(scope: Scope, tmp_path: Path) -> None:
+    scope.damaged = {shard(2)}
+    told = cut_there(scope, tmp_path, tmp_path / "out", ON_MODELSCOPE)
+    assert told["error"] in ("HubError", "DataError") and shard(2) in told["message"]
+    assert ["reading ids", 100] in told["events"], "what was there had been read"
+    scope.damaged = set()
+    scope.requests.clear()
+    again = cut_there(scope, tmp_path, tmp_path / "out", ON_MODELSCOPE)
+    assert again["facts"]["test"]["documents"]["kept"] == 200
+    assert [scope.fetched(shard(number)) for number in range(SHARDS)] == [0, 0, 1], "only the damaged shard"
+
+
+def test_a_dataset_that_modelscope_does_not_have(scope: Scope, tmp_path: Path) -> None:
+    told = cut_there(scope, tmp_path, tmp_path / "out", "modelscope://me/other/test")
+    assert told["error"] == "HubError" and "me/other" in told["message"]
+
+
+def copied(files: dict[str, bytes], folder: Path) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+@pytest.fixture
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of copies of published datasets; what the flags tell the loaders is forgotten after the test."""
+    for name in ("STEELYARD_DATA", "STEELYARD_HUB", "STEELYARD_OFFLINE", "HF_HUB_OFFLINE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return tmp_path / "copies"
+
+
+@pytest.mark.parametrize("generation", ["v1", "v2"])
+def test_a_published_task_is_cut_from_copies_of_either_generation(
+    copies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], generation: str
+) -> None:
+    entry = catalogue.find("T2Retrieval")
+    assert entry is not None
+    if generation == "v1":
+        files = cmteb_parts.first_generation(entry.type, "T2Retrieval", entry.splits)
+        for facts, each in zip(entry.extra["v1"], files, strict=True):
+            copied(each, copies / facts["hub"])
+    else:
+        copied(cmteb_parts.second_generation(entry.type, "T2Retrieval", entry.splits), copies / entry.hub)
+    flags = ["--data-dir", str(copies), "--queries", "2", "--docs", "5", "--near", "0", "--json"]
+    assert main(["build", "T2Retrieval", "-o", str(tmp_path / "out"), *flags]) == 0
+    (facts,) = json.loads(capsys.readouterr().out)["tasks"].values()
+    assert facts["queries"]["kept"] == 2 and facts["source"]["from"].endswith("T2Retrieval")
+    assert facts["source"]["revision"] is None
+
+
+def test_a_changed_copy_is_another_source_and_a_damaged_one_is_left_alone(
+    copies: Path, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = catalogue.find("T2Retrieval")
+    assert entry is not None
+    home = copies / entry.hub
+    copied(cmteb_parts.second_generation(entry.type, "T2Retrieval", entry.splits), home)
+    command = ["build", "T2Retrieval", "-o", str(tmp_path / "out"), "--data-dir", str(copies), "--near", "0", "-q"]
+    assert main(command) == 0
+    (corpus,) = (home / "corpus").glob("*.parquet")
+    table = pq.read_table(corpus)
+    corpus.write_bytes(parquet(table.slice(0, table.num_rows - 1)))
+    assert main(command) == 2 and "made in another way" in capsys.readouterr().err
+    corpus.write_bytes(b"no table")
+    assert main([*command, "--overwrite"]) == 2 and "damaged" in capsys.readouterr().err
+    assert corpus.read_bytes() == b"no table"
+
+
+def test_the_hub_is_a_flag(copies: Path, tmp_path: Path) -> None:
+    assert main(["build", "T2Retrieval", "-o", str(tmp_path / "out"), "--hub", "modelscope", "--offline", "-q"]) == 3
+    assert os.environ["STEELYARD_HUB"] == "modelscope"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +11,7 @@ import pytest
 
 import cmteb_parts as parts
 from hub_server import Hub, Repository, serve
+from loopback import Worker, working
 from steelyard.datasets import catalogue, load_any, task_names
 from steelyard.errors import DataError, MissingPart, UnknownName, UsageError
 from steelyard.samples import ClusterTask, LabelTask, PairTask
@@ -35,7 +32,6 @@ for line in sys.stdin:
         told = {"error": type(error).__name__, "message": str(error)}
     print(json.dumps(told), flush=True)
 """
-"""The client reads its endpoint when it is imported, so it lives in a process of its own and takes orders."""
 
 TASKS = [entry for group in ("C-MTEB", "C-MTEB.v2") for entry in catalogue.groups()[group]]
 
@@ -43,40 +39,16 @@ TASKS = [entry for group in ("C-MTEB", "C-MTEB.v2") for entry in catalogue.group
 @dataclass
 class Client:
     hub: Hub
-    process: subprocess.Popen[str]
+    worker: Worker
 
     def __call__(self, reference: str, **options: Any) -> dict[str, Any]:
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(json.dumps({"reference": reference, **options}) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        assert answer, "the client's process ended"
-        told: dict[str, Any] = json.loads(answer)
-        return told
+        return self.worker({"reference": reference, **options})
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    home = tmp_path_factory.mktemp("client")
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "STEELYARD_"))}
-    with serve({}) as hub:
-        clean |= {
-            "HF_ENDPOINT": hub.url,
-            "HF_HOME": str(home / "hf"),
-            "STEELYARD_HOME": str(home / "steelyard"),
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "NO_PROXY": "127.0.0.1",
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", WORKER], env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        yield Client(hub, process)
-        assert process.stdin and process.stdout
-        process.stdin.close()
-        process.wait(timeout=60)
-        process.stdout.close()
+    with serve({}) as hub, working(WORKER, tmp_path_factory.mktemp("client"), HF_ENDPOINT=hub.url) as worker:
+        yield Client(hub, worker)
 
 
 def v1_files(entry: catalogue.Entry) -> dict[str, Repository]:

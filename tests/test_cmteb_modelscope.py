@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import cmteb_parts as parts
+from loopback import told_by
 from modelscope_server import COMMIT, serve
 from steelyard.datasets import catalogue, load_any
 
@@ -22,15 +18,6 @@ for name, options in json.loads(sys.argv[1]):
                       "revision": task.info.revision}))
 """
 TASKS = ("T2Retrieval", "T2Reranking", "STSB", "TNews", "Ocnli", "CLSClusteringS2S")
-
-
-def load(home: Path, wanted: list[tuple[str, dict[str, Any]]], **environment: str) -> list[dict[str, Any]]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "MODELSCOPE_"))}
-    folders = {"STEELYARD_HOME": str(home / "steelyard"), "MODELSCOPE_CACHE": str(home / "cache")}
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, json.dumps(wanted)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**kept, **folders, **environment}, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def test_every_type_in_both_generations_and_then_offline(tmp_path: Path) -> None:
@@ -51,10 +38,10 @@ def test_every_type_in_both_generations_and_then_offline(tmp_path: Path) -> None
                 path.write_bytes(content)
     wanted = [(task, {"generation": generation}) for task in TASKS for generation in ("v2", "v1")]
     with serve(repositories) as scope:
-        online = load(tmp_path, wanted, MODELSCOPE_ENDPOINT=scope.url, STEELYARD_HUB="modelscope")
+        online = told_by(SCRIPT, tmp_path, wanted, MODELSCOPE_ENDPOINT=scope.url, STEELYARD_HUB="modelscope")
         asked = len(scope.requests)
-        offline = load(
-            tmp_path, wanted, MODELSCOPE_ENDPOINT=scope.url, STEELYARD_HUB="modelscope", STEELYARD_OFFLINE="1"
+        offline = told_by(
+            SCRIPT, tmp_path, wanted, MODELSCOPE_ENDPOINT=scope.url, STEELYARD_HUB="modelscope", STEELYARD_OFFLINE="1"
         )
         assert len(scope.requests) == asked, "what was loaded once needs no network"
     assert offline == online

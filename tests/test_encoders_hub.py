@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hub_server import COMMIT, Repository, serve
+from loopback import told_by
 from onnx_export import export
 from torch_models import save_bert
 
@@ -42,14 +39,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded(home: Path, *models: object, **environment: str) -> list[dict[str, object]]:
-    """What another process finds: the client reads its environment when it is imported."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-    folders = {"STEELYARD_HOME": str(home / "steelyard"), "HF_HOME": str(home / "hf")}
-    environment = {**kept, **folders, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
-    command = [sys.executable, "-c", LOAD, json.dumps(models)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return told_by(LOAD, home, models, **environment)
 
 
 def test_models_are_fetched_once_at_a_commit_and_only_as_far_as_needed(tiny: Path, tmp_path: Path) -> None:

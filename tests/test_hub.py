@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hub_server import Hub, Repository, serve
+from loopback import Worker, parquet, working
 
 WORKER = """
 import json, os, sys, warnings
@@ -45,13 +43,6 @@ for line in sys.stdin:
         }
     print(json.dumps(told), flush=True)
 """
-"""The client reads its endpoint when it is imported, so it lives in a process of its own and takes orders."""
-
-
-def parquet(**columns: Any) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(pa.table({name.replace("_id_", "-id"): values for name, values in columns.items()}), stream)
-    return stream.getvalue()
 
 
 def nano(task: str, salt: str, documents: int = 40) -> dict[str, bytes]:
@@ -75,17 +66,10 @@ class Client:
 
     hub: Hub
     home: Path
-    process: subprocess.Popen[str]
+    worker: Worker
 
     def __call__(self, reference: str, *, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
-        assert self.process.stdin and self.process.stdout
-        order = {"reference": reference, "environment": environment or {}, "options": options}
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        assert answer, "the client's process ended"
-        told: dict[str, Any] = json.loads(answer)
-        return told
+        return self.worker({"reference": reference, "environment": environment or {}, "options": options})
 
     def holds(self, files: dict[str, bytes], name: str = "hakari-bench/NanoMMTEB-v2", **facts: Any) -> Client:
         """The same client, with a hub that holds one dataset and has forgotten everything else."""
@@ -94,37 +78,16 @@ class Client:
         return self
 
 
-def start(hub: Hub, home: Path, **environment: str) -> Client:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "STEELYARD_"))}
-    clean |= {
-        "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(home / "hf"),
-        "STEELYARD_HOME": str(home / "steelyard"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "NO_PROXY": "127.0.0.1",
-        **environment,
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKER], env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    return Client(hub, home, process)
-
-
-def stop(client: Client) -> None:
-    assert client.process.stdin and client.process.stdout
-    client.process.stdin.close()
-    client.process.wait(timeout=60)
-    client.process.stdout.close()
+@contextmanager
+def started(hub: Hub, home: Path, **environment: str) -> Iterator[Client]:
+    with working(WORKER, home, HF_ENDPOINT=hub.url, **environment) as worker:
+        yield Client(hub, home, worker)
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with serve({}) as hub:
-        client = start(hub, tmp_path_factory.mktemp("home"))
+    with serve({}) as hub, started(hub, tmp_path_factory.mktemp("home")) as client:
         yield client
-        stop(client)
 
 
 @pytest.fixture
@@ -163,9 +126,8 @@ def test_offline_after_one_load_knows_the_commit(client: Client, commit: str) ->
     assert never["error"] == "UnknownName" and "belebele" in never["hint"]
     other = client("NanoBEIR-en/NanoNQ", offline=True)
     assert other["error"] == "HubError" and "never loaded" in other["message"] and other["exit_code"] == 3
-    shut_off = start(client.hub, client.home, HF_HUB_OFFLINE="1")
-    assert shut_off("NanoMMTEB-v2/belebele") == online
-    stop(shut_off)
+    with started(client.hub, client.home, HF_HUB_OFFLINE="1") as shut_off:
+        assert shut_off("NanoMMTEB-v2/belebele") == online
     assert client.hub.requests == []
 
 

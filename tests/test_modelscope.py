@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from loopback import parquet, told_by
 from modelscope_server import serve
 from onnx_export import export
 from steelyard.models.machine import find_files
@@ -41,19 +35,7 @@ for kind, name, options in json.loads(sys.argv[1]):
 
 
 def found(home: Path, *wanted: object, **environment: str) -> list[dict[str, Any]]:
-    """What another process finds: the client reads its environment when it is imported."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "MODELSCOPE_"))}
-    folders = {"STEELYARD_HOME": str(home / "steelyard"), "MODELSCOPE_CACHE": str(home / "cache")}
-    command = [sys.executable, "-c", SCRIPT, json.dumps(wanted)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**kept, **folders, **environment}, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-
-def parquet(**columns: list[Any]) -> bytes:
-    written = io.BytesIO()
-    pq.write_table(pa.table(columns), written)
-    return written.getvalue()
+    return told_by(SCRIPT, home, wanted, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +85,7 @@ def test_models_and_datasets_come_through_the_real_client(
     offline = found(tmp_path, ONNX, TASK, ["model", "some/other", {}], STEELYARD_OFFLINE="1")
     assert offline[:2] == [encoder, task] and offline[2]["error"].startswith("HubError")
 
-    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "modelscope"))
     here = find_files("some/model")
     assert here is not None and here.hub == "modelscope" and here.bytes > len(model["onnx/model.onnx"])
     assert find_files("some/other") is None

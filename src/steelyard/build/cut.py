@@ -86,6 +86,16 @@ def cut(
     return NanoSet(folder, {part.task.info.task: part for part in written}, facts)
 
 
+def kept(folder: Path) -> dict[str, list[str]]:
+    """What an interrupted cut has done and will not do again, in words, by task."""
+    done = {path.stem: ["cut"] for path in sorted(folder.glob("metadata/*.json"))}
+    for place in sorted((folder / JOURNAL).glob("*")):
+        steps = [f"hard negatives among {count:,} documents" for count in Journal.counts(place, "mining-*")]
+        if Journal.counts(place, "scan") or steps:
+            done[place.name] = ["ids read", *steps]
+    return done
+
+
 def _searched(info: TaskInfo) -> TaskInfo:
     """What a task becomes that was cut: a corpus to search. The lists of a reranking task are not cut along with it."""
     if info.type == "retrieval":

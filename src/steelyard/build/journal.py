@@ -25,6 +25,15 @@ class Journal:
         path = folder / "key"
         return path.read_text(encoding="utf-8") if path.exists() else None
 
+    @staticmethod
+    def counts(folder: Path, pattern: str) -> list[int]:
+        """How many documents each step had done that is noted in a folder under such a name; 0 where it counts none."""
+        counts = []
+        for path in sorted(folder.glob(f"{pattern}.npz")):
+            with np.load(path, allow_pickle=False) as arrays:
+                counts.append(int(arrays["done"]) if "done" in arrays.files else 0)
+        return counts
+
     def recall(self, step: str) -> dict[str, Any] | None:
         """The arrays of a step that was done before."""
         path = self.folder / f"{step}.npz"

@@ -57,8 +57,8 @@ class Source:
 class ReadInPieces(Protocol):
     """A source whose tasks need not be loaded whole."""
 
-    def place(self, name: str) -> Place:
-        """One task, found but not read."""
+    def place(self, name: str) -> Place | None:
+        """One task, found but not read; None where it can only be loaded whole after all."""
         ...
 
 
@@ -76,8 +76,8 @@ def open_sources(reference: str, *, offline: bool | None = None) -> list[Callabl
 
 def _open(name: str, options: LoadOptions) -> Source:
     source: object = source_of(name, options)
-    if isinstance(source, ReadInPieces):
-        return from_place(source.place(name), "report")
+    if isinstance(source, ReadInPieces) and (place := source.place(name)) is not None:
+        return from_place(place, "report")
     return from_task(load_task(name, offline=options.offline))
 
 
@@ -188,7 +188,7 @@ def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, I
 
 
 def _fingerprint(place: Place) -> str:
-    if isinstance(place, RemotePlace):
+    if isinstance(place, RemotePlace) and place.opened.snapshot.commit:
         return place.fingerprint
     digest = hashlib.blake2b(digest_size=16)
     for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import fidelity
+from steelyard.cli.build_progress import Stages
+from steelyard.cli.data_options import add_place_options, heed_data_options
 from steelyard.cli.values import dense_model
 from steelyard.errors import UsageError
 
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from steelyard.build.recipe import Recipe
     from steelyard.cli.output import Output
 
-STILL_ALIVE = 5.0
-"""Seconds between two lines that say how far the reading is."""
+INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "or `fidelity TASK`: how well cuts rank models",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="the folder of the new set")
+    add_place_options(parser)
     parser.add_argument("--offline", action="store_true", help="never reach for the network")
     _configure_cut(parser.add_argument_group("cutting a set").add_argument)
     _configure_candidates(parser.add_argument_group("candidate lists (build candidates SET)").add_argument)
@@ -87,7 +89,8 @@ def _configure_candidates(add: Callable[..., Any]) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Cut, or add candidates, and say what was made."""
+    """Cut, or add candidates, and say what was made; 130 if interrupted."""
+    heed_data_options(arguments)
     words: list[str] = arguments.words
     if words[0] == "candidates":
         if len(words) != 2:
@@ -108,16 +111,21 @@ def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
     if arguments.output is None:
         raise UsageError("no folder for the new set", hint="give one with -o DIR")
     started = time.monotonic()
-    made = cut(
-        source,
-        arguments.output,
-        _recipe(arguments),
-        watch=lambda stage: _tick(stage, output),
-        offline=arguments.offline or None,
-        overwrite=arguments.overwrite,
-        title=arguments.title,
-        licence=arguments.licence,
-    )
+    stages = Stages(output)
+    try:
+        made = cut(
+            source,
+            arguments.output,
+            _recipe(arguments),
+            watch=stages.begin,
+            offline=arguments.offline or None,
+            overwrite=arguments.overwrite,
+            title=arguments.title,
+            licence=arguments.licence,
+        )
+    except KeyboardInterrupt:
+        stages.tell_interrupt(arguments.output)
+        return INTERRUPTED
     if output.json:
         problems = {name: [problem.to_dict() for problem in part.problems] for name, part in made.tasks.items()}
         output.data({"folder": str(made.folder), "tasks": dict(made.facts), "problems": problems})
@@ -200,13 +208,19 @@ def _candidates(arguments: argparse.Namespace, output: Output, reference: str) -
     else:
         models = ([arguments.bm25] if arguments.bm25 else []) + [dense_model(name) for name in arguments.dense]
         plan = CandidatePlan(tuple(models), arguments.depth, _hybrids(arguments), tuple(arguments.sources))
-        made = adding.add_candidates(
-            reference,
-            plan,
-            arguments.output,
-            offline=offline,
-            begin=lambda task: _tick(f"searching {task.name}", output),
-        )
+        stages = Stages(output)
+        try:
+            made = adding.add_candidates(
+                reference,
+                plan,
+                arguments.output,
+                offline=offline,
+                begin=lambda task: stages.begin(f"searching {task.name}"),
+            )
+        except KeyboardInterrupt:
+            output.note(f"\ninterrupted while {stages}: lists are written task by task, card and manifest at the end")
+            output.note("the same command makes them all, with the vectors that are stored by now")
+            return INTERRUPTED
         figures = {name: candidates.figures for name, candidates in made.items()}
     if output.json:
         output.data({task: {name: one.to_dict() for name, one in lists.items()} for task, lists in figures.items()})
@@ -223,18 +237,3 @@ def _hybrids(arguments: argparse.Namespace) -> Mapping[str, Hybrid]:
     if not arguments.hybrid:
         return {}
     return {name: replace(hybrid, safeguard=not arguments.no_safeguard) for name, hybrid in HYBRIDS.items()}
-
-
-def _tick(stage: str, output: Output) -> Callable[[int], None]:
-    """Says how far a stage is, once in a while; a short one says nothing."""
-    told = time.monotonic()
-    total = 0
-
-    def tick(done: int) -> None:
-        nonlocal told, total
-        total += done
-        if time.monotonic() - told > STILL_ALIVE:
-            told = time.monotonic()
-            output.note(f"{stage}: {total:,} documents")
-
-    return tick

@@ -1,4 +1,4 @@
-"""Where published data comes from: the flags that `run` and `show` share."""
+"""Where published data comes from: the flags that several verbs share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from steelyard.datasets.sources import TYPES
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["TYPES", "add_data_options", "heed_data_options"]
+__all__ = ["TYPES", "add_data_options", "add_place_options", "heed_data_options"]
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     add = parser.add_argument
     add("--type", choices=TYPES, help="what a path holds (./pairs.csv --type sts); of known tasks, only that type")
+    add_place_options(parser)
+
+
+def add_place_options(parser: argparse.ArgumentParser) -> None:
+    """Add those that tell where data is, for verbs that know one type only."""
+    add = parser.add_argument
     add("--data-dir", type=Path, metavar="DIR", help="read published datasets from copies in this folder, not a hub")
     add("--hub", choices=config.HUBS, help="where published datasets come from (default: $STEELYARD_HUB, huggingface)")
 

@@ -63,15 +63,15 @@ def load(name: str, options: LoadOptions) -> AnyTask:
     return _load_first_retrieval(opened, entry.split, info, options)
 
 
-def place(name: str, options: LoadOptions) -> RemotePlace:
-    """The task, to be read in pieces."""
+def place(name: str, options: LoadOptions) -> RemotePlace | None:
+    """The task, to be read in pieces; None where its files can only be read as a whole."""
     from steelyard.datasets.layout import find_tasks
     from steelyard.datasets.remote_place import place_of
 
     entry, opened = _opened(name, options)
     found = find_tasks(opened[0].names)
     if entry.type not in SEARCHED or not found:
-        raise UsageError(f"{name} has no documents that could be read in pieces", hint="name a retrieval task")
+        return None
     info = replace(entry.info, source=opened[0].snapshot.repository)
     return place_of(opened[0], _split_of(found, entry.split), info)
 

@@ -39,7 +39,8 @@ class RemotePlace(Place):
             return path
         path = self.opened.fetch(name, True)
         if not _whole(path):
-            forget(path)
+            if self.opened.snapshot.commit:  # a copy of one's own is left alone
+                forget(path)
             raise DataError("the file is damaged", where=f"{self.reference}: {name}", hint="try again later")
         return path
 
@@ -58,7 +59,9 @@ def place_of(opened: Opened, task: str, info: TaskInfo) -> RemotePlace:
     repository = opened.snapshot.repository
     if task not in found:
         raise UnknownName("task", task, found, hint=f"{repository} has: {', '.join(found)}")
-    return RemotePlace(Path(repository), task, found[task], replace(info, revision=opened.snapshot.commit), opened)
+    return RemotePlace(
+        Path(repository), task, found[task], replace(info, revision=opened.snapshot.commit or None), opened
+    )
 
 
 def _whole(path: Path) -> bool:

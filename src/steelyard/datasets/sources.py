@@ -140,8 +140,8 @@ class CatalogueSource:
 
         return published.load(name, self.options)
 
-    def place(self, name: str) -> RemotePlace:
-        """The task, to be read in pieces."""
+    def place(self, name: str) -> RemotePlace | None:
+        """The task, to be read in pieces, if it can be."""
         from steelyard.datasets import published
 
         return published.place(name, self.options)
