@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,14 @@ def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]:
         assert main(["run", *arguments]) == (1 if "--from-runs" in arguments else 2), arguments
         assert found in capsys.readouterr().err
+
+
+def test_every_metric_asked_for_has_a_table(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "bm25", "-t", f"{nano}::a", "--metrics", "hit@2", "P.1,3", "--results", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    titles = [above for above, below in pairwise(["", *lines]) if below.startswith("--")]
+    assert [title.split()[0] for title in titles] == ["hit@2", "P@1", "P@3"]
+    assert lines.count("") == 2
 
 
 def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:

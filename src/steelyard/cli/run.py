@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
     add_data_options(parser)
     add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
-    add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; the table shows the first")
+    add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; a table shows each")
     add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
     add(
         "--profile",
@@ -180,12 +180,14 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 
 def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
-    """The one table: nDCG@10, or the first metric asked for; whole intervals with --verbose. Variants stand below.
+    """The one table: the main figures, or one table for each metric asked for; whole intervals with --verbose.
+
+    Variants stand below, by the first metric.
 
     A benchmark is summed up at the end.
     """
     from steelyard.engine import Results
-    from steelyard.metrics import parse
+    from steelyard.metrics import parse_many
     from steelyard.reports.variants import variant_rows
     from steelyard.results import MAIN_METRIC
 
@@ -193,11 +195,12 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
         whole = {"results": results.to_dicts(), "summary": results.summary().to_dict()}
         output.data(whole if arguments.benchmarks else results.to_dicts())
     elif results:
-        metric = str(parse(arguments.metrics[0])) if arguments.metrics else None
-        output.note("")
-        variants = variant_rows(results, metric or MAIN_METRIC)
+        asked: list[str | None] = [str(metric) for words in arguments.metrics for metric in parse_many(words)]
+        asked = asked or [None]
+        variants = variant_rows(results, asked[0] or MAIN_METRIC)
         main = Results(result for result in results if not result.notes.get("variant_of")) if variants[1] else results
-        if main:
+        for place, metric in enumerate(asked if main else ()):
+            (output.line if place else output.note)("")
             output.table(*main.table(metric, intervals=output.verbose))
         if variants[1]:
             output.note("")
