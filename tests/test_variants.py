@@ -8,11 +8,11 @@ from hypothesis.extra.numpy import arrays
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Run
-from steelyard.vectors import quantise, topk, variants
+from steelyard.vectors import exact, quantise, topk
 from steelyard.vectors.quantise import Binary, Half, Int8, RawInt8
 from steelyard.vectors.topk import normalised, ranked, top_k
 from steelyard.vectors.truncate import truncated
-from steelyard.vectors.variants import PRECISIONS, Variant, rescored
+from steelyard.vectors.variants import PRECISIONS, Variant
 
 LOSSY = [name for name in PRECISIONS if name != "float32"]
 
@@ -162,14 +162,22 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(precision, rescore):
     assert longest.depth == (min(limit, 100) if "hakari" in precision else limit)
 
 
-@pytest.mark.parametrize("gather", [0, 10**9], ids=["fetched one by one", "picked from all"])
-def test_rescoring_ranks_the_same_documents_by_float(gather, monkeypatch):
-    monkeypatch.setattr(variants, "GATHER", gather)
+@pytest.mark.parametrize(
+    ("kept", "gather"),
+    [(0, 0), (0, 10**9), (10**9, 0)],
+    ids=["fetched one by one", "picked from all", "kept from the last search"],
+)
+def test_rescoring_ranks_the_same_documents_by_float(kept, gather, monkeypatch):
+    monkeypatch.setattr(exact, "GATHER", gather)
+    monkeypatch.setattr(exact, "KEPT", kept)
     first = Variant(precision="binary").build(DOCUMENTS).search(QUERIES, 60)
-    run = rescored(first, QUERIES, DOCUMENTS)
-    exact = QUERIES.astype(np.float64) @ DOCUMENTS.T.astype(np.float64)
+    floats = exact.Exact(DOCUMENTS)
+    floats.search(QUERIES, 3)
+    run, seconds = floats.rescored(first, QUERIES)
+    assert seconds > 0
+    scores = QUERIES.astype(np.float64) @ DOCUMENTS.T.astype(np.float64)
     assert (np.sort(run.rows, axis=1) == np.sort(first.rows, axis=1)).all()
-    np.testing.assert_allclose(run.scores, np.take_along_axis(exact, run.rows.astype(int), axis=1), atol=1e-6)
+    np.testing.assert_allclose(run.scores, np.take_along_axis(scores, run.rows.astype(int), axis=1), atol=1e-6)
     assert (np.diff(run.scores, axis=1) <= 0).all()
     assert run.rows.dtype == np.int32 and run.scores.dtype == np.float32
 
@@ -258,3 +266,23 @@ def test_bad_options(options, found):
         Variant(precision="binry")
     with pytest.raises(UsageError, match="dense:X has 8 dimensions and can't be cut to 9"):
         Variant(truncate_dim=9).check(8, "dense:X")
+
+
+def test_scores_that_are_kept_are_those_of_the_queries_asked_for(monkeypatch):
+    floats = exact.Exact(DOCUMENTS)
+    other = QUERIES[::-1].copy()
+    for queries in (QUERIES, other, QUERIES):
+        run, _ = floats.search(queries, 20)
+        plain = top_k(queries, DOCUMENTS, 20)
+        assert (run.rows == plain.rows).all() and (run.scores == plain.scores).all()
+    monkeypatch.setattr(exact, "KEPT", 0)
+    assert (floats.search(QUERIES, 20)[0].rows == top_k(QUERIES, DOCUMENTS, 20).rows).all()
+
+
+def test_rescored_scores_are_those_of_the_float_search():
+    """To the last bit, so that ties fall the same way."""
+    whole = Variant().build(DOCUMENTS).search(QUERIES, len(DOCUMENTS))
+    again = Variant(precision="binary", rescore=8).build(DOCUMENTS).search(QUERIES, 50)
+    for query in range(len(QUERIES)):
+        known = dict(zip(whole.rows[query].tolist(), whole.scores[query].tolist(), strict=True))
+        assert [known[row] for row in again.rows[query].tolist()] == again.scores[query].tolist()

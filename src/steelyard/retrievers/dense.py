@@ -49,8 +49,8 @@ class DenseIndex:
             return searched(self, queries, lists, len(self.matrix))
         vectors, tally = self.vectors.queries(queries)
         self.notes["queries"] = dict(tally.notes)
-        rows = run_of(lists).rows
-        return Run.of(rows, self.variant.coded.scores_of(vectors, lists, rows.shape))
+        rows, coded = run_of(lists).rows, self.variant.coded
+        return Run.of(rows, coded.exact.scores_of(coded.prepared(vectors), lists, rows.shape))
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ class SharedVectors:
         fetched = self.documents(corpus, tick)
         coded = self._coded.get(corpus)
         if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
-            made = Coded.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity)
+            made = Coded.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
             coded = self._coded.keep(corpus, made)
         return VariantIndex(variant, coded), fetched
 

@@ -110,6 +110,16 @@ def ranked(rows: Int32, scores: Float32) -> Run:
     return Run(_rows(keys), _scores(keys))
 
 
+def best_of(scores: Float32, k: int) -> Run:
+    """The best `k` of each line of scores, which are those of all documents.
+
+    >>> best_of(np.array([[1, 3, 3, 2]], dtype=np.float32), 3).rows.tolist()
+    [[1, 2, 3]]
+    """
+    keys = _merged(np.empty((len(scores), 0), dtype=np.int64), scores, 0, min(k, scores.shape[1]))
+    return Run(_rows(keys), _scores(keys))
+
+
 def _search(queries: Float32, documents: Documents, k: int, copies: Copies, similarity: Similarity) -> Int64:
     """The keys of the best `k`, in order."""
     best = np.empty((len(queries), 0), dtype=np.int64)

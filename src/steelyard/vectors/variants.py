@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from steelyard.errors import UnknownName, UsageError
-from steelyard.types import Float32, Int32, Ragged, Run
-from steelyard.vectors.copies import Copies
+from steelyard.types import Float32, Run
+from steelyard.vectors.exact import Exact
 from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, DecodedInt8, Half, Int8, RawInt8, Whole
-from steelyard.vectors.similarity import DOT, Similarity, similarity
-from steelyard.vectors.topk import BLOCK_SCORES, normalised, ranked, search
+from steelyard.vectors.similarity import similarity
+from steelyard.vectors.topk import normalised, search
 from steelyard.vectors.truncate import truncated
 
 PRECISIONS: dict[str, type[Codes]] = {
@@ -37,8 +35,6 @@ DEPTH = 100
 """How many documents are wanted, if nobody says."""
 AHEAD = 4 * DEPTH
 """Codes are searched at least so deep, since a variant that rescores them is likely to follow."""
-GATHER = 18
-"""Fetching one document for one query costs about as much as multiplying so many."""
 PRESETS = {"hakari": 1}
 """Oversampling by name: HAKARI-Bench looks again at the 100 best, and at no more."""
 
@@ -122,6 +118,7 @@ class Variant:
 
         They are shortened, coded (at length 1 where cosine is meant, as an index holds them) and read again.
 
+        >>> import numpy as np
         >>> Variant(precision="binary").applied(np.array([[3, -4]], dtype=np.float32)).tolist()
         [[1.0, -1.0]]
         """
@@ -148,20 +145,27 @@ class Coded:
 
     truncate_dim: int | None
     precision: str
-    floats: Float32
+    exact: Exact
     codes: Codes
-    similarity: Similarity = DOT
+    _asked: tuple[Float32, Float32] | None = None
     _last: tuple[Float32, Run, float] | None = None
 
     @classmethod
     def of(
-        cls, vectors: Float32, truncate_dim: int | None = None, precision: str = "float32", compared: str = "dot"
+        cls,
+        vectors: Float32,
+        truncate_dim: int | None = None,
+        precision: str = "float32",
+        compared: str = "dot",
+        beside: Coded | None = None,
     ) -> Coded:
-        """Shorten and store float vectors."""
-        floats = _prepared(vectors, truncate_dim, precision)
-        by = similarity(compared)
-        codes = (BY_DISTANCE if by.is_distance else PRECISIONS)[precision]
-        return cls(truncate_dim, precision, floats, codes.of(floats), by)
+        """Shorten and store float vectors; `beside` are codes of the same vectors, with which they share the floats."""
+        if beside is not None and (beside.truncate_dim, _unit(beside.precision)) == (truncate_dim, _unit(precision)):
+            exact, asked = beside.exact, beside._asked
+        else:
+            exact, asked = Exact(_prepared(vectors, truncate_dim, precision), similarity(compared)), None
+        codes = (BY_DISTANCE if exact.similarity.is_distance else PRECISIONS)[precision]
+        return cls(truncate_dim, precision, exact, codes.of(exact.vectors), asked)
 
     def search(self, queries: Float32, depth: int) -> tuple[Run, float]:
         """The best `depth` documents of each query, and the seconds that it took to find them, now or before."""
@@ -169,23 +173,21 @@ class Coded:
             _, run, seconds = self._last
             if run.depth >= min(depth, len(self.codes)):
                 return run.cut(depth), seconds
-        start = time.perf_counter()
-        ahead = depth if self.precision == "float32" else max(depth, AHEAD)
-        run = search(self.codes.asked(self.prepared(queries)), self.codes, ahead, self.similarity)
-        self._last = queries, run, time.perf_counter() - start
-        return run.cut(depth), self._last[2]
-
-    def scores_of(self, queries: Float32, lists: Ragged, shape: tuple[int, ...]) -> Float32:
-        """The scores of each query with its own list of rows, laid out in lines; by the float vectors."""
-        scores = np.zeros(shape, dtype=np.float32)
-        for query, (vector, line) in enumerate(zip(self.prepared(queries), scores, strict=True)):
-            wanted = lists.rows_of(query)
-            self.similarity.line(vector, self.floats[wanted], line[: len(wanted)])
-        return scores
+        if self.precision == WHOLE.precision:
+            run, seconds = self.exact.search(self.prepared(queries), depth)
+        else:
+            start = time.perf_counter()
+            asked = self.codes.asked(self.prepared(queries))
+            run = search(asked, self.codes, max(depth, AHEAD), self.exact.similarity)
+            seconds = time.perf_counter() - start
+        self._last = queries, run, seconds
+        return run.cut(depth), seconds
 
     def prepared(self, queries: Float32) -> Float32:
-        """The queries, shortened as the documents were."""
-        return _prepared(queries, self.truncate_dim, self.precision)
+        """The queries, shortened as the documents were; the same object for the same queries."""
+        if self._asked is None or self._asked[0] is not queries:
+            self._asked = queries, _prepared(queries, self.truncate_dim, self.precision)
+        return self._asked[1]
 
 
 @dataclass(eq=False)
@@ -200,12 +202,12 @@ class VariantIndex:
     @property
     def size_bytes(self) -> int:
         """The codes, and the float vectors where the best are rescored by them."""
-        return self.coded.codes.nbytes + (0 if self.variant.rescore is None else self.coded.floats.nbytes)
+        return self.coded.codes.nbytes + (0 if self.variant.rescore is None else self.coded.exact.vectors.nbytes)
 
     @property
     def notes(self) -> dict[str, Any]:
         """Bytes for each document: of what is searched, and of what is kept for rescoring."""
-        codes, floats = self.coded.codes, self.coded.floats
+        codes, floats = self.coded.codes, self.coded.exact.vectors
         notes: dict[str, Any] = {"bytes_per_document": codes.bytes_per_vector}
         if self.variant.rescore is not None:
             notes["rescore_bytes_per_document"] = floats.shape[1] * floats.itemsize
@@ -221,50 +223,19 @@ class VariantIndex:
             run, self.search_seconds = self.coded.search(queries, depth)
             return run
         first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
-        start = time.perf_counter()
-        run = rescored(first, self.coded.prepared(queries), self.coded.floats, self.coded.similarity).cut(depth)
-        self.search_seconds = seconds + time.perf_counter() - start
-        return run
-
-
-def rescored(run: Run, queries: Float32, documents: Float32, by: Similarity = DOT) -> Run:
-    """The same documents, ranked by comparing their float vectors with the queries.
-
-    >>> run = Run.of([[0, 1]], [[3, 2]])
-    >>> rescored(run, np.array([[0, 1]], dtype=np.float32), np.eye(2, dtype=np.float32)).rows.tolist()
-    [[1, 0]]
-    """
-    few = run.depth * GATHER < len(documents)
-    return ranked(run.rows, (_gathered if few else _from_all)(run.rows, queries, documents, by))
-
-
-def _gathered(rows: Int32, queries: Float32, documents: Float32, by: Similarity) -> Float32:
-    """The scores of some rows for each query, from those documents alone."""
-    scores = np.empty(rows.shape, dtype=np.float32)
-    room = np.empty((rows.shape[1], documents.shape[1]), dtype=np.float32)
-    for query, wanted, line in zip(queries, rows, scores, strict=True):
-        np.take(documents, wanted, axis=0, out=room, mode="clip")
-        by.line(query, room, line)
-    return scores
-
-
-def _from_all(rows: Int32, queries: Float32, documents: Float32, by: Similarity) -> Float32:
-    """The same, picked from the scores of all documents."""
-    copies = Copies.among(documents)
-    step = max(1, BLOCK_SCORES // max(1, len(documents)))
-    parts = [np.empty((0, rows.shape[1]), dtype=np.float32)]
-    for start in range(0, len(queries), step):
-        asked = queries[start : start + step]
-        scores = np.empty((len(asked), len(documents)), dtype=np.float32)
-        by.block(asked, documents, scores)
-        copies.settle(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
-        parts.append(np.take_along_axis(scores, rows[start : start + step].astype(np.int64), axis=1))
-    return np.concatenate(parts)
+        run, again = self.coded.exact.rescored(first, self.coded.prepared(queries))
+        self.search_seconds = seconds + again
+        return run.cut(depth)
 
 
 def _prepared(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
     kept = vectors if truncate_dim is None else truncated(vectors, truncate_dim)
-    return normalised(kept) if precision.endswith("@hakari") else kept
+    return normalised(kept) if _unit(precision) else kept
+
+
+def _unit(precision: str) -> bool:
+    """Whether a precision wants vectors of length 1, however they are compared."""
+    return precision.endswith("@hakari")
 
 
 def _whole(options: Mapping[str, str], name: str) -> int | None:
