@@ -339,3 +339,10 @@ def test_a_pipeline_can_be_shown(
     for name in ("bm25 > rerank:ones:fit?depth=5", "[bm25, dense] > rerank:ones:fit"):
         assert main(["show", name]) == 0
         assert str(canonical(name)) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("option", "hint"), [("dept=5", "did you mean 'depth'"), ("below=cut", "stage: depth, tail")])
+def test_a_slip_in_an_option_of_a_stage_gets_the_names_of_the_stage(option, hint):
+    with pytest.raises(UnknownName) as caught:
+        load_retriever(f"bm25 > rerank:steelyard.types:join_title?{option}")
+    assert hint in str(caught.value.hint)

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import canonical, load_retriever
 from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
@@ -145,9 +145,15 @@ def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
     model = replace(spec, options={name: value for name, value in spec.options.items() if name not in STAGE_OPTIONS})
     options = Options(str(spec), own, STAGE_OPTIONS)
     depth, tail = options.whole("depth", _usual_depth(first)), options.choice("tail", get_args(Tail))
-    return RerankedRetriever(
-        f"{first.name} > {result_name(spec)}", first, shared_scorer(model), depth, "cut" if tail == "cut" else "keep"
-    )
+    try:
+        scorer = shared_scorer(model)
+    except UnknownName as error:
+        if error.name not in model.options or error.near:
+            raise
+        hint = f"{error.hint}; of a stage: {', '.join(STAGE_OPTIONS)}"
+        raise UnknownName(error.kind, error.name, STAGE_OPTIONS, hint=hint) from error
+    name = f"{first.name} > {result_name(spec)}"
+    return RerankedRetriever(name, first, scorer, depth, "cut" if tail == "cut" else "keep")
 
 
 def _usual_depth(first: Retriever) -> int | None:
