@@ -38,7 +38,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 }
 """Options that belong together; docs/bm25.md shows what the default was chosen by."""
 
-SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp")
+SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
 
 
 def packages(names: Iterable[str]) -> dict[str, str]:

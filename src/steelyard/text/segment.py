@@ -7,6 +7,7 @@ which packages happen to be installed.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,10 @@ from steelyard.types import Int64
 Cut = Callable[[str], Sequence[str]]
 
 SEGMENTERS = {"zh": "rjieba", "ja": "fugashi", "th": "pythainlp.tokenize"}
-"""The module that segments each language; others have no permissive package with wheels that is kept alive."""
+"""The module that segments each language, of the extra `[cjk]`."""
+
+GUESTS = {"ko": "kiwipiepy", "vi": "pyvi.ViTokenizer"}
+"""Modules that no extra brings (a licence or the weight forbids it) and that are used where they are installed."""
 
 _HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
 _HAKARI_STOP_WORDS = frozenset(
@@ -44,12 +48,30 @@ def _load(module: str, extra: str = "cjk") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingPart.extra(module.partition(".")[0], extra) from error
+        raise MissingPart.extra(_package_of(module), extra) from error
+
+
+def segmenter(language: str) -> str | None:
+    """The module that would segment the language here; None where there is none."""
+    guest = GUESTS.get(language)
+    if guest is not None and importlib.util.find_spec(_package_of(guest)) is None:
+        return None
+    return SEGMENTERS.get(language, guest)
+
+
+def _package_of(module: str) -> str:
+    return module.partition(".")[0]
 
 
 @cache
 def cutter(language: str) -> Cut:
     """The function that cuts a text of the language into words."""
+    if language in GUESTS:
+        module = _guest(GUESTS[language])
+        if language == "vi":
+            return lambda text: module.tokenize(text).split()
+        kiwi = module.Kiwi()
+        return lambda text: [token.form for token in kiwi.tokenize(text)]
     module = _load(SEGMENTERS[language])
     if language == "zh":
         return lambda text: list(module.cut(text))
@@ -92,19 +114,18 @@ class Segmenter(_CutByOthers):
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The words of each text."""
-        if self.language not in SEGMENTERS:
+        if segmenter(self.language) is None:
             return Analyser(self.language).tokens(texts)
         cut = cutter(self.language)
         return Tokens.of_lists([[word for word in cut(normalise(text)) if _ALNUM.search(word)] for text in texts])
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
         """The words of each query."""
-        return self.tokens(texts) if self.language in SEGMENTERS else Analyser(self.language).query_tokens(texts)
+        return self.tokens(texts) if segmenter(self.language) else Analyser(self.language).query_tokens(texts)
 
     def __str__(self) -> str:
-        if self.language in SEGMENTERS:
-            return f"segmented by {SEGMENTERS[self.language].partition('.')[0]}"
-        return f"{Analyser(self.language)} (no segmenter)"
+        module = segmenter(self.language)
+        return f"segmented by {_package_of(module)}" if module else f"{Analyser(self.language)} (no segmenter)"
 
 
 @dataclass(frozen=True)
@@ -128,12 +149,11 @@ class Hakari(_CutByOthers):
         if language in SEGMENTERS:
             return Tokens.of_lists(list(map(cutter(language), texts)))
         if language == "ko":
-            kiwi = _package("kiwipiepy", "kiwipiepy").Kiwi()
-            return Tokens.of_lists([[token.form for token in kiwi.tokenize(text)] for text in texts])
+            return Tokens.of_lists(list(map(cutter(language), texts)))
         if language == "vi":
-            cut = _package("pyvi.ViTokenizer", "pyvi").tokenize
-            words = [[word for word in cut(text).lower().split() if _ALNUM.search(word)] for text in texts]
-            return Tokens.of_lists(words)
+            cut = cutter(language)
+            lists = [[word.lower() for word in cut(text) if _ALNUM.search(word)] for text in texts]
+            return Tokens.of_lists(lists)
         if language in ("bn", "te"):
             return Tokens.of_lists([text.lower().split() for text in texts])
         found = Tokens.of_lists([_WORD.findall(text.lower()) for text in texts])
@@ -147,9 +167,10 @@ class Hakari(_CutByOthers):
         return f"hakari {self.language}"
 
 
-def _package(module: str, package: str) -> Any:
-    """A package that HAKARI-Bench uses and none of our extras brings (its licence or its weight forbids)."""
+def _guest(module: str) -> Any:
+    """A package that no extra brings."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        package = _package_of(module)
         raise MissingPart(f"the package {package!r} is not installed", hint=f"pip install {package}") from error
