@@ -346,3 +346,21 @@ def test_a_slip_in_an_option_of_a_stage_gets_the_names_of_the_stage(option, hint
     with pytest.raises(UnknownName) as caught:
         load_retriever(f"bm25 > rerank:steelyard.types:join_title?{option}")
     assert hint in str(caught.value.hint)
+
+
+def test_the_table_of_stages_and_the_warning_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    (tmp_path / "rank_parts.py").write_text("def reversed_(query, texts):\n    return list(range(len(texts)))\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fused = "[bm25, dense] > rerank:rank_parts:reversed_?depth=5"
+    command = ["run", fused, "-t", "NanoAlmanac/cross", "--limit", "8", "-o", str(tmp_path / "out"), "--no-report"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    head = next(line for line in told.out.splitlines() if line.startswith("pipeline"))
+    assert head.split() == ["pipeline", "stage", "nDCG@10", "gain", "recall", "ceiling"]
+    names = [line for line in told.out.splitlines() if "> rerank:rank_parts" in line]
+    assert names and "weaker than dense:use-multilingual-v3 alone" in told.err and "(NanoAlmanac/cross)" in told.err
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["steelyard"]["notes"]["stages"][-1]["gain"], "data has them, too"

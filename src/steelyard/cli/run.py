@@ -11,6 +11,7 @@ from steelyard import config
 from steelyard.cli.cut_texts import cut_lines
 from steelyard.cli.data_options import add_data_options, heed_data_options
 from steelyard.cli.progress import Progress, duration
+from steelyard.cli.stages import tell_stages
 from steelyard.cli.values import numbers
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def _show(results: Results, arguments: argparse.Namespace, output: Output) -> No
         if variants[1]:
             output.note("")
             output.table(*variants)
+        tell_stages(results, output)
         if arguments.benchmarks:
             output.note("")
             output.table(*results.summary().table())

@@ -1,0 +1,52 @@
+"""What the stages of pipelines and fusions brought, as `run` tells it: means over tasks, and a word where one hurts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.cli.output import Cell, Output
+    from steelyard.results import Result
+
+NAMED = 3
+"""Tasks that a warning names; of more it tells the number."""
+
+
+def tell_stages(results: Sequence[Result], output: Output) -> None:
+    """A table of stages with their gains and recall ceilings, then each warning once; nothing where there are none."""
+    from steelyard.reports.stages import stages_of
+    from steelyard.results import HEADLINES, MAIN_METRIC
+
+    models: dict[str, list[Result]] = {}
+    for result in results:
+        if result.notes.get("stages"):
+            models.setdefault(result.model, []).append(result)
+    if not models:
+        return
+    rows: list[list[Cell]] = []
+    for model, done in models.items():
+        for place, stage in enumerate(stages_of(done)):
+            gain = None if stage.gain is None else f"{stage.gain:+.4f}"
+            rows.append(["" if place else model, stage.name, stage.value, gain, stage.ceiling])
+    output.note("")
+    output.table(["pipeline", "stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"], rows)
+    for line in _warnings(models):
+        output.note(line)
+
+
+def _warnings(models: dict[str, list[Result]]) -> list[str]:
+    spoilt: dict[str, list[str]] = {}
+    for done in models.values():
+        for result in done:
+            for stage in result.notes["stages"]:
+                if "warning" in stage:
+                    tasks = spoilt.setdefault(f"{stage['model']}: {stage['warning']}", [])
+                    if result.task not in tasks:
+                        tasks.append(result.task)
+    lines = []
+    for warning, tasks in spoilt.items():
+        named = ", ".join(tasks) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
+        lines.append(f"{warning} ({named})")
+    return lines
