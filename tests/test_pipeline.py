@@ -358,9 +358,10 @@ def test_the_table_of_stages_and_the_warning_are_shown(
     command = ["run", fused, "-t", "NanoAlmanac/cross", "--limit", "8", "-o", str(tmp_path / "out"), "--no-report"]
     assert main(command) == 0
     told = capsys.readouterr()
-    head = next(line for line in told.out.splitlines() if line.startswith("pipeline"))
+    head = next(line for line in told.err.splitlines() if line.startswith("pipeline"))
     assert head.split() == ["pipeline", "stage", "nDCG@10", "gain", "recall", "ceiling"]
-    names = [line for line in told.out.splitlines() if "> rerank:rank_parts" in line]
-    assert names and "weaker than dense:use-multilingual-v3 alone" in told.err and "(NanoAlmanac/cross)" in told.err
+    assert len([line for line in told.err.splitlines() if "  > rerank:rank_parts" in line]) == 1
+    assert "pipeline" not in told.out, "what was asked for is one table"
+    assert "weaker than dense:use-multilingual-v3 alone" in told.err and "(NanoAlmanac/cross)" in told.err
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["steelyard"]["notes"]["stages"][-1]["gain"], "data has them, too"

@@ -16,6 +16,7 @@ NAMED = 3
 
 def tell_stages(results: Sequence[Result], output: Output) -> None:
     """A table of stages with their gains and recall ceilings, then each warning once; nothing where there are none."""
+    from steelyard.cli.output import format_table
     from steelyard.reports.stages import stages_of
     from steelyard.results import HEADLINES, MAIN_METRIC
 
@@ -30,8 +31,8 @@ def tell_stages(results: Sequence[Result], output: Output) -> None:
         for place, stage in enumerate(stages_of(done)):
             gain = None if stage.gain is None else f"{stage.gain:+.4f}"
             rows.append(["" if place else model, stage.name, stage.value, gain, stage.ceiling])
-    output.note("")
-    output.table(["pipeline", "stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"], rows)
+    columns = ["pipeline", "stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"]
+    output.note(f"\n{format_table(columns, rows)}")  # beside the one table that was asked for
     for line in _warnings(models):
         output.note(line)
 
