@@ -10,6 +10,7 @@ import pytest
 from pages_parts import ranked_task
 from steelyard.reports.pages import task_figures
 from steelyard.reports.pages.lengths import TOKENIZER, lengths
+from steelyard.reports.pages.tables import pair_languages
 from steelyard.reports.pages.task_page import task_page
 from steelyard.reports.pages.tongues import read, scripts, tongues
 from steelyard.text.detect import tell
@@ -104,6 +105,18 @@ def test_a_name_is_in_the_language_of_the_other_queries_where_nearly_all_are() -
     assert few.query_languages[-1] == "und"
     mixed = read(pairs([german, german[::-1]] * 20 + [("Berlin", "Berlin")], languages=("de", "en")))
     assert mixed.query_languages[-1] == "und"
+
+
+def test_pairs_that_are_nearly_all_undecided_have_no_table() -> None:
+    sure = ("Where does the river rise, and what is it called?", "Река берёт начало в горах и впадает в море.")
+    for unsure, shown in ((30, False), (10, True)):
+        task = pairs([("mano", "hand")] * unsure + [sure], languages=("en", "de", "es", "ru"))
+        figures = task_figures(task, [])
+        assert figures.tongues is not None
+        assert figures.tongues.pair_languages == pytest.approx(
+            {"und": unsure / (unsure + 1), "en-ru": 1 / (unsure + 1)}
+        )
+        assert (pair_languages(figures) is not None) is shown
 
 
 def test_a_few_exceptions_among_very_many_are_undecided() -> None:

@@ -10,7 +10,7 @@ from steelyard.reports.pages.figures import FailureMode, ProfileFigures, SliceFi
 from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.sentences import language_name, script_name
-from steelyard.reports.pages.thresholds import FEW, FEWEST
+from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.results.schema import with_interval
 from steelyard.text.detect import UNDECIDED
 from steelyard.types import Interval
@@ -94,9 +94,9 @@ def lengths(figures: TaskFigures) -> Table | None:
 
 
 def pair_languages(figures: TaskFigures) -> Table | None:
-    """Shares of the pairs of languages, where there is more than one."""
+    """Shares of the pairs of languages, where there is more than one, unless nearly all are undecided."""
     told = figures.tongues
-    if told is None or len(told.pair_languages) < 2:
+    if told is None or len(told.pair_languages) < 2 or told.pair_languages.get(UNDECIDED, 0.0) > NEARLY_ALL:
         return None
     known = [(name, share) for name, share in told.pair_languages.items() if name != UNDECIDED]
     rows = [_pair(name, share) for name, share in known[:MOST_PAIRS]]
