@@ -83,7 +83,7 @@ def stage_plot(stages: Sequence[Stage], title: str) -> Markup:
         note = tag("title", f"{stage.name}: {_figures(stage)}")
         box = {"x": 0, "y": top, "width": round(WIDTH * stage.value, 1), "height": BAR}
         shapes.append(tag("text", stage.name, x=4, y=top - 4))
-        shapes.append(tag("rect", note, class_=f"column {'s7' if stage.gain is None else 's0'}", **box))
+        shapes.append(tag("rect", note, class_=f"column {'plain' if stage.gain is None else 's0'}", **box))
         if stage.ceiling is not None:
             at = round(WIDTH * stage.ceiling, 1)
             told = tag("title", f"{stage.name}: recall ceiling {stage.ceiling:.4f}")
