@@ -98,3 +98,11 @@ def test_an_interrupt_while_candidates_are_made(
     assert "interrupted while searching out/full" in capsys.readouterr().err
     assert files(folder) == before
     assert main(["build", "candidates", str(folder), "--bm25", "-q"]) == 0
+
+
+@pytest.mark.parametrize(("flag", "wrong"), [("--mine", "bm52"), ("--stratify", "colour")])
+def test_a_wrong_name_is_told_before_anything_is_read(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, wrong: str
+) -> None:
+    assert main(["build", str(source), "-o", str(tmp_path / "out"), flag, wrong]) == 2
+    assert wrong in capsys.readouterr().err and not (tmp_path / "out").exists()

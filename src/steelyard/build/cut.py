@@ -15,13 +15,14 @@ from steelyard import __version__
 from steelyard.build.copies import plain
 from steelyard.build.documents import Selection, Watch, choose_documents, unwatched
 from steelyard.build.journal import Journal
-from steelyard.build.queries import ChosenQueries, choose_queries
+from steelyard.build.queries import ChosenQueries, check_strata, choose_queries
 from steelyard.build.recipe import Recipe, draw
 from steelyard.build.scan import Scan, scan
 from steelyard.build.source import Source, open_sources
 from steelyard.build.writing import Written, complete, metadata_path, write_json, write_table
 from steelyard.datasets.sidecar import read_json_object
 from steelyard.errors import UsageError
+from steelyard.retrievers import load_retriever
 from steelyard.types import TaskInfo
 
 VERSION = 2
@@ -106,10 +107,13 @@ def _searched(info: TaskInfo) -> TaskInfo:
 
 def _cut_task(source: Source, folder: Path, recipe: Recipe, key: str, watch: Watch) -> dict[str, Any]:
     name = source.info.task
+    # What a recipe names wrongly must not be found out after hours of reading.
+    check_strata(source, recipe)
+    miners = [load_retriever(model) for model in recipe.mine] if recipe.hard_negatives else []
     journal = Journal(folder / JOURNAL / name, key)
     scanned = _scan(source, recipe, journal, watch)
     chosen = choose_queries(source, scanned, recipe)
-    selection = choose_documents(source, scanned, chosen, recipe, journal, watch)
+    selection = choose_documents(source, scanned, chosen, recipe, miners, journal, watch)
     tables = _tables(source, selection, recipe)
     for config, table in tables.items():
         write_table(folder, config, name, table)

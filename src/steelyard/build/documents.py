@@ -19,8 +19,7 @@ from steelyard.build.recipe import Recipe
 from steelyard.build.scan import Document, Scan, fetch
 from steelyard.build.source import Source
 from steelyard.errors import UsageError
-from steelyard.protocols import Tick, no_tick
-from steelyard.retrievers import load_retriever
+from steelyard.protocols import Retriever, Tick, no_tick
 from steelyard.types import Queries
 
 Watch = Callable[[str], Tick]
@@ -62,15 +61,16 @@ def choose_documents(
     scanned: Scan,
     chosen: ChosenQueries,
     recipe: Recipe,
+    miners: Sequence[Retriever],
     journal: Journal,
     watch: Watch = unwatched,
 ) -> Selection:
-    """Fill the corpus of a cut, in the order in which the budget is spent."""
+    """Fill the corpus of a cut, in the order in which the budget is spent; `miners` find the hard negatives."""
     selection = Selection(Basket(recipe.documents, recipe.near, recipe.copies, recipe.exact), {})
     judged = judgements_of(source, scanned, chosen, recipe, selection.tally)
     _take_judged(source, judged, recipe, selection, watch)
-    if recipe.mine and recipe.hard_negatives:
-        _take_mined(source, scanned, judged, recipe, selection, journal, watch)
+    if miners:
+        _take_mined(source, scanned, judged, recipe, miners, selection, journal, watch)
     _fill(source, scanned, recipe, selection, watch)
     return selection
 
@@ -151,6 +151,7 @@ def _take_mined(
     scanned: Scan,
     judged: Judged,
     recipe: Recipe,
+    miners: Sequence[Retriever],
     selection: Selection,
     journal: Journal,
     watch: Watch,
@@ -166,10 +167,10 @@ def _take_mined(
     depth = 2 * recipe.hard_negatives + 10
     finds = [
         mine(
-            source, scanned, load_retriever(model), queries, known, owned,
-            depth=depth, pool=recipe.pool, journal=journal, step=f"mining-{number}", tick=watch(f"mining with {model}"),
+            source, scanned, miner, queries, known, owned, depth=depth, pool=recipe.pool,
+            journal=journal, step=f"mining-{number}", tick=watch(f"mining with {miner.name}"),
         )
-        for number, model in enumerate(recipe.mine)
+        for number, miner in enumerate(miners)
     ]  # fmt: skip
     found = fetch(
         source, [p for find in finds for p in find.places[find.places >= 0]], watch("reading mined documents")

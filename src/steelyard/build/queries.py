@@ -105,6 +105,11 @@ def allot(sizes: Mapping[str, int], total: int, shares: Shares) -> dict[str, int
     return given
 
 
+def check_strata(source: Source, recipe: Recipe) -> None:
+    """A UsageError where the queries cannot be told apart as the recipe asks."""
+    _strata(source, [], recipe.stratify)
+
+
 def _strata(source: Source, rows: Sequence[int], column: str | None) -> dict[str, list[int]]:
     """The rows by their value in the column, each in the given order; all in one where no column was named."""
     if column is None:

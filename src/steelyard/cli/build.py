@@ -99,7 +99,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if words[0] == "fidelity":
         if len(words) != 2:
             raise UsageError("build fidelity takes one task", hint="steelyard build fidelity TASK --cut-docs 2000")
-        return fidelity.run(arguments, output, words[1], _recipe(arguments))
+        try:
+            return fidelity.run(arguments, output, words[1], _recipe(arguments))
+        except KeyboardInterrupt:
+            output.note("\ninterrupted: of fidelity only the vectors of texts are kept; the same command starts anew")
+            return INTERRUPTED
     if len(words) != 1:
         raise UsageError(f"one source at a time, found {' '.join(words)}", hint="steelyard build SOURCE -o DIR")
     return _cut(arguments, output, words[0])
