@@ -108,6 +108,13 @@ def test_pairs_mostly_in_other_languages_are_called_so() -> None:
     assert whole.focus.endswith(" in another language") and "mostly" not in whole.focus
 
 
+def test_the_highest_by_other_metrics_is_named() -> None:
+    told = said(*ranked_task({"bm25": [1, 1, 0], "dense": [11, 2, 3], "hybrid": [3, 2, 30]}))
+    hit, recall = "BM25, Dense and Reranking hybrid (0.6667)", "Dense and Reranking hybrid (1.0000)"
+    assert told["other_metrics"].startswith(f"By hit@10 the highest is {hit}, by recall@100 {recall};")
+    assert "other_metrics" not in said(*ranked_task({"bm25": [1, 2, 3]}))
+
+
 def test_a_full_score_leaves_no_room_above_it() -> None:
     task, profiles = ranked_task({"bm25": [1] * 30, "dense": [0] * 30})
     group = group_figures("NanoToy", [task_figures(task, profiles)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.reports.pages.findings import near_ceiling
 from steelyard.reports.pages.inputs import LABELS, Kind
+from steelyard.reports.pages.metric_findings import near_ceiling
 from steelyard.reports.pages.page_figures import GroupFigures, TaskFigures
 from steelyard.reports.pages.sentences import Finding, P, finding, listed
 from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS

@@ -75,6 +75,7 @@ TEMPLATES = {
     "multi_reading": "With several positives hit@10 is satisfied by any one of them; nDCG@10 rewards having them all "
     "early; recall@100 is the mean share of a query's positives among the first hundred.",
     "graded": "Of the grades nDCG@10 weighs the higher ones more; hit@10 and recall@100 count them alike.",
+    "other_metrics": "By hit@10 the highest is {hit}, by recall@100 {recall}; of these no difference was tested.",
     "reranking_task": "In this reranking task every profile ranks the candidates that came with a query, not the whole "
     "corpus.",
     "reranking_recall": "None of them has more than 100, so recall@100 is the share of positives among the candidates, "

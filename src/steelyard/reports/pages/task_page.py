@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages import data_findings, findings, pictures, published_findings, tables
+from steelyard.reports.pages import data_findings, findings, metric_findings, pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Block, Links, Page, Quote, Section, said, section
 from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.page_figures import TaskFigures
@@ -50,7 +50,7 @@ def _sections(figures: TaskFigures) -> Iterator[Section]:
         drawn = pictures.first_positive(figures) if kind == KINDS[-1] else None
         told = said(findings.profile(figures, kind))
         yield section(HEADINGS[kind], told, said(findings.comparisons(figures, kind)), drawn, level=3)
-    yield section("Metric Interpretation for Model Researchers", said(findings.interpretation(figures)), level=3)
+    yield section("Metric Interpretation for Model Researchers", said(metric_findings.interpretation(figures)), level=3)
     yield section("Query and Relevance Type Tendencies", said(findings.tendencies(figures)), level=3)
     yield from _failures(figures)
     yield section(
