@@ -21,6 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.build.cut import JOURNAL
+from steelyard.build.journal import Journal
+
 CUT = """
 import sys
 from pathlib import Path
@@ -74,15 +77,15 @@ def measured(program: str, *arguments: str) -> Told:
     return told
 
 
-def killed(seconds: float, *arguments: str) -> None:
-    """Run a cut for so long, then end it as a power cut would."""
-    process = subprocess.Popen([sys.executable, "-c", CUT, *arguments])
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return
+def killed(documents: int, source: str, folder: str, *models: str) -> None:
+    """Run a cut until so many documents are mined, then end it as a power cut would."""
+    process = subprocess.Popen([sys.executable, "-c", CUT, source, folder, *models])
+    while process.poll() is None:
+        time.sleep(0.2)
+        if any(done >= documents for done in Journal.counts(Path(folder) / JOURNAL / Path(source).name, "mining-?")):
+            process.kill()
+            process.wait()
+            return
     raise SystemExit("the cut was done before it could be killed")
 
 
@@ -123,7 +126,7 @@ def main(arguments: argparse.Namespace) -> None:
             show("cut, BM25 negatives", mined, whole)
             if arguments.kill:
                 again = str(base / "resumed" / "set")
-                killed(mined["wall"] / 2, full, again, "bm25")
+                killed(documents // 2, full, again, "bm25")
                 show("the same, killed half-way: the rest", measured(CUT, full, again, "bm25"), whole)
                 same = content(base / "mined" / "set") == content(base / "resumed" / "set")
                 print("the same bytes" if same else "OTHER BYTES", flush=True)
