@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.text.analyser import Analyser
@@ -107,13 +107,27 @@ def test_the_list_of_combining_characters_is_complete() -> None:
     assert second <= listed
 
 
-@given(st.text())
+MARKS_AND_COMPOUNDS = [chr(point) for point in range(0x110000) if unicodedata.combining(chr(point))] + [
+    chr(point) for point in range(0x110000) if unicodedata.decomposition(chr(point))
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.text()
+    | st.text(st.sampled_from(MARKS_AND_COMPOUNDS) | st.sampled_from("aلحคक東ｶ한 \u200d\u200c\u064e\u0651"), max_size=6)
+)
 def test_fold_is_normalise(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     points = np.array([ord(character) for character in text], dtype=np.uint32)
     folded, unsure = fold(points)
     if not len(unsure):
         assert "".join(map(chr, folded)) == normalise(text)
+
+
+def test_two_marks_are_put_in_order_without_a_detour() -> None:
+    folded, unsure = fold(np.array([ord(character) for character in "عل\u0651\u064eم"], dtype=np.uint32))
+    assert "".join(map(chr, folded)) == normalise("عل\u0651\u064eم") == "عل\u064e\u0651م" and not len(unsure)
 
 
 @given(st.lists(st.text(alphabet="aAbB1é_ .-東京ก\u0301", max_size=30), min_size=1, max_size=5))
@@ -182,9 +196,7 @@ def test_terms_of_queries_are_known_by_the_keys_of_their_strings(language: str) 
 
 
 @given(
-    st.lists(
-        st.text(alphabet="aé\u0301 \u064e\u0651ل\u0654و\0\uff76\uff9e\n½", max_size=12), min_size=1, max_size=4
-    )
+    st.lists(st.text(alphabet="aé\u0301 \u064e\u0651ل\u0654و\0\uff76\uff9e\n½", max_size=12), min_size=1, max_size=4)
 )
 def test_words_whose_letters_act_on_each_other_are_normalised(texts: list[str]) -> None:
     found = Tokens.of_spans(find(texts, Grams())).lists(len(texts))

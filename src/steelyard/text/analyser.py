@@ -18,7 +18,7 @@ from steelyard.text.spans import Grams, UInt64, find, keys_of_strings
 from steelyard.text.tokens import Terms, Tokens, Words, strings
 from steelyard.types import Int64
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {

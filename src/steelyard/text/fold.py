@@ -41,7 +41,8 @@ class _Table:
     def __init__(self, fold_case: bool) -> None:
         self.fold_case = fold_case
         self.facts: UInt32 = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint32)
-        self.order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)
+        self.order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # among the marks of a letter
+        self.last_order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # of the last that it becomes
         self.becomes: dict[int, str] = {}
 
     def learn(self, points: UInt32) -> UInt32:
@@ -55,12 +56,13 @@ class _Table:
 
     def _learn_one(self, point: int) -> None:
         becomes = normalise(chr(point), fold_case=self.fold_case)
-        self.order[point] = unicodedata.combining(chr(point))
+        composed = unicodedata.normalize("NFKC", chr(point))  # what puts marks in order, before anything is left out
+        self.order[point], self.last_order[point] = map(unicodedata.combining, (composed[0], composed[-1]))
         self.becomes[point] = becomes
         facts = ord(becomes[0]) if becomes else 0
         facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
         # A half-width voicing mark joins the letter before it only once it is a full one.
-        facts |= _SOCIAL * any(map(_is_social, (point, *map(ord, becomes))))
+        facts |= _SOCIAL * any(map(_is_social, (point, facts & _FIRST)))
         # Last: another thread takes a character whose facts it finds for learnt.
         self.facts[point] = facts
 
@@ -89,11 +91,25 @@ def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, Int64]:
     facts = table.learn(points)
     if facts.max(initial=0) >= _MARK:
         marks = np.flatnonzero(facts >= _MARK)
-        order, before = table.order.take(points[marks]), table.order.take(points[np.maximum(marks - 1, 0)])
-        unsure = marks[(facts[marks] >= _SOCIAL) | (order < before)]
-        if len(unsure):
-            return points, unsure
+        social = facts[marks] >= _SOCIAL
+        order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
+        disordered = ~social & (marks > 0) & (order < before)
+        if social.any() or not _swap(table, points, facts, marks[disordered]):
+            return points, marks[social | disordered]
     return _apply(table, points, facts), np.zeros(0, dtype=np.int64)
+
+
+def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
+    """Put pairs of marks in order, such as the doubling and the vowel of an Arabic letter; whether that was all.
+
+    `second` are the places of marks that belong before the mark before them.
+    """
+    behind = np.minimum(second + 1, len(points) - 1)
+    pairs = (table.last_order.take(points[second - 2]) == 0) & (table.order.take(points[behind]) == 0)
+    pairs &= (facts[second] | facts[second - 1]) & np.uint32(_SOCIAL | _RESIZED) == 0
+    pairs &= facts[second - 1] >= _MARK
+    facts[second], facts[second - 1] = facts[second - 1], facts[second]
+    return bool(pairs.all())
 
 
 def fold_alone(points: UInt32, *, fold_case: bool = True) -> UInt32:
