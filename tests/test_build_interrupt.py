@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from build_parts import big_set
 from steelyard.build import mining, scan, streams
+from steelyard.build.cut import kept
+from steelyard.build.journal import Journal
 from steelyard.cli import build_progress, main
 
 
@@ -106,3 +109,11 @@ def test_a_wrong_name_is_told_before_anything_is_read(
 ) -> None:
     assert main(["build", str(source), "-o", str(tmp_path / "out"), flag, wrong]) == 2
     assert wrong in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_step_that_was_being_written_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "mining-0.tmp.npz").write_bytes(b"half of a f")
+    np.savez(tmp_path / "mining-1.npz", done=np.int64(7))
+    np.savez(tmp_path / "scan.npz", draws=np.zeros(3))
+    assert Journal.counts(tmp_path, "mining-*") == [7] and Journal.counts(tmp_path, "scan") == [0]
+    assert kept(tmp_path / "nowhere") == {}

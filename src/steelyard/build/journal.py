@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+UNFINISHED = ".tmp"
+
 
 class Journal:
     """Arrays by step, kept in a hidden folder under a key that names source and recipe; another key starts anew."""
@@ -30,6 +32,8 @@ class Journal:
         """How many documents each step had done that is noted in a folder under such a name; 0 where it counts none."""
         counts = []
         for path in sorted(folder.glob(f"{pattern}.npz")):
+            if path.stem.endswith(UNFINISHED):
+                continue
             with np.load(path, allow_pickle=False) as arrays:
                 counts.append(int(arrays["done"]) if "done" in arrays.files else 0)
         return counts
@@ -44,7 +48,7 @@ class Journal:
 
     def note(self, step: str, **arrays: Any) -> None:
         """Remember a step as done; whole or not at all."""
-        unfinished = self.folder / f"{step}.tmp.npz"
+        unfinished = self.folder / f"{step}{UNFINISHED}.npz"
         np.savez(unfinished, **arrays)
         unfinished.replace(self.folder / f"{step}.npz")
 
