@@ -103,8 +103,9 @@ def against_reference(folder: Path, reference: dict[str, dict[str, float]]) -> N
 
 
 def row(name: str, line: np.ndarray) -> str:
-    shown = " | ".join(f"{value:.4f}" for value in line)
-    return f"| {name} | {shown} | {line[3] / line[5]:.0f}x | {line[4] / line[5]:.0f}x |"
+    shown = " | ".join("" if np.isnan(value) else f"{value:.4f}" for value in line)
+    ratios = " | ".join("" if np.isnan(ratio) else f"{ratio:.0f}x" for ratio in line[3:5] / line[5])
+    return f"| {name} | {shown} | {ratios} |"
 
 
 def restated(data: Data, language: str) -> float:
