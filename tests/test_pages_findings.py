@@ -115,6 +115,14 @@ def test_the_highest_by_other_metrics_is_named() -> None:
     assert "other_metrics" not in said(*ranked_task({"bm25": [1, 2, 3]}))
 
 
+def test_corpora_of_one_size_are_no_range() -> None:
+    small, large = (task_figures(*ranked_task({"bm25": [1, 2]}, documents=size)) for size in (60, 70))
+    for tasks, kind in (([small, small], "even_corpora"), ([small, large], "corpora")):
+        told = {one.kind: one.sentence for _, one in group_page(group_figures("NanoToy", tasks)).findings}
+        assert kind in told
+    assert told["corpora"] == "Corpora hold 60 to 70 documents."
+
+
 def test_a_full_score_leaves_no_room_above_it() -> None:
     task, profiles = ranked_task({"bm25": [1] * 30, "dense": [0] * 30})
     group = group_figures("NanoToy", [task_figures(task, profiles)])

@@ -74,9 +74,12 @@ def shape(group: GroupFigures) -> Iterator[Finding]:
             low_task=sized[0].task,
             high=sized[-1].document_lengths.characters.mean,
             high_task=sized[-1].task,
-            smallest=min(task.documents for task in group.tasks),
-            largest=max(task.documents for task in group.tasks),
         )
+        sizes = sorted(task.documents for task in group.tasks)
+        if sizes[0] < sizes[-1]:
+            yield finding("corpora", smallest=sizes[0], largest=sizes[-1])
+        else:
+            yield finding("even_corpora", documents=sizes[0])
     cross = [task for task in group.tasks if task.tongues and task.tongues.cross_language > MOST]
     if cross:
         yield finding("group_cross", names=_names(cross))

@@ -160,8 +160,9 @@ TEMPLATES = {
     "family": "{family}: {names}.",
     "group_multi": "Some queries have several positives in {names}.",
     "group_single": "Every query of every task has at most one positive.",
-    "shape": "Documents average from {low:,.2f} characters ({low_task}) to {high:,.2f} ({high_task}); corpora hold "
-    "{smallest:,} to {largest:document}.",
+    "shape": "Documents average from {low:,.2f} characters ({low_task}) to {high:,.2f} ({high_task}).",
+    "corpora": "Corpora hold {smallest:,} to {largest:document}.",
+    "even_corpora": "Every corpus holds {documents:document}.",
     "group_cross": "More than half of the pairs cross languages in {names}.",
     "profile_mean": "{label}'s nDCG@10 is {mean:.4f} on average over {tasks:task}, from {low:.4f} to {high:.4f}.",
     "profile_strong": "It is highest on {names}.",
