@@ -16,7 +16,7 @@ from steelyard.samples import PairTask
 from steelyard.tasks.correlation import correlations
 from steelyard.tasks.resampling import described
 from steelyard.tasks.separation import separations
-from steelyard.tasks.torch_order import products, units
+from steelyard.tasks.torch_order import cosines, dots
 from steelyard.tasks.weighed import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64
 
@@ -76,11 +76,11 @@ def _dot(sides: Sides) -> Scores:
 
 
 def _own_cosine(sides: Sides) -> Scores:
-    return products(units(sides.first), units(sides.second))
+    return cosines(sides.first, sides.second)
 
 
 def _own_dot(sides: Sides) -> Scores:
-    return products(sides.first, sides.second)
+    return dots(sides.first, sides.second)
 
 
 _COMPARED: dict[str, Compare] = {
