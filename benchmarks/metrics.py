@@ -24,6 +24,7 @@ from steelyard.metrics import CUTOFFS
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.types import Qrels, Run
 
+sys.path.pop(0)  # this folder, in which mteb.py would be the package `mteb`
 try:
     from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
 except ImportError:
