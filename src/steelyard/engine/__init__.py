@@ -56,8 +56,8 @@ def evaluate(
     >>> task = Task(TaskInfo("Mine/geography", language="en"), corpus, queries, qrels)
     >>> print(evaluate("bm25", task))
     nDCG@10         bm25
-    --------------  -------
-    Mine/geography  1.0000
+    --------------  --------------
+    Mine/geography  1.0000  ±0.421
     """
     if overwrite_strategy not in STRATEGIES:
         raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
