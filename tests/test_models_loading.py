@@ -9,6 +9,8 @@ import torch
 
 from steelyard.cli import main
 from steelyard.encoders.devices import choose, choose_one
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.onnx_declared import Declared
 from steelyard.encoders.torch_model import Loading
 from steelyard.errors import HubError, UsageError
 from steelyard.retrievers import load_retriever
@@ -82,3 +84,17 @@ def test_every_family_takes_models_of_either_hub(family, monkeypatch, tmp_path):
         load(f"{family}:someone/thing?hub=modelscope")
     with pytest.raises(UsageError, match=f"unknown hub of {family}:someone/thing 'nowhere'"):
         load(f"{family}:someone/thing?hub=nowhere")
+
+
+def test_the_length_that_a_model_reads_is_found_beside_its_onnx_file(tmp_path):
+    for name, value in {
+        "onnx/config": {"max_position_embeddings": 512},
+        "words/tokenizer_config": {"model_max_length": 9},
+    }.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    folder = ModelFolder("mine", tmp_path)
+    assert Declared(folder).limit == 512
+    assert Declared(folder, "words").limit == 9
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": 64}', encoding="utf-8")
+    assert Declared(folder).limit == 64

@@ -44,7 +44,7 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._declared = Declared(folder)
+        self._declared = Declared(folder, options.text("tokenizer"))
         wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
         self._session = OnnxSession(self._file, options.text("device"), pooled=not wanted)

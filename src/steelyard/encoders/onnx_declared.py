@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
@@ -15,23 +16,30 @@ BEFORE = 2
 
 
 class Declared:
-    """Pooling, normalising, prompts, similarity and length of a model."""
+    """Pooling, normalising, prompts, similarity and length of a model.
 
-    def __init__(self, folder: ModelFolder) -> None:
+    Files lie at the top of the folder, or where the tokenizer does: `beside`, else beside an ONNX file in `onnx/`.
+    """
+
+    def __init__(self, folder: ModelFolder, beside: str | None = None) -> None:
         self._folder = folder
-        declared = folder.json("config_sentence_transformers.json") or {}
+        self._beside = beside or "onnx"
+        declared = self._json("config_sentence_transformers.json") or {}
         self.prompts: dict[str, str | None] = declared.get("prompts") or {}
         self.default_prompt: str | None = declared.get("default_prompt_name")
         self.similarity: str = declared.get("similarity_fn_name") or "cosine"
-        modules = folder.json("modules.json") or []
+        modules = self._json("modules.json") or []
         kinds = {str(module["type"]).rpartition(".")[2]: module for module in modules}
         self.normalises = "Normalize" in kinds
         self.unknown_modules = ", ".join(kind for kind in kinds if kind not in KNOWN)
         self.pooling = self._pooling(kinds.get("Pooling", {}).get("path", "1_Pooling"))
 
+    def _json(self, name: str) -> Any:
+        return self._folder.json(name) or self._folder.json(f"{self._beside}/{name}")
+
     def _pooling(self, path: str) -> str:
         """The mode of the Pooling module; `mean`, the library's default, where none is declared."""
-        config = self._folder.json(f"{path}/config.json") or {}
+        config = self._json(f"{path}/config.json") or {}
         found = config.get("pooling_mode", [mode for mode in POOLING_MODES if config.get(_old_name(mode))] or "mean")
         modes = [found] if isinstance(found, str) else list(found)
         if len(modes) != 1 or modes[0] not in POOLING_MODES:
@@ -41,16 +49,16 @@ class Declared:
     @cached_property
     def limit(self) -> int | None:
         """The most tokens that a text may have: declared by the model, else what tokenizer and network allow."""
-        own = (self._folder.json("sentence_bert_config.json") or {}).get("max_seq_length")
+        own = (self._json("sentence_bert_config.json") or {}).get("max_seq_length")
         if isinstance(own, int):
             return own
-        config = self._folder.json("config.json") or {}
+        config = self._json("config.json") or {}
         positions = config.get("max_position_embeddings")
         if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
             positions -= BEFORE
-        tokenizer = (self._folder.json("tokenizer_config.json") or {}).get("model_max_length")
+        tokenizer = (self._json("tokenizer_config.json") or {}).get("model_max_length")
         limits = [int(limit) for limit in (positions, tokenizer) if limit and limit < 1e9]
-        cut = (self._folder.json("tokenizer.json") or {}).get("truncation") or {}
+        cut = (self._json("tokenizer.json") or {}).get("truncation") or {}
         return min(limits) if limits else cut.get("max_length")
 
 

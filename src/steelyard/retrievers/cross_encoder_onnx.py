@@ -47,7 +47,7 @@ class OnnxCrossEncoder(ReadsPairs):
         pairs: int = options.whole("batch_size", 1 if self._by_batch else BATCH_PAIRS)
         size = BatchSize(self._session.batch or pairs, options.whole("batch_tokens", BATCH_TOKENS))
         super().__init__(options, size)
-        longest = options.whole("max_length", Declared(folder).limit)
+        longest = options.whole("max_length", Declared(folder, options.text("tokenizer")).limit)
         fixed = self._session.length
         self._longest = longest if fixed is None else min(longest or fixed, fixed)
         self._words = options.text("tokenizer")
