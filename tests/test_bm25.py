@@ -105,7 +105,7 @@ def test_pruning_changes_nothing(form: str, top_k: int, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(whole.scores, pruned.scores)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.randoms())
 def test_properties_of_a_ranking(words: list[list[str]], query: list[str], random: object) -> None:
     texts = [" ".join(text) for text in words]

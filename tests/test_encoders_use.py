@@ -112,7 +112,7 @@ repetitive = st.text(st.sampled_from("ab '=-.<s/>unk0吗"), max_size=40)
 
 
 @given(st.lists(letters | repetitive, min_size=1, max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_pieces_of_any_text(tokenizers, texts):
     ours, theirs = tokenizers
     assert [ids.tolist() for ids in ours.ids(texts)] == [theirs.encode(text) for text in texts]

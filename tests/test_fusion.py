@@ -48,7 +48,7 @@ def cases(draw):
 
 
 @given(cases(), st.sampled_from([0, 1, 10, 60]), st.integers(1, 12), st.none() | st.integers(1, 12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_it_equals_a_dictionary(case, k, depth, top_k):
     runs, weights = case
     fused = fuse(runs, k=k, weights=weights, depth=depth, top_k=top_k)
@@ -107,7 +107,7 @@ def scored_cases(draw):
 
 @pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
 @given(scored_cases(), st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_sums_of_scores_equal_a_dictionary(method, case, depth):
     runs, weights = case
     fused = fuse(runs, method=method, weights=weights, depth=depth)

@@ -49,7 +49,6 @@ def found(run, query):
     return [(int(r), float(s)) for r, s in zip(run.rows[query], run.scores[query], strict=True) if r >= 0]
 
 
-@settings(deadline=None)
 @given(token_lists(), token_lists(), st.integers(1, 10))
 def test_equals_the_definition(queries, documents, k):
     run = MaxSim(TokenVectors.of(documents, 3)).search(TokenVectors.of(queries, 3), k)
@@ -58,7 +57,6 @@ def test_equals_the_definition(queries, documents, k):
         assert found(run, place) == by_hand(query, documents)[:k]
 
 
-@settings(deadline=None)
 @given(token_lists(), token_lists(), st.randoms(use_true_random=False))
 def test_the_order_of_documents_changes_no_score(queries, documents, random):
     order = list(range(len(documents)))
@@ -69,7 +67,6 @@ def test_the_order_of_documents_changes_no_score(queries, documents, random):
         assert dict(found(straight, query)) == {order[row]: score for row, score in found(shuffled, query)}
 
 
-@settings(deadline=None)
 @given(token_lists(), token_lists())
 def test_small_blocks_give_the_same(queries, documents):
     """Blocks end within long documents and between queries; nothing may depend on where."""
@@ -139,7 +136,7 @@ def naive_ward(points, clusters):
     return sorted(sorted(group) for group in members.values())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 14), st.integers(1, 14), st.integers(0, 10_000))
 def test_clusters_are_those_of_wards_method(items, clusters, seed):
     points = np.random.default_rng(seed).standard_normal((items, 4))
@@ -152,7 +149,6 @@ def test_clusters_are_those_of_wards_method(items, clusters, seed):
 
 
 @given(token_lists(), st.sampled_from([1.5, 2, 3, 10]))
-@settings(deadline=None)
 def test_pooling_keeps_a_factorth_and_the_first_token(texts, factor):
     tokens = TokenVectors.of(texts, 3)
     fewer = pooled(tokens, factor)

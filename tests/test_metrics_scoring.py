@@ -31,7 +31,7 @@ def weighed(draw: st.DrawFn) -> tuple[Run, Qrels]:
     return run, Qrels.of(query, row, rng.integers(0, 4, len(query)), queries=queries)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(weighed(), st.sampled_from(["linear", "exponential"]))
 def test_bounds_and_growing_cutoffs(pair: tuple[Run, Qrels], gain: str) -> None:
     scores = score(*pair, gain=gain)  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def test_bounds_and_growing_cutoffs(pair: tuple[Run, Qrels], gain: str) -> None:
         assert value is None or np.isfinite(value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weighed(), st.integers(0, 1000))
 def test_the_order_of_queries_does_not_matter(pair: tuple[Run, Qrels], seed: int) -> None:
     run, qrels = pair
@@ -57,7 +57,7 @@ def test_the_order_of_queries_does_not_matter(pair: tuple[Run, Qrels], seed: int
     assert after.whole == pytest.approx(before.whole, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weighed())
 def test_the_numbering_of_documents_matters_only_for_ties(pair: tuple[Run, Qrels]) -> None:
     run, qrels = pair
@@ -69,7 +69,7 @@ def test_the_numbering_of_documents_matters_only_for_ties(pair: tuple[Run, Qrels
     assert {n: v.tolist() for n, v in before.per_query.items()} == {n: v.tolist() for n, v in after.per_query.items()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(weighed())
 def test_unjudged_documents_at_the_end_change_nothing(pair: tuple[Run, Qrels]) -> None:
     run, qrels = pair

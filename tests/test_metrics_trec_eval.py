@@ -67,7 +67,7 @@ documents = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min
 scores = st.floats(-(2.0**60), 2.0**60, allow_subnormal=False) | st.integers(0, 3).map(float)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), st.dictionaries(documents, scores, max_size=12), min_size=1),
     st.dictionaries(documents, st.integers(-1, 4), min_size=1, max_size=8),

@@ -27,7 +27,7 @@ PROMPTS = {"query": "q: ", "Retrieval-query": "find: ", "STS": "compare: ", "Min
 DOCUMENTS = ("the old bridge", "a great king", "salt and iron")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sets(st.sampled_from(NAMES)), st.sampled_from(sorted(TYPES)), st.sampled_from(["query", "document", "text"]))
 def test_the_name_is_the_one_that_mteb_finds(names: set[str], type: str, role: Role) -> None:
     own: dict[str, str | None] = dict.fromkeys(names, "x")

@@ -186,7 +186,7 @@ def test_the_metric_that_the_task_names_is_its_main_one() -> None:
     assert found.error is not None and "ranked by 'v_measure'" in found.error.message
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=15))
 def test_the_precision_of_1_14_is_scikit_learns_and_ties_go_to_the_good(pairs: list[tuple[int, bool]]) -> None:
     scores, good = np.array([score for score, _ in pairs]) / 4, np.array([mark for _, mark in pairs])

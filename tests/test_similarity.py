@@ -46,7 +46,7 @@ def test_every_similarity_of_sentence_transformers_is_known():
     assert {*SIMILARITIES, *late} == set(SimilarityFunction.possible_values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(DISTANCES),
     vectors=arrays.arrays(

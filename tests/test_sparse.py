@@ -44,20 +44,18 @@ def check(queries, documents, k):
         assert found == by_hand(query, documents)[:k]
 
 
-@settings(deadline=None)
 @given(matrices(0, 3), matrices(0, 3), st.integers(1, 8))
 def test_search_equals_the_definition(queries, documents, k):
     check(queries, documents, k)
 
 
-@settings(deadline=None)
 @given(matrices(-3, 3), matrices(-3, 3), st.integers(1, 8))
 def test_weights_may_be_signed(queries, documents, k):
     """Then a document that is found may score zero or less."""
     check(queries, documents, k)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(matrices(0, 3), matrices(0, 3), st.integers(1, 3))
 def test_the_pruned_search_of_large_corpora_finds_the_same(queries, documents, k):
     with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +63,6 @@ def test_the_pruned_search_of_large_corpora_finds_the_same(queries, documents, k
         check(queries, np.tile(documents, (3, 1)), k)
 
 
-@settings(deadline=None)
 @given(matrices(-3, 3), st.integers(1, WIDTH))
 def test_a_cap_keeps_the_largest_weights(matrix, most):
     capped = SparseVectors.from_dense(matrix).capped(most)
@@ -77,7 +74,6 @@ def test_a_cap_keeps_the_largest_weights(matrix, most):
         assert capped.weights[span].tolist() == line[kept].tolist()
 
 
-@settings(deadline=None)
 @given(matrices(-3, 3), st.permutations(range(WIDTH)))
 def test_forms_of_one_matrix_are_one(matrix, order):
     """Dense, dictionaries in any order, a CSR in any order, and what a store brings back."""

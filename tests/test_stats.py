@@ -70,7 +70,7 @@ def test_a_metric_is_never_claimed_to_leave_its_bounds() -> None:
     assert found["t"].high == 1.0  # scipy, unbounded: 1.02108
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @example([0.0, 4e-133], "bootstrap")
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.sampled_from(["bootstrap", "percentile", "t"]))
 def test_an_interval_lies_within_bounds_and_is_the_same_again(values: list[float], method: Method) -> None:

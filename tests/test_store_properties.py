@@ -19,7 +19,7 @@ TEXTS = st.lists(st.text("ab\0é", max_size=3) | st.text(max_size=8), min_size=1
 ANY_FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(ROLES, TEXTS), max_size=8), st.booleans())
 def test_a_query_is_never_taken_for_a_document(batches, symmetric):
     """Batches of texts in either role, some of them the same: each gets the vector of its own role.
@@ -45,7 +45,7 @@ def test_keys_tell_texts_and_roles_apart(one, other):
     assert len(set(keys)) == (3 if one == other else 6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_the_store_agrees_with_a_dictionary(data):
     """Any puts, in any order and overlapping, merged or not: what comes back is what a dictionary would hold."""
@@ -70,7 +70,7 @@ def test_the_store_agrees_with_a_dictionary(data):
         compaction.MANY = many
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 40 * (ENTRY.itemsize + 20) + HEADER.size - 1), st.integers(1, 255))
 def test_any_changed_byte_is_noticed(place, change):
     with tempfile.TemporaryDirectory() as folder:

@@ -43,7 +43,7 @@ def mtebs_draws(task: LabelTask) -> list[list[int]]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=60), st.integers(1, 5))
 def test_training_texts_are_drawn_as_mteb_draws_them(marks: list[str], few: int) -> None:
     texts = tuple(map(str, range(len(marks))))
@@ -51,7 +51,7 @@ def test_training_texts_are_drawn_as_mteb_draws_them(marks: list[str], few: int)
     assert [rows.tolist() for rows in drawn(task)] == mtebs_draws(task)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(CODES)
 def test_figures_are_scikit_learns(rows: list[tuple[int, int]]) -> None:
     gold, given_ = (np.array(column) for column in zip(*rows, strict=True))
@@ -63,7 +63,7 @@ def test_figures_are_scikit_learns(rows: list[tuple[int, int]]) -> None:
         assert found[f"{name}_weighted"] == pytest.approx(weighted)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(CODES, st.integers(0, 9))
 def test_a_resample_is_as_good_as_the_texts_themselves(rows: list[tuple[int, int]], seed: int) -> None:
     gold, given_ = (np.array(column) for column in zip(*rows, strict=True))
@@ -121,7 +121,7 @@ def test_accuracy_is_the_mean_over_texts() -> None:
     assert {"accuracy", "f1", "f1_weighted"} <= set(found.intervals)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
 def test_v_measures_are_scikit_learns(rows: list[tuple[int, int]]) -> None:
     table = np.zeros((4, 4))

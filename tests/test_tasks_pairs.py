@@ -32,13 +32,13 @@ def scored_pairs(draw: st.DrawFn) -> tuple[Float64, Float64]:
     return np.array([score for score, _ in rows]), np.array([float(label) for _, label in rows])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(GRID, min_size=1, max_size=30))
 def test_ranks_are_scipys(values: list[float]) -> None:
     assert average_ranks(np.array(values)).tolist() == rankdata(values).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scored_pairs())
 def test_correlations_are_scipys(rows: tuple[Float64, Float64]) -> None:
     scores, gold = rows
@@ -50,7 +50,7 @@ def test_correlations_are_scipys(rows: tuple[Float64, Float64]) -> None:
         assert ranked == pytest.approx(spearmanr(gold, scores)[0], abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scored_pairs())
 def test_average_precision_is_scikit_learns(rows: tuple[Float64, Float64]) -> None:
     scores, labels = rows
@@ -75,7 +75,7 @@ def by_hand(scores: Float64, labels: Float64, split_ties: bool) -> dict[str, flo
     return best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scored_pairs(), st.booleans())
 def test_thresholds_by_hand(rows: tuple[Float64, Float64], split_ties: bool) -> None:
     found = Sorted.of(*rows).figures(split_ties=split_ties)
@@ -83,7 +83,7 @@ def test_thresholds_by_hand(rows: tuple[Float64, Float64], split_ties: bool) -> 
         assert found[name] == pytest.approx(value, abs=1e-12), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scored_pairs())
 def test_a_resample_of_everything_once_is_the_sample(rows: tuple[Float64, Float64]) -> None:
     line = Sorted.of(*rows)
@@ -92,7 +92,7 @@ def test_a_resample_of_everything_once_is_the_sample(rows: tuple[Float64, Float6
     assert (accuracy, f1, ap) == pytest.approx((found["accuracy"], found["f1"], found["ap"]), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scored_pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_leak_into_2_26(rows: tuple[Float64, Float64], random: object) -> None:
     scores, labels = rows
@@ -174,7 +174,7 @@ def test_a_main_metric_that_there_is_not_is_refused() -> None:
     assert weigh(other, texts_of(other), random_vectors(other), "cosine").main_metric == "manhattan_pearson"
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 5))
 def test_an_interval_lies_about_the_truth_and_is_as_wide_as_theory_says(seed: int) -> None:
     generator = np.random.default_rng(seed)

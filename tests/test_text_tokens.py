@@ -112,7 +112,7 @@ MARKS_AND_COMPOUNDS = [chr(point) for point in range(0x110000) if unicodedata.co
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.text()
     | st.text(st.sampled_from(MARKS_AND_COMPOUNDS) | st.sampled_from("aلحคक東ｶ한 \u200d\u200c\u064e\u0651"), max_size=6)

@@ -91,7 +91,7 @@ def test_hakari_looks_again_at_its_100_best_and_no_more():
 
 
 @given(matrices, matrices, st.integers(1, 20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_binary_is_hamming(documents, queries, k):
     width = min(documents.shape[1], queries.shape[1])
     documents, queries = documents[:, :width], queries[:, :width]
@@ -103,7 +103,7 @@ def test_binary_is_hamming(documents, queries, k):
 
 
 @given(matrices)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_int8_is_never_off_by_more_than_half_a_step(documents):
     codes = Int8.of(documents)
     spread = documents.max(axis=0) - documents.min(axis=0)
@@ -196,7 +196,7 @@ def test_rescoring_makes_up_for_what_codes_lose():
 
 
 @given(matrices, st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_truncation_keeps_lengths(documents, dimension):
     before = documents.copy()
     kept = truncated(documents, dimension)

@@ -27,7 +27,7 @@ whole_numbers = st.integers(-2, 2).map(np.float32)  # few values: many ties, als
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_ties_go_to_the_lower_row_also_at_the_cut_off(data):
     n, q, d, k = (data.draw(st.integers(1, high)) for high in (40, 3, 3, 45))
     draw = lambda rows: np.array(data.draw(st.lists(whole_numbers, min_size=rows * d, max_size=rows * d)))  # noqa: E731
