@@ -250,3 +250,20 @@ def test_a_long_evaluation_shows_life_in_plain_lines() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.0 s"), (59.6, "60 s"), (60, "1:00"), (3661, "1:01:01")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_what_is_odd_about_the_data_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    texts = {"corpus.jsonl": "d", "queries.jsonl": "q"}
+    for name, letter in texts.items():
+        lines = [{"_id": f"{letter}{n}", "text": "" if letter == "d" and n < 5 else f"word{n}"} for n in range(1, 8)]
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq5\td5\t1\nq6\td6\t-1\n", encoding="utf-8")
+    assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report"]) == 0
+    err = capsys.readouterr().err
+    assert "corpus.jsonl rows 1, 2, 3, 4: an empty text (id 'd1') (kept)" in err
+    assert "left out of the task" in err and "1 more: steelyard show lists them" in err  # of four remarks, three
+    assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report", "-q"]) == 0
+    assert not capsys.readouterr().err

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from steelyard.datasets.problems import Problem
     from steelyard.engine.events import Event, Planned
     from steelyard.results import Result
 
 BAR = 24
 REDRAW = 0.1
 """Seconds between two drawings of the bar."""
+NOTICED = 3
+"""Remarks on the data of one task that are shown."""
 STILL_ALIVE = 15.0
 """Seconds after which a plain line says how far a long evaluation is."""
 
@@ -46,6 +49,8 @@ class Progress:
                 self._plan(event)
             case events.Loading(task):
                 self._now_at, self._steps, self._step = f"reading {task}", 0, 0
+            case events.Noticed(task, problems):
+                self._notice(task, problems)
             case events.Started(model, task, steps):
                 self._now_at, self._steps, self._step, self._since = f"{model} on {task}", steps, 0, None
             case events.Advanced(steps):
@@ -86,6 +91,14 @@ class Progress:
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
         size = f"{counted(plan.models, 'model')} x {counted(plan.tasks, 'task')}"
         self._write(f"{counted(plan.evaluations, 'evaluation')}: {size}{there}\n")
+
+    def _notice(self, task: str, problems: Sequence[Problem]) -> None:
+        """Tell what is to be known of the data; a few lines, as `show` tells everything."""
+        lines = [f"{problem.where}: {problem.found} ({problem.done})" for problem in problems[:NOTICED]]
+        if len(problems) > NOTICED:
+            lines.append(f"{len(problems) - NOTICED} more: steelyard show lists them")
+        start = "\r\x1b[K" if self.terminal else ""
+        self._write("".join(f"{start}{task}: {line}\n" for line in lines))
 
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1

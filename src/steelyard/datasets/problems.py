@@ -7,7 +7,9 @@ look shows everything there is to mend.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -137,6 +139,11 @@ class Problem:
         """What to do about it."""
         return self.remedy or KINDS[self.kind].remedy
 
+    @property
+    def done(self) -> str:
+        """What was done about it to go on."""
+        return KINDS[self.kind].repair or "nothing"
+
     def __str__(self) -> str:
         return f"{self.severity}: {self.where}: {self.found} [{self.kind}] -> {self.advice}"
 
@@ -192,15 +199,37 @@ class Report:
         raise DataError(first.found, where=first.where, hint=first.advice + tail)
 
     def settle(self, built: T | None, validate: Validate, reference: str) -> T:
-        """What was built of the data, unless a fault stops it; repairs are warned of."""
+        """What was built of the data, unless a fault stops it; repairs are warned of, the rest told who listens."""
         self.stop_if_bad(validate, reference)
         if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
             raise DataError("the data could not be put together", where=reference)
         self.warn_of_repairs(reference)
+        if told := [problem for problem in self.problems if problem.severity != "error"]:
+            _listener.get()(told)
         return built
 
     def warn_of_repairs(self, reference: str) -> None:
         """One `DataWarning` that names every repair that was made to load the data."""
         if errors := self.of("error"):
-            lines = "; ".join(f"{problem.where}: {problem.found} ({KINDS[problem.kind].repair})" for problem in errors)
+            lines = "; ".join(f"{problem.where}: {problem.found} ({problem.done})" for problem in errors)
             warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=5)
+
+
+Listener = Callable[[Sequence[Problem]], None]
+
+
+def _nobody(problems: Sequence[Problem]) -> None:
+    pass
+
+
+_listener: ContextVar[Listener] = ContextVar("listener", default=_nobody)
+
+
+@contextmanager
+def telling(listener: Listener) -> Iterator[None]:
+    """Within this context the listener is told the warnings and notes of data that is loaded all the same."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

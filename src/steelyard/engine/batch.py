@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from steelyard.datasets.options import Generation
-from steelyard.engine.events import Advanced, Finished, Listener, Loading, Planned, Started, silent
+from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
@@ -58,7 +58,7 @@ class Batch:
         self.listen(Loading(name))
         start = time.perf_counter()
         with interrupts.allowed():
-            loaded = attempt(lambda: self._load(reference))
+            loaded = attempt(lambda: self._load(name, reference))
         if isinstance(loaded, Failed):
             for model in self.models:
                 evaluation = self.shelf.evaluation(model, name, TaskFacts(), self.conditions)
@@ -80,12 +80,14 @@ class Batch:
         depth = depth_for(retrievers, self.conditions.top_k)
         return Bench(task, depth, load_seconds, self.conditions.profile)
 
-    def _load(self, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
+    def _load(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
         from steelyard.datasets import load_any
+        from steelyard.datasets.problems import telling
 
         # Each version of mteb reads repositories of its own.
         generation: Generation = "v1" if self.conditions.profile == "mteb-1.14" else "v2"
-        whole = load_any(reference, generation=generation) if isinstance(reference, str) else reference
+        with telling(lambda problems: self.listen(Noticed(name, problems))):
+            whole = load_any(reference, generation=generation) if isinstance(reference, str) else reference
         limit, documents = self.conditions.limit, self.conditions.limit_documents
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from steelyard.datasets.problems import Problem
 from steelyard.results import Result
 
 
@@ -27,6 +28,14 @@ class Loading:
     """A task is being read."""
 
     task: str
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """The data of a task was read, and there is something to know of it: what was left out, or looks wrong."""
+
+    task: str
+    problems: Sequence[Problem]
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ class Finished:
     stored: bool
 
 
-Event = Planned | Loading | Started | Advanced | Finished
+Event = Planned | Loading | Noticed | Started | Advanced | Finished
 
 Listener = Callable[[Event], None]
 
