@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.fusion_join import join
 from steelyard.retrievers.fusion_methods import METHODS
@@ -206,6 +207,10 @@ class FusedRetriever:
         weights, decided = self.fusion.weights_for(task, len(self.parts))
         notes: dict[str, Any] = {"fusion": dict(decided)} if decided else {}
         return Combined(self.fusion.fuse(runs, top_k, weights), notes)
+
+    def for_task(self, info: TaskInfo) -> FusedRetriever:
+        """The fusion of the parts as they are for that task."""
+        return replace(self, parts=tuple(for_task(part, info) for part in self.parts))
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
         """Index the corpus with every part."""

@@ -16,6 +16,7 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.names import result_name
@@ -82,6 +83,10 @@ class RerankedRetriever:
         best = Run.of(head.rows, scored.scores)
         run = best if self.tail == "cut" else with_tail(best, before.rows[:, head.depth :])
         return Combined(run.cut(top_k), {"rerank": dict(scored.notes)}, scored.reused)
+
+    def for_task(self, info: TaskInfo) -> RerankedRetriever:
+        """The pipeline with the first stage as it is for that task."""
+        return replace(self, first=for_task(self.first, info))
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
         """Index the corpus with the first stage."""
