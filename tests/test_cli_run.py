@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -267,3 +268,13 @@ def test_what_is_odd_about_the_data_is_told(
     assert "left out of the task" in err and "1 more: steelyard show lists them" in err  # of four remarks, three
     assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report", "-q"]) == 0
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list", "tasks", "--json"]])
+def test_a_reader_that_has_gone_is_no_error(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "steelyard", *words]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 0 and "Traceback" not in done.stderr and "Exception ignored" not in done.stderr

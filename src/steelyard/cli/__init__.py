@@ -7,6 +7,7 @@ A verb's module has two names: `configure(parser)` adds its arguments,
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,19 @@ def build_parser(verb: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; the only place where errors become messages."""
-    words = sys.argv[1:] if arguments is None else arguments
+    """Run one command and return its exit code; a reader (head, less) that has gone is not an error."""
+    try:
+        code = _main(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written goes nowhere
+        return 0
+
+
+def _main(words: list[str]) -> int:
+    """The only place where errors become messages."""
     verb = words[0] if words else "--help"
     if verb in ("-h", "--help", "help"):
         print(_help())
@@ -71,9 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.note("\ninterrupted")
         return 130
-    except BrokenPipeError:  # the reader (head, less) has gone: not an error
-        sys.stderr.close()
-        return 0
 
 
 def _help() -> str:
