@@ -274,7 +274,7 @@ def _description(recipe: Recipe) -> str:
 def _told(facts: Mapping[str, Mapping[str, Any]]) -> str:
     """The section of the card: numbers by task, then every choice."""
     lines = [
-        "| task | queries | of | documents | of | positives | hard negatives | judged negatives "
+        "| task | queries | of | documents | of | relevant pairs | hard negatives | judged negatives "
         "| queries that are a document | queries inside a positive |",
         "|---" * 10 + "|",
     ]

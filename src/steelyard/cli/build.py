@@ -167,18 +167,14 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
 
 
 def _show(made: NanoSet, output: Output) -> None:
-    columns = ["task", "queries", "of", "documents", "of", "positives", "judged negatives", "hard negatives", "fill"]
+    roles = ("positive", "judged negative", "hard negative", "fill")  # which together are the documents
+    columns = ["task", "queries", "of", "relevant pairs", "documents", "of"]
+    columns += [role if role == "fill" else f"{role}s" for role in roles]
     rows = []
     for name, facts in made.facts.items():
-        roles = facts["documents"]["roles"]
-        kept = [
-            facts["queries"]["kept"],
-            facts["source"]["queries"],
-            facts["documents"]["kept"],
-            facts["source"]["documents"],
-        ]
-        shares = [roles.get(role, 0) for role in ("judged negative", "hard negative", "fill")]
-        rows.append([name, *kept, facts["judgements"]["positive"], *shares])
+        counts = [facts["documents"]["roles"].get(role, 0) for role in roles]
+        pairs, documents, source = facts["judgements"]["positive"], facts["documents"]["kept"], facts["source"]
+        rows.append([name, facts["queries"]["kept"], source["queries"], pairs, documents, source["documents"], *counts])
     output.table(columns, rows)
     for name, facts in made.facts.items():
         if facts["queries"]["strata"]:
