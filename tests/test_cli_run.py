@@ -211,6 +211,20 @@ def test_the_bar_shows_place_and_time_left_and_is_throttled() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_an_evaluation_that_goes_slower_than_those_before_it_moves_the_time_left() -> None:
+    clock = Clock()
+    progress = Progress(io.StringIO(), terminal=False, clock=clock)
+    progress(Planned(models=1, tasks=3, stored=0))
+    clock.now = 4
+    progress(finished())
+    assert progress.seconds_left == pytest.approx(8)
+    progress(Started("bm25", "T/b", 100))
+    progress(Advanced(1))
+    clock.now = 14
+    progress(Advanced(9))
+    assert progress.seconds_left == pytest.approx(100 + 4), "90 to go at 0.9 a second, and another task as before"
+
+
 def test_stored_results_do_not_count_as_work_to_come() -> None:
     clock, stream = Clock(), io.StringIO()
     progress = Progress(stream, terminal=False, clock=clock)
@@ -238,6 +252,7 @@ def test_a_long_evaluation_shows_life_in_plain_lines() -> None:
         progress(Advanced(1))
     lines = stream.getvalue().splitlines()[1:]
     assert len(lines) == 6 and lines[0].endswith("dense on T/a  15%  1.0 texts/s")
+    assert lines[1].startswith("0/1  1:10 left  dense"), "the only one goes by its own rate"
     progress(Started("dense", "T/b", 9000))
     progress(Advanced(5000))  # from the store, at once
     clock.now += 16

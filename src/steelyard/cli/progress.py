@@ -34,7 +34,7 @@ class Progress:
         self.total = self.finished = self.stored = self._expected = 0
         self._steps = self._step = 0
         self._since: tuple[float, int] | None = None
-        self._now_at = ""
+        self._now_at = self._model = ""
         self._began = self._drawn = self._last = clock()
         self._tasks = 0
         self._made: dict[str, list[float]] = {}
@@ -52,6 +52,7 @@ class Progress:
             case events.Noticed(task, problems):
                 self._notice(task, problems)
             case events.Started(model, task, steps):
+                self._model = model
                 self._now_at, self._steps, self._step, self._since = f"{model} on {task}", steps, 0, None
             case events.Advanced(steps):
                 self._step += steps
@@ -73,9 +74,13 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from what each model took so far; None before the first is done."""
+        """An estimate from what each model took so far, and from the rate of the one at work.
+
+        None where nobody can know: before the first is done, unless it is the only one.
+        """
+        rest = self._rest
         if not self._made:
-            return None
+            return rest if self.total - self.finished == 1 else None
         means = {model: sum(seconds) / len(seconds) for model, seconds in self._made.items()}
         to_come = {model: self._tasks - self._seen[model] for model in self._seen}
         unseen = self.total - self.finished - sum(to_come.values())
@@ -84,7 +89,15 @@ class Progress:
         # Of what is to come, some is stored: nobody knows of which model, so all shrink alike.
         waiting = self.total - self.finished
         fresh = max(0, waiting - max(0, self._expected - self.stored))
-        return everything * fresh / waiting if waiting else 0.0
+        left = everything * fresh / waiting if waiting else 0.0
+        return left if rest is None else rest + max(0.0, left - means.get(self._model, overall))
+
+    @property
+    def _rest(self) -> float | None:
+        """The seconds that the evaluation at work still takes at the rate it goes."""
+        began, done = self._since or (self._clock(), self._step)
+        fresh, seconds = self._step - done, self._clock() - began
+        return (self._steps - self._step) * seconds / fresh if self._steps > self._step and fresh else None
 
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
