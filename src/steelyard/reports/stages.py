@@ -23,7 +23,7 @@ class Stage:
     name: str
     value: float
     gain: float | None = None
-    """Against the best of its inputs; None for a model that reads the corpus itself."""
+    """Against the input with the best mean; None for a model that reads the corpus itself."""
     ceiling: float | None = None
     """The recall of all that it reads."""
 
@@ -39,8 +39,8 @@ def stage_section(board: Board) -> Markup:
         return Markup("")
     note = (
         f"Bars are the {HEADLINES[MAIN_METRIC]} of what each stage gives, a mean over the tasks; the change is against "
-        "the best of its inputs. The dashed line is a stage's recall ceiling: of the relevant documents, the share "
-        "that is in what it reads. However well it ranks, it can bring no others to the front."
+        "the input with the best mean. The dashed line is a stage's recall ceiling: of the relevant documents, the "
+        "share that is in what it reads. However well it ranks, it can bring no others to the front."
     )
     return join(tag("p", note, class_="soft"), *blocks)
 
@@ -49,23 +49,25 @@ def stages_of(cells: Sequence[Result]) -> list[Stage]:
     """The stages of one model, in the order of their work.
 
     >>> told = [{"model": "bm25", "ndcg_at_10": 0.5},
-    ...         {"model": "bm25 > rerank:X", "ndcg_at_10": 0.7, "gain": {"ndcg_at_10": 0.2}, "recall_ceiling": 0.9}]
+    ...         {"model": "bm25 > rerank:X", "ndcg_at_10": 0.75, "over": "bm25", "recall_ceiling": 0.9}]
     >>> for stage in stages_of([Result("T/a", "bm25 > rerank:X", {}, "1", notes={"stages": told})]):
     ...     print(stage)
     Stage(name='bm25', value=0.5, gain=None, ceiling=None)
-    Stage(name='> rerank:X', value=0.7, gain=0.2, ceiling=0.9)
+    Stage(name='> rerank:X', value=0.75, gain=0.25, ceiling=0.9)
     """
     told: dict[str, list[Mapping[str, Any]]] = {}
     for cell in cells:
         for stage in cell.notes["stages"]:
             told.setdefault(stage["model"], []).append(stage)
+    values = {name: fmean(stage[MAIN_METRIC] for stage in stages) for name, stages in told.items()}
+
+    def gain(name: str) -> float | None:
+        # The best input of each task would be a rival that nobody could have chosen beforehand.
+        best = max((values[over] for stage in told[name] if (over := stage.get("over")) in values), default=None)
+        return None if best is None else values[name] - best
+
     return [
-        Stage(
-            _label(name),
-            fmean(stage[MAIN_METRIC] for stage in stages),
-            _mean(stage.get("gain", {}).get(MAIN_METRIC) for stage in stages),
-            _mean(stage.get("recall_ceiling") for stage in stages),
-        )
+        Stage(_label(name), values[name], gain(name), _mean(stage.get("recall_ceiling") for stage in stages))
         for name, stages in told.items()
     ]
 
