@@ -57,15 +57,24 @@ class Answering(BaseHTTPRequestHandler):
             self.connection.close()
 
 
+class Quiet(ThreadingHTTPServer):
+    """A server that nothing disturbs: a client that hung up is part of the play."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
 @contextmanager
-def running(handler: type[Answering]) -> Iterator[str]:
+def running(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """A server on a free port, for the time of the block; its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = Quiet(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

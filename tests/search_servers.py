@@ -15,13 +15,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
+import loopback
 from steelyard.protocols import Index
 from steelyard.retrievers.bm25 import Bm25
 from steelyard.retrievers.remote.opensearch_shapes import ANALYZERS
@@ -136,22 +137,8 @@ class Server:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        class Quiet(ThreadingHTTPServer):
-            daemon_threads = True
-            block_on_close = False
-
-            def handle_error(self, request: Any, client_address: Any) -> None:
-                pass  # a client that hung up is part of the play
-
-        server = Quiet(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+        with loopback.running(Handler) as address:
+            yield address
 
 
 class SearchService(Server):
