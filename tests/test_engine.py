@@ -19,7 +19,7 @@ from steelyard.engine import Results, evaluate
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
 from steelyard.engine.interrupts import Interrupts
-from steelyard.engine.plan import Model, Shelf
+from steelyard.engine.plan import STRATEGIES, Conditions, Model, Shelf
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.metrics import score
 from steelyard.results import Result, ResultStore
@@ -241,6 +241,24 @@ def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
     assert model.indexed[3:] == ["Small/a", "Small/b"] * 2
     evaluate(model, tasks, results=tmp_path, metrics=["nDCG@10"])
     assert len(model.indexed) == 7, "a metric that is always computed needs no new run"
+
+
+def test_what_is_announced_as_stored_goes_by_the_task_not_by_how_it_was_named(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "iron and salt"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "salt"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    files = ",".join(str(tmp_path / name) for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"))
+    events: list[Event] = []
+    evaluate(Overlap(), files, results=tmp_path / "results")
+    evaluate(Overlap(), files, results=tmp_path / "results", progress=events.append)
+    assert events[0] == Planned(models=1, tasks=1, stored=1)
+
+
+def test_a_stored_failure_is_announced_only_where_it_stays(tmp_path: Path) -> None:
+    task, model, store = small_task(), Model("broken", Broken(on=("Small/geography",))), ResultStore(tmp_path)
+    list(Batch([model], [task], shelf=Shelf(store)).run())
+    outlook = [Shelf(store, strategy).outlook([model], [task], Conditions()) for strategy in STRATEGIES]
+    assert dict(zip(STRATEGIES, outlook, strict=True)) == {"always": 0, "never": 1, "only-missing": 0}
 
 
 def test_overwrite_strategies(tmp_path: Path) -> None:

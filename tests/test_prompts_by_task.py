@@ -99,6 +99,15 @@ def test_parts_and_variants_go_by_the_task_too(model: Path) -> None:
     assert short.encoder.settings["prompts"]["query"] == "find: "
 
 
+def test_stored_results_are_announced_with_the_prompts_of_each_task(model: Path, tmp_path: Path) -> None:
+    from steelyard.engine.events import Event, Planned
+
+    tasks, events = [sts(), retrieval("My/search"), retrieval("My/Mine")], list[Event]()
+    evaluate(f"dense:{model}", tasks, results=tmp_path / "results")
+    evaluate(f"dense:{model}", tasks, results=tmp_path / "results", progress=events.append)
+    assert events[0] == Planned(models=1, tasks=3, stored=3)
+
+
 def test_mteb_gets_the_vectors_of_its_task(model: Path) -> None:
     import mteb
     from steelyard.compat.mteb import as_mteb_model, as_mteb_task

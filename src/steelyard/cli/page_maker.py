@@ -161,7 +161,7 @@ class PageMaker:
         folder = self._arguments.results or config.results_folder()
         shelf = Shelf(ResultStore(folder), "only-missing", "parquet")
         wanted, conditions = [models[kind] for kind in kinds], Conditions.of()
-        stored = shelf.outlook(wanted, [task.name], conditions) == len(wanted)
+        stored = shelf.outlook(wanted, [task], conditions) == len(wanted)
         progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=self._output.quiet or stored)
         try:
             results = list(Batch(wanted, [task], conditions, shelf, progress).run())

@@ -47,7 +47,8 @@ class Batch:
         names = [task if isinstance(task, str) else task.name for task in self.tasks]
         if self.shelf.store is not None:
             self.shelf.store.clean()
-        self.listen(Planned(len(self.models), len(names), self.shelf.outlook(self.models, names, self.conditions)))
+        stored = self.shelf.outlook(self.models, self.tasks, self.conditions)
+        self.listen(Planned(len(self.models), len(names), stored))
         with Interrupts() as interrupts:
             for name, reference in zip(names, self.tasks, strict=True):
                 for result, stored in self._task(name, reference, interrupts):

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from steelyard.errors import UsageError
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.metrics import DEFAULT_METRICS, Metric
 from steelyard.metrics.scoring import resolve
 from steelyard.protocols import Retriever
 from steelyard.results import Failure, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
+from steelyard.results.queries import queries_path
 from steelyard.results.store import beside_path
 from steelyard.samples import AnyTask
 from steelyard.types import Task, TaskInfo
@@ -176,14 +177,36 @@ class Shelf:
     def _has_run(self, path: Path) -> bool:
         return self.save_runs is None or beside_path(path, f"run.{self.save_runs}").exists()
 
-    def outlook(self, models: Sequence[Model], tasks: Sequence[str], conditions: Conditions) -> int:
+    def outlook(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:
         """How many evaluations seem to be stored, judged by file names alone: the data has not been read yet."""
         if self.store is None or self.strategy == "always":
             return 0
-        there = 0
-        for model in models:
-            folder = self.store.folder / model_slug(model.name)
-            folder /= settings_hash({**model.settings, **conditions.settings})
-            names = {path.name.rpartition("@")[0] for path in folder.glob("*@*.json") if self._has_run(path)}
-            there += sum(task_slug(task) in names for task in tasks)
+        there, known = 0, {}
+        for task in tasks:
+            info = _known_info(task)
+            slug = task_slug(info.name if info else str(task))
+            for model in models:
+                settings = (model.on(info) if info else model).settings
+                folder = self.store.folder / model_slug(model.name) / settings_hash({**settings, **conditions.settings})
+                if folder not in known:
+                    known[folder] = {
+                        path.name.rpartition("@")[0] for path in folder.glob("*@*.json") if self._stays(path)
+                    }
+                there += slug in known[folder]
         return there
+
+    def _stays(self, path: Path) -> bool:
+        """Whether the result of that file will do: `_usable` without reading it. A failure has no queries beside it."""
+        return self._has_run(path) if queries_path(path).exists() else self.strategy == "never"
+
+
+def _known_info(task: str | AnyTask) -> TaskInfo | None:
+    """What is known of a task that need not be in memory; None where nothing is, or where it will not load."""
+    if not isinstance(task, str):
+        return task.info
+    from steelyard.datasets import task_facts
+
+    try:
+        return task_facts(task)
+    except SteelyardError:
+        return None
