@@ -43,7 +43,10 @@ def test_every_verb_and_setting_is_in_the_docs() -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/quick-start.md"])
 def test_the_snippets_run(name: str, tmp_path: Path) -> None:
-    """Python and console snippets of the page run in order, in one folder, as a newcomer would type them."""
+    """Python and console snippets of the page run in order, in one folder, as a newcomer would type them.
+
+    What a page shows below a command is what the command prints.
+    """
     environment = os.environ | {
         "STEELYARD_HOME": str(tmp_path / "home"),
         "STEELYARD_OFFLINE": "1",
@@ -53,14 +56,16 @@ def test_the_snippets_run(name: str, tmp_path: Path) -> None:
     ran = 0
     for language, body in FENCE.findall(text):
         if language == "python":
-            commands = [[sys.executable, "-c", body]]
+            commands = [([sys.executable, "-c", body], "")]
         elif language == "console":
-            lines = [line[2:] for line in body.splitlines() if line.startswith("$ ")]
-            commands = [["bash", "-ec", line] for line in lines]
+            typed = [part.partition("\n") for part in re.split(r"^\$ ", body, flags=re.MULTILINE) if part]
+            commands = [(["bash", "-ec", line], shown) for line, _, shown in typed]
         else:
             continue
-        for command in commands:
+        for command, shown in commands:
             done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{command[-1]}\n{done.stdout}\n{done.stderr}"
+            printed = [line.rstrip() for line in done.stdout.splitlines()]
+            assert not shown or printed == shown.splitlines(), command[-1]
             ran += 1
     assert ran >= 3
