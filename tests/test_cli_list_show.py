@@ -47,6 +47,15 @@ def test_list_tasks_filters(data: Any) -> None:
     assert len(code_rows) == 10 and all(row["published_bm25_ndcg_at_10"] is not None for row in code_rows)
 
 
+def test_languages_may_stand_apart_or_with_commas_and_the_list_after_them(data: Any) -> None:
+    _, rows = data("list", "tasks", "-l", "zh", "--group", "NanoAlmanac")
+    several = [
+        data("list", "tasks", "--group", "NanoAlmanac", *words)[1] for words in (["-l", "zh", "ja"], ["-l", "zh,ja"])
+    ]
+    assert several[0] == several[1] and len(several[0]) > len(rows) > 0
+    assert data("list", "--group", "NanoAlmanac", "-l", "zh", "groups")[1][0]["group"] == "NanoAlmanac"
+
+
 def test_list_tasks_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", "--group", "NanoMMTEB-v2"]) == 0
     said = capsys.readouterr()
@@ -136,6 +145,7 @@ def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest
     store.put(Result("NanoMMTEB-v2/belebele", "bm25", {}, "abc123", metrics={"ndcg_at_10": 0.09}))
     _, rows = data("list", "results")
     assert [(row["task"], row["model"], row["score"]) for row in rows] == [("NanoMMTEB-v2/belebele", "bm25", 0.09)]
+    assert data("list", "results", "-o", str(tmp_path / "results")) == (0, rows)
     for refused in (("--category", "code"), ("--type", "sts"), ("-l", "zh"), ("--group", "NanoCMTEB")):
         assert data("list", "results", *refused) == (0, [])
     _, facts = data("show", "NanoMMTEB-v2/belebele")
@@ -147,6 +157,8 @@ def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest
 def test_unknown_names_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "NanoMMTEB-v2/belebel"]) == 2
     assert "did you mean 'NanoMMTEB-v2/belebele'" in capsys.readouterr().err
+    assert main(["show", "nfcorpus"]) == 2
+    assert "did you mean 'NanoBEIR-en/NanoNFCorpus'" in capsys.readouterr().err
     assert main(["show", "./nowhere"]) == 2
     assert "no such file or folder" in capsys.readouterr().err
     assert main(["list", "tasks", "--group", "NanoMIRACLE"]) == 2

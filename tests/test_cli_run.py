@@ -92,6 +92,7 @@ def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, found in [
         (["bm52", "-t", str(nano)], "did you mean 'bm25'"),
         (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
+        (["bm25", "-t", "Belebele"], "did you mean 'NanoMMTEB-v2/belebele'"),
         (["bm25", "-t", str(nano), "--metrics", "ndgc@10"], "did you mean 'ndcg"),
         (["bm25", "-t", str(nano), "--top-k", "0"], "top-k of 0"),
         (["--from-runs", "-t", str(nano)], "no saved run"),
@@ -106,6 +107,15 @@ def test_every_metric_asked_for_has_a_table(nano: Path, results: Path, capsys: p
     titles = [above for above, below in pairwise(["", *lines]) if below.startswith("--")]
     assert [title.split()[0] for title in titles] == ["hit@2", "P@1", "P@3"]
     assert lines.count("") == 2
+
+
+def test_flags_that_are_given_again_add_up(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "bm25", "-t", "NanoAlmanac/en", "-t", "NanoAlmanac/zh", "NanoAlmanac/de"]
+    words += ["-l", "de,en", "-l", "zh"]
+    assert main([*words, "--metrics", "P@3", "--metrics", "P@7", "--json", "--no-report"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["task"] for row in rows] == ["NanoAlmanac/en", "NanoAlmanac/zh", "NanoAlmanac/de"]
+    assert all({"precision_at_3", "precision_at_7"} <= set(row["metrics"]) for row in rows)
 
 
 def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard import config
+from steelyard.cli.values import Languages
 from steelyard.datasets.sources import TYPES
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["TYPES", "add_data_options", "add_place_options", "heed_data_options"]
+__all__ = ["RESULTS", "TYPES", "add_data_options", "add_languages", "add_place_options", "heed_data_options"]
+
+
+RESULTS = "folder of results (default: $STEELYARD_RESULTS or results)"
+
+
+def add_languages(parser: argparse.ArgumentParser, what: str = "tasks") -> None:
+    """Add the flag that leaves out what is in other languages."""
+    help = f"only {what} in these languages: codes such as zh de, or zh,de"
+    parser.add_argument("-l", "--languages", nargs="+", action=Languages, default=[], metavar="LANG", help=help)
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.data_options import TYPES
+from steelyard.cli.data_options import RESULTS, TYPES, add_languages
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,14 +22,7 @@ Row = dict[str, Any]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `steelyard list`."""
     parser.add_argument("what", nargs="?", default="tasks", choices=tuple(LISTS), help="what to list (default: tasks)")
-    parser.add_argument(
-        "-l",
-        "--languages",
-        action="append",
-        default=[],
-        metavar="LANG",
-        help="only these: a code such as zh, or several",
-    )
+    add_languages(parser, "what is")
     parser.add_argument("--type", choices=TYPES, help="only tasks of this type")
     parser.add_argument("--category", choices=CATEGORIES, help="only tasks of this category")
     parser.add_argument("--group", metavar="GROUP", help="only tasks of this group; builtin for those without download")
@@ -40,11 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="installed_only",
         help="only models whose packages and weights are on this machine",
     )
-    parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
+    parser.add_argument("-o", "--output", "--results", dest="results", metavar="DIR", type=Path, help=RESULTS)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Print the list; returns the exit code."""
+    if arguments.languages and arguments.languages[-1] in LISTS:  # `list -l zh tasks`
+        arguments.what = arguments.languages.pop()
     _refuse_filters(arguments)
     rows, columns = LISTS[arguments.what](arguments, output)
     if output.json:
@@ -227,7 +222,7 @@ def _results(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], 
     from steelyard.results import ResultStore
 
     store = ResultStore(arguments.results or config.results_folder())
-    wanted = {language_code(tag) for word in arguments.languages for tag in word.split(",")}
+    wanted = set(map(language_code, arguments.languages))
     rows = []
     for result in store.all(lambda error: output.note(f"passed over: {error}")):
         if wanted and result.facts.language not in wanted and wanted.isdisjoint(result.facts.languages):
@@ -255,7 +250,7 @@ def _results(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], 
 
 def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "languages": [tag for word in arguments.languages for tag in word.split(",")],
+        "languages": arguments.languages,
         "type": arguments.type,
         "category": arguments.category,
         "group": arguments.group,

@@ -31,7 +31,7 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
     family = arguments.family
     if family not in (None, "fusion", *RETRIEVERS):
         raise UnknownName("model family", family, RETRIEVERS, hint=f"known: {', '.join(RETRIEVERS)}")
-    wanted = {language_code(tag) for word in arguments.languages for tag in word.split(",")}
+    wanted = set(map(language_code, arguments.languages))
     found = [*_carded(wanted), *(() if wanted else _uncarded())]
     return [
         row for row in found if family in (None, row["family"]) and (row["installed"] or not arguments.installed_only)

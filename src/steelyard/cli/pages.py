@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli.data_options import add_data_options, heed_data_options
+from steelyard.cli.data_options import add_data_options, add_languages, heed_data_options
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="stored",
         help="use the lists that came with the set where it has them (default), or search anew",
     )
-    add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
+    add_languages(parser)
     add_data_options(parser)
     add("--rebuild", action="store_true", help="measure every task again, also where its page is up to date")
     add("--results", type=Path, metavar="DIR", help="folder of results and runs (default: as of steelyard run)")

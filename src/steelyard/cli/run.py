@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from steelyard import config
 from steelyard.cli.cut_texts import cut_lines
-from steelyard.cli.data_options import add_data_options, heed_data_options
+from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
 from steelyard.cli.progress import Progress, duration
 from steelyard.cli.stages import tell_stages
 from steelyard.cli.values import numbers
@@ -36,7 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="such as bm25, dense:ID@REVISION?option=value, '[bm25, dense] > rerank:ID?depth=50'",
     )
     add("-m", "--model", action="append", default=[], help="the same, as a flag; may be given again")
-    add("-t", "--tasks", nargs="+", default=[], help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin")
+    add(
+        *("-t", "--tasks"),
+        nargs="+",
+        action="extend",
+        default=[],
+        help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin",
+    )
     add(
         *("-b", "--benchmarks"),
         nargs="+",
@@ -45,10 +51,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="whole benchmarks, such as C-MTEB, on every split that their tasks are weighed on",
     )
-    add("-l", "--languages", nargs="+", default=[], metavar="LANG", help="only tasks in these languages")
+    add_languages(parser)
     add_data_options(parser)
     add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
-    add("--metrics", nargs="+", default=[], help="more metrics, such as nDCG@20; a table shows each")
+    add(
+        "--metrics",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="more metrics, such as nDCG@20; a table shows each",
+    )
     add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
     add(
         "--profile",
@@ -74,8 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
     )
     add("--from-runs", action="store_true", help="score saved runs with --metrics; no model is run")
-    results = "folder of results (default: $STEELYARD_RESULTS or results)"
-    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=results)
+    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
     add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
     add("--offline", action="store_true", help="never reach for the network")
     add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import show_samples
-from steelyard.cli.data_options import TYPES, add_data_options, heed_data_options
+from steelyard.cli.data_options import RESULTS, TYPES, add_data_options, heed_data_options
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", metavar="REV", help="with --load: the commit, tag or branch to fetch")
     parser.add_argument("--offline", action="store_true", help="with --load: only what is on this machine")
     add_data_options(parser)
-    parser.add_argument("--results", metavar="DIR", type=Path, help="the folder of results (default: ./results)")
+    parser.add_argument("-o", "--output", "--results", dest="results", metavar="DIR", type=Path, help=RESULTS)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -327,10 +327,14 @@ def _find_result(arguments: argparse.Namespace, output: Output) -> Any:
 
 def _unknown(name: str) -> UnknownName:
     from steelyard.datasets import known_names
+    from steelyard.datasets.loading import same_task
     from steelyard.metrics import METRICS
     from steelyard.models import cards
     from steelyard.retrievers import RETRIEVERS
 
+    kinds = "task, group, model, metric, result or path"
+    if namesakes := same_task(name):
+        return UnknownName(kinds, name, (), hint=namesakes)
     groups = {task.rpartition("/")[0] for task in known_names()}
     everything = [*known_names(), *sorted(groups), *RETRIEVERS, *cards(), *METRICS]
-    return UnknownName("task, group, model, metric, result or path", name, everything, hint="steelyard list names them")
+    return UnknownName(kinds, name, everything, hint="steelyard list names them")

@@ -245,9 +245,26 @@ def _not_searched(name: str, type: str) -> UsageError:
     )
 
 
+def same_task(name: str, most: int = 3) -> str | None:
+    """What to say to a task's name without its group, whatever its case; None where no group has such a task.
+
+    >>> same_task("belebele"), same_task("nosuch")
+    ("did you mean 'NanoMMTEB-v2/belebele'?", None)
+    """
+    word = name.lower()
+    found = [known for known in known_names() if known.rpartition("/")[2].lower() in (word, f"nano{word}")]
+    if not found:
+        return None
+    found.sort(key=lambda known: known.count("/"))
+    more = f", or one of {len(found) - most} more" if len(found) > most else ""
+    return f"did you mean {' or '.join(map(repr, found[:most]))}{more}?"
+
+
 def _unknown(reference: str) -> UnknownName:
     from steelyard.datasets import catalogue
 
     known = [*known_names(), *catalogue.aliases(), *{name.rpartition("/")[0] for name in known_names()}]
+    if namesakes := same_task(reference):
+        return UnknownName("task", reference, (), hint=namesakes)
     hint = "steelyard list tasks lists them; a path begins with ./ or exists; a hub dataset is hf://owner/dataset/task"
     return UnknownName("task", reference, sorted(set(known)), hint=hint)
