@@ -83,6 +83,29 @@ def test_vectors_of_ones_own_are_found_by_id_or_text(tmp_path, write):
     assert not (tmp_path / "home" / "vectors").exists()
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"text": ["a", "b"], "vector": [[1.0, 2, 3], [1.0]]}, "its vectors differ in length"),  # 4 numbers for 2 rows
+        ({"text": ["a", "b"], "vector": [[1.0, 2], None]}, "some of its vectors are null"),
+        ({"id": ["a", "b"], "vector": [[1.0], [2.0]], "role": ["query", "passage"]}, "'passage' in the column role"),
+        ({"_id": ["a"], "emb": [[1.0]]}, r"found _id, emb \(expected vector \(or embedding\)"),
+    ],
+)
+def test_tables_that_are_wrong_are_errors_that_say_how(tmp_path, columns, message):
+    pq.write_table(pa.table(columns), tmp_path / "all.parquet")
+    with pytest.raises(DataError, match=message):
+        load_encoder(str(tmp_path / "all.parquet"))
+
+
+def test_ids_that_are_named_count_before_those_beside_the_documents(tmp_path):
+    by_id(tmp_path)
+    (tmp_path / "names").write_text("\ufeffd3\nd2\nd1\n", encoding="utf-8")
+    name = f"dense:{tmp_path / 'documents.npy'}?queries={tmp_path / 'queries.npz'}"
+    assert best(name) == BEST
+    assert best(f"{name}&ids={tmp_path / 'names'}") == [["d3", "d2"], ["d1", "d3"]]
+
+
 def test_settings_of_files_are_their_contents(tmp_path):
     name = by_id(tmp_path)
     before = load_encoder(name).settings
@@ -104,6 +127,8 @@ def test_settings_of_files_are_their_contents(tmp_path):
         (lambda f: np.savez(f / "queries.npz", ids=["d1", "q2"], vectors=ASKED[:, :2]), DataError, "2 dimensions"),
         (lambda f: np.savez(f / "queries.npz", ids=["d1", "q2"], other=ASKED), DataError, "found ids, other"),
         (lambda f: np.save(f / "documents.npy", MATRIX / 0), ModelError, "NaN or infinity for 3 of 3 texts"),
+        (lambda f: np.save(f / "documents.npy", MATRIX * 1j), DataError, "it holds complex64"),
+        (lambda f: np.savez(f / "queries.npz", ids=["d1", "q2"], vectors=[["a"], ["b"]]), DataError, "it holds <U1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -180,11 +205,53 @@ def test_vectors_of_a_function_are_stored_if_it_has_a_version():
         (lambda texts: [1.0], r"shape \(1,\) for 1 texts"),
         (lambda texts: np.ones((2, 3)), r"shape \(2, 3\) for 1 texts"),
         (lambda texts: np.ones((1, 2 + (texts != ["steelyard"]))), "vectors of 3 numbers, and of 2 before"),
+        (lambda texts: np.ones((1, 0)), r"shape \(1, 0\) for 1 texts"),
+        (lambda texts: None, r"odd gave nothing \(None\)"),
+        (lambda texts: ([1.0] for _ in texts), "odd gave a generator"),
+        (lambda texts: [["a", "b"] for _ in texts], "odd gave <U1 in an array"),
+        (lambda texts: [[1.0, 2j] for _ in texts], "odd gave complex128 in an array"),
+        (lambda texts: [[1.0, [2.0]] for _ in texts], "odd gave rows that differ in length"),
     ],
 )
 def test_what_a_function_gives_is_checked(given, message):
     with pytest.raises(ModelError, match=message):
         from_function(given, "odd").encode(["text"], "query")
+
+
+class Tensor:
+    """What a tensor of torch is to numpy: it gives its numbers only without gradients, on the CPU, as floats."""
+
+    def __init__(self, values, done=()):
+        self.values, self.done = values, done
+
+    def detach(self):
+        return Tensor(self.values, (*self.done, "detach"))
+
+    def float(self):
+        return Tensor(self.values, (*self.done, "float"))
+
+    def cpu(self):
+        return Tensor(self.values, (*self.done, "cpu"))
+
+    def numpy(self):
+        assert {*self.done} == {"detach", "float", "cpu"}
+        return np.asarray(self.values, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "given", [lambda texts: Tensor([[1, 2]] * len(texts)), lambda texts: [Tensor([1, 2]) for _ in texts]]
+)
+def test_a_function_may_give_tensors(given):
+    assert from_function(given, "tensors").encode(["a", "b"], "query").tolist() == [[1, 2], [1, 2]]
+
+
+def test_a_function_may_ask_for_the_role_by_name():
+    def asks(texts, *, role):
+        return [[float(role == "query"), 1.0] for _ in texts]
+
+    encoder = from_function(asks, "asks")
+    assert encoder.encode(["a"], "query").tolist() == [[1, 1]]
+    assert not encoder.settings["symmetric"]
 
 
 def test_unknown_ids_are_errors_that_help(tmp_path):

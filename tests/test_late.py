@@ -259,6 +259,11 @@ def test_files_that_do_not_fit_say_where(tmp_path):
     np.savez(tmp_path / "documents.npz", ids=["a", "b"], offsets=[0, 1, 3], vectors=LETTERS[:2])
     with pytest.raises(DataError, match="2 names, 3 offsets and vectors of shape"):
         load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
+    spoilt = [np.array(text) for text in spell(CORPUS.texts, "document")]
+    spoilt[0][0] = np.nan
+    write_npz(tmp_path, "documents", CORPUS.ids, spoilt)
+    with pytest.raises(ModelError, match="NaN or infinity for 1 of 5 texts, the first a document"):
+        load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
 
 
 class Counting:

@@ -194,6 +194,14 @@ def test_files_give_what_the_function_gives(tmp_path, write):
     assert run.scores[0, :2].tolist() == [4, 2]
 
 
+def test_settings_follow_the_names_beside_a_matrix(tmp_path):
+    write_npz(tmp_path, "documents", CORPUS.ids, letters(CORPUS.texts, "document"))
+    write_npz(tmp_path, "queries", QUERIES.ids, letters(QUERIES.texts, "query"))
+    before = load_retriever(f"sparse:{tmp_path}").settings
+    (tmp_path / "documents.ids.txt").write_text("\n".join(CORPUS.ids[::-1]), encoding="utf-8")
+    assert load_retriever(f"sparse:{tmp_path}").settings != before
+
+
 def test_files_may_go_by_text(tmp_path):
     for stem, role, texts in (("documents", "document", CORPUS.texts), ("queries", "query", QUERIES.texts)):
         rows = [{"text": t, "vector": v} for t, v in zip(texts, letters(texts, role), strict=True)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from steelyard.encoders.given_numbers import as_floats
 from steelyard.encoders.ragged_function import load_function, source_hash
 from steelyard.errors import ModelError
 from steelyard.protocols import Settings, Tick, no_tick
@@ -21,6 +22,7 @@ Function = Callable[..., Any]
 """Takes texts, and their role if it has a parameter for that; gives an array of shape (texts, dimension)."""
 
 BATCH = 256
+SHAPE = "one row a text, (texts, dimension)"
 
 
 class FunctionEncoder:
@@ -38,7 +40,7 @@ class FunctionEncoder:
         self._function = function
         self._version = version
         self._batch = batch_size
-        self._takes_role = _takes_role(function)
+        self._role = _role_parameter(function)
 
     @cached_property
     def settings(self) -> Settings:
@@ -48,7 +50,7 @@ class FunctionEncoder:
             "kind": "function",
             "version": self._version,
             "source": source_hash(self._function),
-            "symmetric": not self._takes_role,
+            "symmetric": self._role is None,
         }
 
     @cached_property
@@ -71,12 +73,13 @@ class FunctionEncoder:
         return vectors
 
     def _call(self, texts: list[str], role: Role) -> Float32:
-        found = self._function(texts, role) if self._takes_role else self._function(texts)
-        vectors = np.asarray(found, dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts):
+        asked = {"role": role} if self._role == "by name" else {}
+        found = self._function(texts, role) if self._role == "second" else self._function(texts, **asked)
+        vectors = as_floats(found, f"the function {self.name}", SHAPE)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
             raise ModelError(
                 f"the function {self.name} gave an array of shape {vectors.shape} for {len(texts)} texts",
-                hint="expected one row a text: (texts, dimension)",
+                hint=f"expected: {SHAPE}",
             )
         return vectors
 
@@ -110,11 +113,16 @@ def from_options(id: str, given: Mapping[str, str]) -> FunctionEncoder:
     )
 
 
-def _takes_role(function: Function) -> bool:
-    """Whether the function wants to know the role: by a second parameter without a default, or one called `role`."""
+def _role_parameter(function: Function) -> Literal["second", "by name"] | None:
+    """How the function is told the role: as its second parameter, by name, or (None) not at all.
+
+    A second parameter counts if it has no default or is called `role`.
+    """
     try:
-        parameters = inspect.signature(function).parameters
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a function of C that does not tell
-        return False
-    second = list(parameters.values())[1:2]
-    return any(p.name == "role" or (p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD) for p in second)
+        return None
+    in_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.name == "role" or p.default is p.empty for p in in_place[1:2]):
+        return "second"
+    return "by name" if any(p.name == "role" for p in parameters) else None

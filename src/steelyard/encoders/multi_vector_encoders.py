@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.encoders.given_numbers import as_floats
 from steelyard.encoders.ragged_files import Columns, FileEncoder, has_files
 from steelyard.encoders.ragged_function import Function, FunctionEncoder, load_function
 from steelyard.encoders.ragged_once import BundleEncoder
@@ -52,7 +53,7 @@ def _similarity(id: str, given: Mapping[str, str]) -> str:
 
 def _read_arrays(arrays: Any) -> TokenVectors:
     """Empty lists stand for texts without tokens; they take the dimension of the others."""
-    texts = [np.asarray(array, dtype=np.float32) for array in arrays]
+    texts = [as_floats(array, "an encoder of token vectors", "(tokens, dimension) for each text") for array in arrays]
     width = next((text.shape[1] for text in texts if text.ndim == 2 and text.size), 0)
     return TokenVectors.of([text if text.size else np.empty((0, width)) for text in texts], width)
 

@@ -52,11 +52,16 @@ class Table:
         column = next((name for name in VECTORS if name in columns), None)
         if kind is None or column is None:
             found = ", ".join(columns) or "nothing"
-            raise DataError(f"found {found}", where=str(path), hint=f"expected vectors and {' or '.join(NAMES)}")
+            hint = "expected vector (or embedding) and, for whose they are, id, _id or text"
+            raise DataError(f"found {found}", where=str(path), hint=hint)
         names, vectors = [str(name) for name in columns[kind]], columns[column]
         if vectors.ndim != 2 or len(vectors) != len(names):
             raise DataError(f"{len(names)} names for vectors of shape {vectors.shape}", where=str(path))
         roles = columns.get("role", [None] * len(names))
+        if "role" in columns and (odd := set(roles) - set(ALL_STEMS)):
+            raise DataError(
+                f"{shown(str(min(odd, key=str)))} in the column role", where=str(path), hint=" or ".join(ALL_STEMS)
+            )
         row_of = {(name, role): row for row, (name, role) in enumerate(zip(names, roles, strict=True))}
         if len(row_of) != len(names):
             seen: set[tuple[str, str | None]] = set()
@@ -89,7 +94,7 @@ class Precomputed:
         self.similarity = similarity
         self._files = files
         self._ids = ids
-        self._tables = {path: Table.read(path, ids) for path in dict.fromkeys(files.values())}
+        self._tables = {path: Table.read(path, self._ids_of(path)) for path in dict.fromkeys(files.values())}
         documents, queries = (self._tables[files[role]] for role in STEMS)
         if documents is queries and documents.by == "id" and not documents.roles:
             raise UsageError(
@@ -98,14 +103,23 @@ class Precomputed:
             )
         self.dimension = int(documents.vectors.shape[1])
         if queries.vectors.shape[1] != self.dimension:
-            raise DataError(f"{queries.vectors.shape[1]} dimensions", where=str(queries.path), hint=f"{self.dimension}")
+            found = queries.vectors.shape[1]
+            raise DataError(f"{found} dimensions, and documents have {self.dimension}", where=str(queries.path))
 
     @cached_property
     def settings(self) -> Settings:
         """The contents of the files, by a hash."""
         hashes = {ALL_STEMS[role]: file_hash(path).hex()[:32] for role, path in self._files.items()}
-        beside = {path: ids for path in self._tables if (ids := _ids_file(path, self._ids)) is not None}
-        return {"encoder": "files", **hashes, "ids": [file_hash(ids).hex()[:32] for ids in beside.values()]}
+        names = [self._ids_of(path) for path in self._tables]
+        return {"encoder": "files", **hashes, "ids": [file_hash(ids).hex()[:32] for ids in names if ids is not None]}
+
+    def _ids_of(self, path: Path) -> Path | None:
+        """The file with the ids of a matrix: beside it, or named; of documents the named one counts."""
+        if path.suffix != ".npy":
+            return None
+        beside = path.with_suffix(".ids.txt")
+        named = self._ids is not None and (path == self._files["document"] or not beside.is_file())
+        return self._ids if named else beside
 
     def look_up(self, ids: Sequence[str] | None, texts: Sequence[str], role: Role) -> Float32:
         """The vector of each, by what the file goes by."""
@@ -144,37 +158,35 @@ def _in_folder(folder: Path, stem: str) -> Path:
     return found[0]
 
 
-def _ids_file(path: Path, given: Path | None) -> Path | None:
-    """The file with the ids of a matrix: the one named, else the one beside it."""
-    if path.suffix != ".npy":
-        return None
-    beside = path.with_suffix(".ids.txt")
-    return beside if beside.is_file() or given is None else given
-
-
-def _npy(path: Path, given: Path | None) -> dict[str, Any]:
-    ids = _ids_file(path, given)
+def _npy(path: Path, ids: Path | None) -> dict[str, Any]:
     if ids is None or not ids.is_file():
         raise MissingPart(
             f"the ids of the rows of {path} are missing", hint=f"{path.with_suffix('.ids.txt').name}, one a line"
         )
-    return {"vectors": _array(path), "ids": ids.read_text(encoding="utf-8").splitlines()}
+    return {"vectors": _array(path), "ids": ids.read_text(encoding="utf-8-sig").splitlines()}
 
 
 def _npz(path: Path, _: Path | None) -> dict[str, Any]:
-    return {name: _floats(array) if name in VECTORS else array.tolist() for name, array in _array(path).items()}
+    return {name: array if name in VECTORS else array.tolist() for name, array in _array(path).items()}
 
 
 def _array(path: Path) -> Any:
     try:
         found = np.load(path, allow_pickle=False)
-        return _floats(found) if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+        if isinstance(found, np.ndarray):
+            return _floats(found)
+        return {name: _floats(found[name]) if name in VECTORS else found[name] for name in found.files}
     except (ValueError, OSError) as error:
-        raise DataError(f"not an array of numbers: {error}", where=str(path), hint="no pickled objects") from error
+        raise DataError(
+            f"not an array of numbers: {error}", where=str(path), hint="real numbers, no pickled objects"
+        ) from error
 
 
 def _floats(array: Any) -> Float32:
-    return np.asarray(array, dtype=np.float32)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"it holds {array.dtype}")
+    with np.errstate(over="ignore"):  # infinity is found where the texts are known
+        return np.asarray(array, dtype=np.float32)
 
 
 def _parquet(path: Path, _: Path | None) -> dict[str, Any]:
@@ -191,7 +203,11 @@ def _parquet(path: Path, _: Path | None) -> dict[str, Any]:
 
 def _matrix(column: Any) -> Float32:
     """A column of lists of one length."""
-    flat = _floats(column.flatten().to_numpy(zero_copy_only=False))
-    if not len(column) or len(flat) % len(column):
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.list_value_length(column).unique().to_pylist()
+    if None in lengths:
+        raise ValueError("some of its vectors are null")
+    if len(lengths) != 1:
         raise ValueError("its vectors differ in length")
-    return flat.reshape(len(column), -1)
+    return _floats(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(column), -1)

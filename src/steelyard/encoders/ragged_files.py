@@ -17,6 +17,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from steelyard.encoders.batching import refuse_bad
 from steelyard.encoders.ragged_once import B
 from steelyard.errors import DataError, MissingPart
 from steelyard.protocols import Settings, Tick, no_tick
@@ -63,8 +64,10 @@ class FileEncoder(Generic[B]):
         """The contents of the files, by a hash."""
         import hashlib
 
+        files = dict(self._paths)
+        files |= {f"{role}_ids": ids for role, path in self._paths.items() if (ids := _ids_beside(path)) is not None}
         hashes = {}
-        for role, path in self._paths.items():
+        for role, path in files.items():
             with path.open("rb") as file:
                 hashes[role] = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
         return {"encoder": "files", "kind": self._kind, **hashes}
@@ -89,7 +92,9 @@ class FileEncoder(Generic[B]):
                 where=str(columns.path),
                 hint=f"the file goes by {columns.by}",
             )
-        return bundle.take(np.array([row_of[name] for name in wanted], dtype=np.int64))
+        found = bundle.take(np.array([row_of[name] for name in wanted], dtype=np.int64))
+        refuse_bad(np.flatnonzero(~found.finite), texts, role, self.name)
+        return found
 
 
 def has_files(folder: Path) -> bool:
@@ -124,10 +129,16 @@ def _npz(path: Path) -> dict[str, Any]:
             columns = {name: stored[name] for name in stored.files}
     except (ValueError, OSError) as error:
         raise DataError(f"not an npz file: {error}", where=str(path), hint="no pickled objects in it") from error
-    beside = path.with_suffix(".ids.txt")
-    if beside.is_file():
-        columns["ids"] = beside.read_text(encoding="utf-8").splitlines()
+    beside = _ids_beside(path)
+    if beside is not None:
+        columns["ids"] = beside.read_text(encoding="utf-8-sig").splitlines()
     return columns
+
+
+def _ids_beside(path: Path) -> Path | None:
+    """The file that names the rows of an npz file, where there is one."""
+    beside = path.with_suffix(".ids.txt")
+    return beside if path.suffix == ".npz" and beside.is_file() else None
 
 
 def _parquet(path: Path) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-import numpy as np
-
+from steelyard.encoders.given_numbers import as_floats
 from steelyard.encoders.ragged_function import load_function, source_hash
 from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Reranker, Settings, Tick, no_tick
@@ -48,7 +47,8 @@ class FunctionReranker:
         """What the function gives for each query and its documents."""
         scores = []
         for query, texts in zip(queries, documents, strict=True):
-            found = np.asarray(self._function(query, list(texts)), dtype=np.float32)
+            said = self._function(query, list(texts))
+            found = as_floats(said, f"the reranker {self.name}", "one number for each document")
             if found.shape != (len(texts),):
                 raise ModelError(
                     f"the reranker {self.name} gave an array of shape {found.shape} for {len(texts)} documents",
