@@ -61,19 +61,10 @@ class Basket:
 
     def unjudged(self, place: int, document: Document, role: str) -> bool:
         """Take a document that nobody judged, unless it is there, empty or a copy."""
-        text = self._key(document)
         if place in self.documents:
             return False
-        reason = (
-            "empty"
-            if not text
-            else "copies"
-            if text in self._by_text
-            else "near_copies"
-            if self._near.like(text) is not None
-            else ""
-        )
-        if reason:
+        text = self._key(document)
+        if (reason := self._unfit(text)) is not None:
             self.tally[reason] += 1
             return False
         self._take(place, document, text, role)
@@ -88,6 +79,14 @@ class Basket:
     def count(self) -> Mapping[str, int]:
         """How many documents were taken in each role."""
         return dict(Counter(self.roles.values()))
+
+    def _unfit(self, text: str) -> str | None:
+        """Why a text that nobody judged is left out; None where it may be taken."""
+        if not text:
+            return "empty"
+        if text in self._by_text:
+            return "copies"
+        return "near_copies" if self._near.like(text) is not None else None
 
     def _key(self, document: Document) -> str:
         return document.merged if self.exact else plain(document.text)
