@@ -114,8 +114,8 @@ def test_flags_that_are_given_again_add_up(nano: Path, capsys: pytest.CaptureFix
     words += ["-l", "de,en", "-l", "zh"]
     assert main([*words, "--metrics", "P@3", "--metrics", "P@7", "--json", "--no-report"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["task"] for row in rows] == ["NanoAlmanac/en", "NanoAlmanac/zh", "NanoAlmanac/de"]
-    assert all({"precision_at_3", "precision_at_7"} <= set(row["metrics"]) for row in rows)
+    assert [row["task_name"] for row in rows] == ["NanoAlmanac/en", "NanoAlmanac/zh", "NanoAlmanac/de"]
+    assert all({"precision_at_3", "precision_at_7"} <= set(row["steelyard"]["metrics"]) for row in rows)
 
 
 def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:

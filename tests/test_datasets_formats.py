@@ -52,6 +52,20 @@ def beir(folder: Path) -> str:
     return str(folder)
 
 
+def spreadsheet(folder: Path) -> str:
+    """As a spreadsheet writes them where the comma is the decimal mark: a mark in front, semicolons, CR LF, quotes."""
+
+    def write(name: str, header: list[str], rows: list[tuple[object, ...]]) -> None:
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerows([header, *rows])
+        (folder / name).write_bytes(stream.getvalue().encode("utf-8-sig"))
+
+    write("docs.csv", ["id", "title", "text"], DOCUMENTS)
+    write("questions.csv", ["qid", "query"], QUERIES)
+    write("judgements.csv", ["qid", "pid", "label"], QRELS)
+    return str(folder)
+
+
 def comma_separated(folder: Path) -> str:
     (folder / "docs.csv").write_bytes(delimited(["docid", "Title", "contents"], DOCUMENTS, ","))
     (folder / "questions.csv").write_bytes(delimited(["qid", "question"], QUERIES, ","))
@@ -141,7 +155,7 @@ def nano_set(folder: Path) -> str:
 
 
 WRITERS = [
-    *(beir, comma_separated, tab_separated, tab_separated_without_header, packed, array_of_objects),
+    *(beir, spreadsheet, comma_separated, tab_separated, tab_separated_without_header, packed, array_of_objects),
     *(three_parquet_files, trec, shards, nano_set),
 ]
 

@@ -94,7 +94,7 @@ FAULTS = [
     Fault("negative-grade", QRELS, (3,), "the grade -2", {QRELS: qrels(*good_qrels, "1 c -2")}),
     Fault("repeated-judgement", QRELS, (3,), "query '1' with document 'a' again", {QRELS: qrels(*good_qrels, "1 a 1")}),
     Fault("contradiction", QRELS, (3,), "has the grade 0, in row 1 it had 1", {QRELS: qrels(*good_qrels, "1 a 0")}),
-    Fault("unjudged-query", QUERIES, (2,), "1 queries without", {QRELS: qrels("1 a 1")}),
+    Fault("unjudged-query", QUERIES, (2,), "1 query without", {QRELS: qrels("1 a 1")}),
     Fault("no-positive", QUERIES, (2,), "no relevant document for the query '2'", {QRELS: qrels("1 a 1", "2 b 0")}),
     Fault("nothing-there", QRELS, (), "no judgement of a known query", {QRELS: qrels("9 a 1")}),
     Fault("nothing-there", "qrels.txt", (), "judged relevant is in the corpus", {
@@ -105,7 +105,7 @@ FAULTS = [
         "candidates.jsonl": lines(*({"qid": q, "corpus-ids": ["a"]} for q in "129"))}),
     Fault("repeated-candidate", "candidates.tsv", (3,), "'a' twice for a query", {
         "candidates.tsv": b"qid\tpid\n1\ta\n2\tb\n1\ta\n"}),
-    Fault("no-candidates", "candidates.tsv", (), "1 queries without a list, such as '2'", {
+    Fault("no-candidates", "candidates.tsv", (), "1 query without a list, such as '2'", {
         "candidates.tsv": b"qid\tpid\n1\ta\n"}),
 ]  # fmt: skip
 

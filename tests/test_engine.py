@@ -261,6 +261,17 @@ def test_a_stored_failure_is_announced_only_where_it_stays(tmp_path: Path) -> No
     assert dict(zip(STRATEGIES, outlook, strict=True)) == {"always": 0, "never": 1, "only-missing": 0}
 
 
+def test_a_task_that_would_not_load_and_is_mended_leaves_no_failure_behind(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "salt"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (failed,) = evaluate(Overlap(), tmp_path, results=tmp_path / "results")
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "iron and salt"}\n')
+    (done,) = evaluate(Overlap(), tmp_path, results=tmp_path / "results")
+    assert not failed.done and done.done and failed.task == done.task
+    assert [result.status for result in ResultStore(tmp_path / "results").all()] == ["done"]
+
+
 def test_overwrite_strategies(tmp_path: Path) -> None:
     task, model = small_task(), Broken(on=("Small/geography",))
     assert not evaluate(model, task, results=tmp_path)[0].done

@@ -108,9 +108,8 @@ def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, 
     validation.empty_texts(queries.take(judged), "empty-query", report)
     unjudged = np.setdiff1d(np.arange(len(queries)), judged)
     if len(unjudged):
-        queries.tell(
-            report, "unjudged-query", f"{len(unjudged):,} queries without a judgement in {table.name}", unjudged
-        )
+        many = f"{len(unjudged):,} {'query' if len(unjudged) == 1 else 'queries'}"
+        queries.tell(report, "unjudged-query", f"{many} without a judgement in {table.name}", unjudged)
     positive = np.unique(query[grades > 0])
     if len(barren := np.setdiff1d(judged, positive)):
         example = queries["id"][int(barren[0])].as_py()

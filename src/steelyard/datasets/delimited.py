@@ -1,5 +1,7 @@
 """CSV and TSV into columns. CSV fields may be quoted; in TSV a quotation mark is a character like any other.
 
+CSV of a spreadsheet where the comma is the decimal mark has semicolons: the header tells.
+
 The header names the columns. A TSV file without one is read by position where the number of its columns is that of
 the role (`id text`; `query document grade`; trec_eval's `query 0 document grade`).
 """
@@ -25,7 +27,9 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     head = look_at_head(path, name, report)
     if head is None:
         return None
-    first = _first_row(head, comma)
+    line = head.decode(errors="replace").split("\n", 1)[0].rstrip("\r")
+    delimiter = _separator(line, role) if comma else "\t"
+    first = _cells(line, delimiter)
     fields, header = _fields(first, role)
     if fields is None:
         wanted = "; ".join(f"{f.name}: {' | '.join(f.aliases[:5])}" for f in role.missing(role.match(first)))
@@ -48,7 +52,7 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
             # One thread, or Arrow does not know the numbers of bad rows.
             read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=int(header), use_threads=False),
             parse_options=arrow_csv.ParseOptions(
-                delimiter="," if comma else "\t",
+                delimiter=delimiter,
                 quote_char='"' if comma else False,
                 newlines_in_values=comma,
                 invalid_row_handler=note,
@@ -68,9 +72,13 @@ def _cut(first: list[str]) -> str:
     return repr("\t".join(first)[:60])
 
 
-def _first_row(head: bytes, comma: bool) -> list[str]:
-    line = head.decode(errors="replace").split("\n", 1)[0].rstrip("\r")
-    return next(csv.reader([line])) if comma else line.split("\t")
+def _separator(line: str, role: Role) -> str:
+    """The mark between the cells of a header; a comma where none makes sense of it."""
+    return next((mark for mark in ",;\t" if not role.missing(role.match(_cells(line, mark)))), ",")
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return line.split("\t") if delimiter == "\t" else next(csv.reader([line], delimiter=delimiter), [""])
 
 
 def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:

@@ -13,7 +13,7 @@ from steelyard.datasets.options import Generation
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of
+from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, known_info
 from steelyard.engine.runs import run_bytes
 from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for, now
@@ -61,8 +61,9 @@ class Batch:
         with interrupts.allowed():
             loaded = attempt(lambda: self._load(name, reference))
         if isinstance(loaded, Failed):
+            info = known_info(reference)  # a failure goes by the name that the task will have once it is mended
             for model in self.models:
-                evaluation = self.shelf.evaluation(model, name, TaskFacts(), self.conditions)
+                evaluation = self.shelf.evaluation(model, info.name if info else name, TaskFacts(), self.conditions)
                 yield self._failed(evaluation, loaded), False
             return
         task, facts = loaded

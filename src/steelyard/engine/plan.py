@@ -183,7 +183,7 @@ class Shelf:
             return 0
         there, known = 0, {}
         for task in tasks:
-            info = _known_info(task)
+            info = known_info(task)
             slug = task_slug(info.name if info else str(task))
             for model in models:
                 settings = (model.on(info) if info else model).settings
@@ -200,7 +200,7 @@ class Shelf:
         return self._has_run(path) if queries_path(path).exists() else self.strategy == "never"
 
 
-def _known_info(task: str | AnyTask) -> TaskInfo | None:
+def known_info(task: str | AnyTask) -> TaskInfo | None:
     """What is known of a task that need not be in memory; None where nothing is, or where it will not load."""
     if not isinstance(task, str):
         return task.info
