@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +125,14 @@ def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
     assert events[0] == Planned(models=1, tasks=1, stored=0)
     evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
     assert len(model.indexed) == 2 and Planned(models=1, tasks=1, stored=1) in events
+
+
+def test_ids_that_trec_cannot_hold_are_told_without_a_file_that_is_nobodys(tmp_path: Path) -> None:
+    task = small_task()
+    blank = replace(task, queries=Queries((*task.queries.ids[:-1], "q é"), task.queries.texts))
+    (result,) = evaluate(Overlap(), blank, results=tmp_path, save_runs="trec")
+    assert result.error is not None and "'q é'" in result.error.message and "Parquet" in (result.error.hint or "")
+    assert tempfile.gettempdir() not in result.error.message
 
 
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:

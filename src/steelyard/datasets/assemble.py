@@ -108,12 +108,16 @@ def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, 
     validation.empty_texts(queries.take(judged), "empty-query", report)
     unjudged = np.setdiff1d(np.arange(len(queries)), judged)
     if len(unjudged):
-        many = f"{len(unjudged):,} {'query' if len(unjudged) == 1 else 'queries'}"
+        many = _queries(len(unjudged))
         queries.tell(report, "unjudged-query", f"{many} without a judgement in {table.name}", unjudged)
     positive = np.unique(query[grades > 0])
     if len(barren := np.setdiff1d(judged, positive)):
         example = queries["id"][int(barren[0])].as_py()
         queries.tell(report, "no-positive", f"no relevant document for the query {example!r} in {table.name}", barren)
+
+
+def _queries(number: int) -> str:
+    return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
 def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
@@ -146,5 +150,5 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     counts = np.bincount(owner, minlength=len(asked))
     if (none := counts == 0).any():
         example = asked[int(np.flatnonzero(none)[0])].as_py()
-        report.add("no-candidates", table.name, f"{int(none.sum()):,} queries without a list, such as {example!r}")
+        report.add("no-candidates", table.name, f"{_queries(int(none.sum()))} without a list, such as {example!r}")
     return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))

@@ -156,8 +156,8 @@ def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Seq
     for kind, ids in (("query id", queries), ("document id", documents), ("tag", [tag])):
         broken = next((id_ for id_ in ids if id_.split() != [id_]), None)
         if broken is not None:
-            message = f"the {kind} {broken!r} is empty or has a blank in it"
-            raise DataError(message, where=str(path), hint="TREC files cannot hold it; save as Parquet")
+            message = f"a TREC file cannot hold the {kind} {broken!r}: it is empty or has a blank in it"
+            raise DataError(message, hint="save runs as Parquet")
     query, rank = np.nonzero(run.rows >= 0)
     lines = pa.table(
         {
