@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
+from math import isnan, log
+
 import numpy as np
 import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics import parse, score
+from steelyard.metrics import Ranking, parse, score
 from steelyard.metrics.dicts import number_documents, qrels_from_dicts, run_from_dicts
+from steelyard.metrics.scoring import compute
 
 CUTOFFS = (1, 2, 3, 5, 7, 10, 20, 50, 100, 1000)
-FAMILIES = ("ndcg_cut", "map_cut", "recall", "P", "success")
-MEASURES = {f"{family}.{','.join(map(str, CUTOFFS))}" for family in FAMILIES}
-MEASURES |= {"map", "ndcg", "recip_rank", "Rprec", "set_recall", "set_P"}
-SPELT = {"set_recall": "recall", "set_P": "precision"}
+FAMILIES = ("ndcg_cut", "map_cut", "recall", "P", "success", "relative_P")
+RECALL_POINTS = ("0.0", "0.05", "0.1", "0.25", "0.3", "0.5", "0.7", "0.9", "1.0", "1.1")
+MULTIPLES = ("0.0", "0.1", "0.2", "0.5", "0.8", "1.0", "1.4", "2.0", "3.7")
+WHOLE = (
+    *("map", "ndcg", "recip_rank", "Rprec", "set_recall", "set_P", "set_relative_P", "set_map", "set_F", "bpref"),
+    *("infAP", "11pt_avg", "utility", "ndcg_rel", "Rndcg", "G", "binG", "gm_map", "gm_bpref"),
+)
+COUNTS = {"runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret", "relstring"}
+"""Of trec_eval's measures those that `steelyard score` counts or prints; see its tests."""
+MEASURES = {f"{family}.{','.join(map(str, CUTOFFS))}" for family in FAMILIES} | set(WHOLE)
+MEASURES |= {f"iprec_at_recall.{','.join(RECALL_POINTS)}", f"Rprec_mult.{','.join(MULTIPLES)}"}
+SPELT = {"set_recall": "recall", "set_P": "precision", "set_relative_P": "relative_p"}
 
 RunDict = dict[str, dict[str, float]]
 QrelsDict = dict[str, dict[str, int]]
 
 
-def assert_same(run: RunDict, qrels: QrelsDict) -> None:
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, MEASURES).evaluate(run)
+def test_every_measure_of_trec_eval_is_here() -> None:
+    names = {measure.partition(".")[0] for measure in MEASURES}
+    assert names | COUNTS == set(pytrec_eval.supported_measures)
+
+
+def known(value: float) -> float:
+    """Nothing found is 0 here; trec_eval divides by the length of an empty list and prints nan."""
+    return 0.0 if isnan(value) else value
+
+
+def assert_same(run: RunDict, qrels: QrelsDict, level: int = 1) -> None:
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, MEASURES, relevance_level=level).evaluate(run)
     queries = list(theirs)
     rows = number_documents(run)
-    names = {measure: str(parse(SPELT.get(measure, measure))) for measure in theirs[queries[0]]}
-    assert len(names) == len(FAMILIES) * len(CUTOFFS) + 6
-    ours = score(run_from_dicts(run, queries, rows), qrels_from_dicts(qrels, queries, rows), names.values()).per_query
-    assert {q: {m: ours[name][i] for m, name in names.items()} for i, q in enumerate(queries)} == theirs
+    names = {measure: parse(SPELT.get(measure, measure)) for measure in theirs[queries[0]]}
+    assert len(names) == len(FAMILIES) * len(CUTOFFS) + len(RECALL_POINTS) + len(MULTIPLES) + len(WHOLE)
+    lists, judgements = run_from_dicts(run, queries, rows), qrels_from_dicts(qrels, queries, rows)
+    ranking = Ranking(lists, judgements, level=level)
+    ours = {measure: compute(metric, ranking).tolist() for measure, metric in names.items()}
+    for measure in ("gm_map", "gm_bpref"):
+        ours[measure] = [log(max(value, 0.00001)) for value in ours[measure]]
+    found = {query: {measure: values[i] for measure, values in ours.items()} for i, query in enumerate(queries)}
+    assert found == {query: {m: known(value) for m, value in values.items()} for query, values in theirs.items()}
+    whole = score(lists, judgements, ["gm_map", "gm_bpref", "bpref"], level=level)
+    assert list(whole.per_query) == ["bpref"]
+    for measure in ("gm_map", "gm_bpref"):
+        mean = pytrec_eval.compute_aggregated_measure(measure, [theirs[query][measure] for query in queries])
+        assert whole[measure] == pytest.approx(mean, rel=1e-12)
 
 
+@pytest.mark.parametrize("level", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(8))
-def test_equal_to_the_last_bit_on_tie_rich_runs(seed: int) -> None:
+def test_equal_to_the_last_bit_on_tie_rich_runs(seed: int, level: int) -> None:
     rng = np.random.default_rng(seed)
     ids = [f"{'dDé9'[i % 4]}{i:x}" for i in range(400)]
     run: RunDict = {}
@@ -44,7 +76,7 @@ def test_equal_to_the_last_bit_on_tie_rich_runs(seed: int) -> None:
         judged = rng.choice(400, size=rng.integers(1, 150), replace=False)
         qrels[f"q{number}"] = {ids[d]: int(rng.choice([-2, -1, 0, 0, 0, 1, 1, 2, 3, 10])) for d in judged}
         qrels[f"q{number}"]["not in the corpus"] = int(rng.integers(0, 3))
-    assert_same(run, qrels)
+    assert_same(run, qrels, level)
 
 
 def test_more_judgements_than_the_table_of_rows_holds() -> None:
@@ -71,8 +103,9 @@ scores = st.floats(-(2.0**60), 2.0**60, allow_subnormal=False) | st.integers(0, 
 @given(
     st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), st.dictionaries(documents, scores, max_size=12), min_size=1),
     st.dictionaries(documents, st.integers(-1, 4), min_size=1, max_size=8),
+    st.integers(1, 3),
 )
-def test_whatever_hypothesis_thinks_of(run: RunDict, judged: dict[str, int]) -> None:
+def test_whatever_hypothesis_thinks_of(run: RunDict, judged: dict[str, int], level: int) -> None:
     # Half of the judgements are about documents that were found.
     qrels = {query: judged | {d: i % 3 for i, d in enumerate(list(found)[::2])} for query, found in run.items()}
-    assert_same(run, qrels)
+    assert_same(run, qrels, level)

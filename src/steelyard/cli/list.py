@@ -201,11 +201,10 @@ def _metrics(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], 
     rows = []
     for name in METRICS:
         definition = METRICS.get(name)
-        example = f"{definition.display}@10" if definition.takes_cutoff else definition.display
         rows.append(
             {
                 "metric": name,
-                "written": example,
+                "written": definition.example,
                 "trec_eval": definition.trec[0],
                 "description": definition.description,
                 "formula": definition.formula,

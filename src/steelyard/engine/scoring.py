@@ -55,11 +55,12 @@ class Figures:
 def figures(run: Run, task: Task, extra: Sequence[str] = (), profile: MtebProfile = "mteb-2.26") -> Figures:
     """Score the run with the default metrics and the `extra` ones, under our names and under mteb's."""
     wanted = dict.fromkeys([*DEFAULT_METRICS, *map(parse, extra)])
-    scores = score(run, task.qrels, tuple(wanted))
+    scores = score(run, task.qrels, tuple(wanted), documents=len(task.corpus))
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     metrics = {**scores.means, **scores.whole}
-    intervals = stats.intervals(scores.per_query, **RESAMPLING)
+    bounded = {str(metric): scores.per_query[str(metric)] for metric in wanted if metric.has_interval}
+    intervals = stats.intervals(bounded, **RESAMPLING)
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":
         found = legacy(run, task.qrels)

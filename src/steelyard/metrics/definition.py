@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.registry import Registry
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from steelyard.metrics.ranking import Ranking
     from steelyard.types import Float64
 
-Compute = Callable[["Ranking", "int | None"], "Float64"]
-"""A ranking and a cut-off (None: the whole list) give one value for each query."""
+Compute = Callable[["Ranking", Any], "Float64"]
+"""A ranking and a cut-off (a rank, or a share for metrics cut at shares; None: the whole list) give one value for
+each query."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,39 @@ class Definition:
     trec: tuple[str, str]
     """trec_eval's names: for the whole list, and in front of `_k` for a cut-off."""
     takes_cutoff: bool = True
+    shares: tuple[float, ...] = ()
+    """Of a metric that is cut at shares (of recall, of R) and not at ranks: those that its bare name stands for."""
+    given: Callable[[str], Compute] | None = None
+    """Of a metric that takes numbers (`set_F.0.5`, `G.1=3,2=9`): from the numbers, as text, to how it is computed."""
+    combine: Literal["mean", "geometric"] = "mean"
+    """How the values of queries become one: the geometric kind is a figure of the whole task only."""
+    bounded: bool = True
+    """Whether every value lies between 0 and 1, which intervals of a mean take for granted."""
 
+    @property
+    def example(self) -> str:
+        """How people write it: `nDCG@10`."""
+        cutoff = (self.shares[1] if self.shares else 10) if self.takes_cutoff else None
+        return self.display if cutoff is None else f"{self.display}@{cutoff}"
+
+
+_PLACES = {
+    "measures": ("ndcg", "map", "mrr", "recall", "precision", "hit_rate", "r_precision", "judged"),
+    "preferences": ("bpref", "infap"),
+    "geometric": ("gm_map", "gm_bpref"),
+    "recall_points": ("iprec", "11pt_avg"),
+    "sets": ("rprec_mult", "relative_p", "set_f", "set_map", "utility"),
+    "graded": ("ndcg_rel", "rndcg", "g", "bing"),
+}
+"""The metrics by the module that has them."""
 
 METRICS: Registry[Definition] = Registry(
     "metric",
     "steelyard.metrics",
     {
-        name: f"steelyard.metrics.measures:{name.upper()}"
-        for name in ("ndcg", "map", "mrr", "recall", "precision", "hit_rate", "r_precision", "judged")
+        name: f"steelyard.metrics.{module}:{name.upper().replace('11PT', 'ELEVEN_POINT')}"
+        for module, names in _PLACES.items()
+        for name in names
     },
 )
 """Every metric by canonical name; iterate for the names, `get` for a `Definition`."""

@@ -1,4 +1,4 @@
-"""The metrics themselves: each a few lines over the hits of a `Ranking`.
+"""The metrics that everyone reports: each a few lines over the hits of a `Ranking`.
 
 A query without a relevant document has 0 in every metric that divides by their number, as in trec_eval.
 """
@@ -8,20 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.metrics.definition import Definition
-from steelyard.metrics.ranking import Ranking
+from steelyard.metrics.graded import ndcg_given
+from steelyard.metrics.ranking import Ranking, ratio
 from steelyard.types import Float64
 
 
 def ndcg(ranking: Ranking, cutoff: int | None) -> Float64:
     """Discounted cumulative gain over that of the best possible list."""
-    gained = ranking.total(ranking.relevant, ranking.gains, cutoff)
-    return _ratio(gained, ranking.total(ranking.ideal, ranking.ideal_gains, cutoff))
+    gained = ranking.total(ranking.gainful, ranking.gains, cutoff)
+    return ratio(gained, ranking.total(ranking.ideal, ranking.ideal_gains, cutoff))
 
 
 def average_precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """Precision at the rank of each relevant document found, summed, over R."""
     hits = ranking.relevant
-    return _ratio(ranking.total(hits, hits.nth / (hits.rank + 1), cutoff), ranking.positives)
+    return ratio(ranking.total(hits, hits.nth / (hits.rank + 1), cutoff), ranking.positives)
 
 
 def reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Float64:
@@ -32,13 +33,13 @@ def reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Float64:
 
 def recall(ranking: Ranking, cutoff: int | None) -> Float64:
     """The share of the relevant documents that was found."""
-    return _ratio(ranking.total(ranking.relevant, None, cutoff), ranking.positives)
+    return ratio(ranking.total(ranking.relevant, None, cutoff), ranking.positives)
 
 
 def precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """The share of the first ranks that is relevant; a short list is divided by the cut-off all the same."""
     found = ranking.total(ranking.relevant, None, cutoff)
-    return found / cutoff if cutoff else _ratio(found, ranking.run.lengths)
+    return found / cutoff if cutoff else ratio(found, ranking.run.lengths)
 
 
 def hit_rate(ranking: Ranking, cutoff: int | None) -> Float64:
@@ -50,18 +51,13 @@ def r_precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """Precision at rank R."""
     hits = ranking.relevant
     within = hits.where(hits.rank < ranking.positives[hits.query])
-    return _ratio(ranking.total(within, None, None), ranking.positives)
+    return ratio(ranking.total(within, None, None), ranking.positives)
 
 
 def judged(ranking: Ranking, cutoff: int | None) -> Float64:
     """The share of the first ranks that somebody judged, whatever the grade."""
     seen = ranking.total(ranking.hits, None, cutoff)
-    return seen / cutoff if cutoff else _ratio(seen, ranking.run.lengths)
-
-
-def _ratio(part: Float64, whole: np.typing.NDArray[np.int64] | Float64) -> Float64:
-    """Part over whole, 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+    return seen / cutoff if cutoff else ratio(seen, ranking.run.lengths)
 
 
 NDCG = Definition(
@@ -70,6 +66,7 @@ NDCG = Definition(
     "DCG@k / IDCG@k, where DCG@k = sum over i <= k of rel_i / log2(i + 1)",
     ndcg,
     ("ndcg", "ndcg_cut"),
+    given=ndcg_given,
 )
 MAP = Definition(
     "MAP",

@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.metrics.definition import METRICS, Definition
+
+if TYPE_CHECKING:
+    from steelyard.metrics.ranking import Ranking
+    from steelyard.types import Float64
 
 ALIASES = {
     "ndcg_cut": "ndcg",
@@ -35,25 +40,43 @@ ALIASES = {
     "accuracy": "hit_rate",
     "rprec": "r_precision",
     "rprecision": "r_precision",
+    "iprec_at_recall": "iprec",
+    "11_pt_avg": "11pt_avg",
+    "r_precision_mult": "rprec_mult",
+    "relative_precision": "relative_p",
+    "set_relative_p": "relative_p",
+    "set_f1": "set_f",
+    "f": "set_f",
+    "f1": "set_f",
+    "inf_ap": "infap",
+    "gmap": "gm_map",
+    "bin_g": "bing",
 }
 """Other people's names, lower case, beside the canonical ones of `METRICS`."""
 
-CUTOFF = re.compile(r"(?P<name>.+?)(?:@|_at_|\.|_)(?P<cutoffs>[0-9]+(?:,[0-9]+)*)")
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_GIVEN = rf"{_NUMBER}(?:={_NUMBER})?"
+WITH_NUMBERS = re.compile(rf"(?P<name>.+?)(?:@|_at_|\.|_)(?P<given>{_GIVEN}(?:,{_GIVEN})*)")
 
 
 @dataclass(frozen=True, order=True)
 class Metric:
     """A metric and where the list is cut; no cut-off means the whole list.
 
+    A cut-off is a rank, or for some metrics a share. Others take numbers that are no cut-off: `given`, as written.
+
     >>> metric = parse("ndcg@10")
     >>> metric, str(metric), metric.display, metric.trec
-    (Metric(name='ndcg', cutoff=10), 'ndcg_at_10', 'nDCG@10', 'ndcg_cut_10')
+    (Metric(name='ndcg', cutoff=10, given=''), 'ndcg_at_10', 'nDCG@10', 'ndcg_cut_10')
     """
 
     name: str
-    cutoff: int | None = None
+    cutoff: float | None = None
+    given: str = ""
 
     def __str__(self) -> str:
+        if self.given:
+            return f"{self.name}_{self.given}"
         return self.name if self.cutoff is None else f"{self.name}_at_{self.cutoff}"
 
     @property
@@ -65,20 +88,38 @@ class Metric:
     def display(self) -> str:
         """The spelling of tables and charts: `nDCG@10`."""
         title = self.definition.display
+        if self.given:
+            return f"{title}.{self.given}"
         return title if self.cutoff is None else f"{title}@{self.cutoff}"
 
     @property
     def trec(self) -> str:
         """The spelling of trec_eval's output: `ndcg_cut_10`, `P_5`, `recip_rank`."""
         whole, cut = self.definition.trec
-        return whole if self.cutoff is None else f"{cut}_{self.cutoff}"
+        if self.given:
+            return f"{whole}_{self.given}"
+        if self.cutoff is None:
+            return whole
+        return f"{cut}_{self.cutoff:3.2f}" if self.definition.shares else f"{cut}_{self.cutoff}"
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is a mean of values between 0 and 1, as an interval takes for granted; gains given may be any."""
+        return self.definition.combine == "mean" and self.definition.bounded and "=" not in self.given
+
+    def compute(self, ranking: Ranking) -> Float64:
+        """One value for each query."""
+        definition = self.definition
+        if self.given and definition.given is not None:
+            return definition.given(self.given)(ranking, None)
+        return definition.compute(ranking, self.cutoff)
 
 
 def parse(text: str) -> Metric:
     """The one metric that the text names; see `parse_many` for lists of cut-offs.
 
     >>> parse("map")
-    Metric(name='map', cutoff=None)
+    Metric(name='map', cutoff=None, given='')
     """
     metrics = parse_many(text)
     if len(metrics) > 1:
@@ -90,26 +131,49 @@ def parse(text: str) -> Metric:
 def parse_many(text: str) -> tuple[Metric, ...]:
     """The metrics that the text names: one, or one for each cut-off of a comma-separated list.
 
+    The bare name of a metric that is cut at shares stands for those that are usual.
+
     >>> [str(metric) for metric in parse_many("recall.5,100")]
     ['recall_at_5', 'recall_at_100']
+    >>> [metric.trec for metric in parse_many("iprec_at_recall.0,.5")]
+    ['iprec_at_recall_0.00', 'iprec_at_recall_0.50']
     >>> parse("ndgc@10")
     Traceback (most recent call last):
-    steelyard.errors.UnknownName: unknown metric 'ndgc' (did you mean 'ndcg'?)
+    steelyard.errors.UnknownName: unknown metric 'ndgc' (did you mean 'ndcg' or 'rndcg'?)
     """
     stripped = text.strip()
     name = canonical_name(stripped)
     if name is not None:
-        return (Metric(name),)
-    match = CUTOFF.fullmatch(stripped)
+        return tuple(Metric(name, share) for share in METRICS.get(name).shares) or (Metric(name),)
+    match = WITH_NUMBERS.fullmatch(stripped)
     name = canonical_name(match["name"]) if match else None
     if match is None or name is None:
         raise _unknown(stripped, match)
-    cutoffs = [int(number) for number in match["cutoffs"].split(",")]
-    if 0 in cutoffs:
-        raise UsageError(f"cannot cut a list at 0: {text!r}", hint=f"the first useful one is {match['name']}@1")
-    if not METRICS.get(name).takes_cutoff:
+    definition, given = METRICS.get(name), match["given"]
+    if definition.given is not None and ("=" in given or not definition.takes_cutoff):
+        definition.given(given)  # says what is wrong with the numbers
+        return (Metric(name, None, given),)
+    if not definition.takes_cutoff:
         raise UsageError(f"{name} takes no cut-off: {text!r}", hint=f"write {name}")
-    return tuple(Metric(name, cutoff) for cutoff in cutoffs)
+    read = _share if definition.shares else _rank
+    return tuple(Metric(name, read(number, match["name"])) for number in given.split(","))
+
+
+def _rank(number: str, name: str) -> int:
+    if not number.isdigit() or int(number) == 0:
+        hint = f"the first useful one is {name}@1" if number == "0" else f"write a whole number, such as {name}@10"
+        raise UsageError(f"cannot cut a list at {number}: {name}@{number}", hint=hint)
+    return int(number)
+
+
+def _share(number: str, name: str) -> float:
+    try:
+        share = float(number)
+    except ValueError as error:
+        raise UsageError(f"{name} cannot be cut at {number}", hint=f"write a share, such as {name}.0.5") from error
+    if share < 0:
+        raise UsageError(f"{name} cannot be cut at {number}", hint=f"write a share from 0 on, such as {name}.0.5")
+    return share
 
 
 def canonical_name(name: str) -> str | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import log2
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import DataError, UnknownName
+from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.types import Float64, Int32, Int64, Qrels, Run
 
 Gain = Literal["linear", "exponential"]
@@ -30,6 +30,11 @@ class Hits:
     query: Int64
     rank: Int64
     grade: Int32
+
+    @classmethod
+    def of(cls, query: Int64, grade: Int32) -> Hits:
+        """Hits that follow each other from the first rank of their query on."""
+        return cls(query, _position_in_group(query), grade)
 
     @cached_property
     def nth(self) -> Int64:
@@ -54,6 +59,10 @@ class Ranking:
     run: Run
     qrels: Qrels
     gain: Gain = "linear"
+    level: int = 1
+    """The lowest grade that is relevant; gains go by the grades themselves."""
+    documents: int = 0
+    """How many documents the collection holds, for the metrics that ask; 0: not told."""
 
     def __post_init__(self) -> None:
         if self.gain not in get_args(Gain):
@@ -63,11 +72,22 @@ class Ranking:
                 f"the run has {len(self.run):,} queries, the judgements have {len(self.qrels):,}",
                 hint="both must list the queries of one task, in its order",
             )
+        if self.level < 0:
+            raise UsageError(f"a relevance level of {self.level}", hint="documents without a grade come below 0")
 
-    @property
+    @cached_property
     def positives(self) -> Int64:
         """How many relevant documents each query has (R), those outside the corpus included."""
-        return self.qrels.positives
+        return self.qrels.positives if self.level == 1 else self._judgements(self.qrels.grades >= self.level)
+
+    @cached_property
+    def judged_nonrelevant(self) -> Int64:
+        """How many documents each query has that somebody judged irrelevant; a grade below 0 is no judgement."""
+        return self._judgements((self.qrels.grades >= 0) & (self.qrels.grades < self.level))
+
+    def _judgements(self, kept: npt.NDArray[np.bool_]) -> Int64:
+        query = np.repeat(np.arange(len(self.qrels)), self.qrels.counts)
+        return np.bincount(query[kept], minlength=len(self.qrels))
 
     @cached_property
     def hits(self) -> Hits:
@@ -77,7 +97,29 @@ class Ranking:
     @cached_property
     def relevant(self) -> Hits:
         """The relevant documents of the run."""
-        return self.hits.where(self.hits.grade > 0)
+        return self.hits.where(self.hits.grade >= self.level)
+
+    @cached_property
+    def gainful(self) -> Hits:
+        """The documents of the run with a grade above 0, the relevant ones unless the level says otherwise."""
+        return self.relevant if self.level == 1 else self.hits.where(self.hits.grade > 0)
+
+    @cached_property
+    def nonrelevant(self) -> Hits:
+        """The documents of the run that somebody judged irrelevant."""
+        return self.hits.where((self.hits.grade >= 0) & (self.hits.grade < self.level))
+
+    @cached_property
+    def nonrelevant_before(self) -> Int64:
+        """For each of the `relevant`: how many documents judged irrelevant stand above it."""
+        return self.count_above(self.nonrelevant, self.relevant)
+
+    def count_above(self, counted: Hits, hits: Hits) -> Int64:
+        """For each hit: how many of the counted ones stand above it in the same list."""
+        stride = max(self.run.depth, 1)
+        keys = counted.query * stride + counted.rank
+        first = np.searchsorted(keys, hits.query * stride)
+        return np.searchsorted(keys, hits.query * stride + hits.rank) - first
 
     @cached_property
     def ideal(self) -> Hits:
@@ -86,9 +128,9 @@ class Ranking:
         positive = self.qrels.grades > 0
         query, grade = query[positive], self.qrels.grades[positive]
         order = np.lexsort((-grade, query))
-        return Hits(query, _position_in_group(query), grade[order])
+        return Hits.of(query, grade[order])
 
-    def total(self, hits: Hits, weights: Float64 | None, cutoff: int | None) -> Float64:
+    def total(self, hits: Hits, weights: Float64 | None, cutoff: float | None) -> Float64:
         """The weights of the hits above the cut-off, summed by query in rank order (as trec_eval sums)."""
         query = hits.query
         if cutoff is not None:
@@ -99,8 +141,8 @@ class Ranking:
 
     @cached_property
     def gains(self) -> Float64:
-        """What each of the `relevant` adds to the discounted cumulative gain."""
-        return self._discounted(self.relevant)
+        """What each of the `gainful` adds to the discounted cumulative gain."""
+        return self._discounted(self.gainful)
 
     @cached_property
     def ideal_gains(self) -> Float64:
@@ -109,9 +151,12 @@ class Ranking:
 
     def _discounted(self, hits: Hits) -> Float64:
         """Gain / log2(rank + 1), rank from 1."""
-        grade = hits.grade.astype(np.float64)
-        gains = grade if self.gain == "linear" else np.exp2(grade) - 1
-        return np.asarray(gains / _discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])
+        return np.asarray(self.gain_of(hits.grade) / discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])
+
+    def gain_of(self, grades: Int32) -> Float64:
+        """What documents of these grades are worth; nothing below 0."""
+        positive = np.maximum(grades, 0).astype(np.float64)
+        return positive if self.gain == "linear" else np.exp2(positive) - 1
 
     def grades(self, cutoff: int) -> Int32:
         """The grades of the first `cutoff` ranks as a matrix (queries, cutoff); 0 where unjudged or empty."""
@@ -159,6 +204,13 @@ def _candidates(rows: Int32, judged_query: Int64, judged_row: Int32) -> Int64:
     return np.concatenate(found)
 
 
+def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Float64:
+    """Part over whole, 0 where the whole is 0."""
+    out = np.zeros(len(part))
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
 def _position_in_group(group: Int64) -> Int64:
     """For sorted group numbers: the place of each element within its group, from 0."""
     starts = np.flatnonzero(np.diff(group, prepend=-1))
@@ -167,6 +219,7 @@ def _position_in_group(group: Int64) -> Int64:
 
 
 @lru_cache(maxsize=8)
-def _discounts(depth: int) -> Float64:
+def discounts(depth: int) -> Float64:
+    """log2(rank + 1) for ranks from 1."""
     # The C library's log2, as in trec_eval: numpy's own may differ in the last bit.
     return np.array([log2(rank + 2) for rank in range(depth)])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from steelyard.errors import SteelyardError, UnknownName
 from steelyard.metrics import nauc
 from steelyard.metrics.definition import METRICS
+from steelyard.metrics.geometric import geometric_mean
 from steelyard.metrics.names import Metric, parse_many
 from steelyard.metrics.ranking import Gain, Ranking
 from steelyard.types import Float64, Qrels, Run, Scores
@@ -42,18 +43,23 @@ def score(
     ignore: npt.ArrayLike | None = None,
     profile: Profile = "steelyard",
     mrr_run: Run | None = None,
+    level: int = 1,
+    documents: int = 0,
 ) -> Scores:
     """Every metric for every query of the run, and the figures that only exist for all of them together.
 
-    Grades below 1 are not relevant; relevant documents outside the corpus (rows of -1 in the qrels) can't be found
-    but count. A query without a relevant document counts 0 in the means. Lists are taken as `Run` promises them:
-    best first by float32 score, then by row, which is trec_eval's tie rule.
+    Grades below the `level` are not relevant, though gains go by the grades themselves; relevant documents outside
+    the corpus (rows of -1 in the qrels) can't be found but count. A query without a relevant document counts 0 in the
+    means. Lists are taken as `Run` promises them: best first by float32 score, then by row, which is trec_eval's tie
+    rule.
 
     `ignore` holds a row for each query (-1: none): the document that is the query itself, left out of its list.
     `profile` "mteb-2.26" and "mteb-1.14" order the MRR by the unrounded score, as mteb does; the latter does not
     average the ties of nAUC. `mrr_run` is the same lists in the order in which MRR is to read them: mteb 1.14 kept
     the order of a dictionary among equal scores (`dicts.run_from_dicts(..., ties="given")`).
-    `whole` holds `pooled_recall_at_k` beside every `recall_at_k`, and the nAUCs of what mteb gives one.
+    `documents` is the size of the collection, which `utility` asks for where documents left out have a worth.
+    `whole` holds `pooled_recall_at_k` beside every `recall_at_k`, the nAUCs of what mteb gives one, and the metrics
+    whose queries combine to a geometric mean, such as `gm_map`.
 
     >>> run = Run.of([[0, 1, 2], [3, 4, 5]], [[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
     >>> qrels = Qrels.of([0, 1, 1], [1, 3, 9], [1, 1, 1], queries=2)
@@ -66,16 +72,19 @@ def score(
     if ignore is not None:
         run = leave_out(run, ignore)
         mrr_run = None if mrr_run is None else leave_out(mrr_run, ignore)
-    ranking = for_mrr = Ranking(run, qrels, gain)
+    ranking = for_mrr = Ranking(run, qrels, gain, level, documents)
     unrounded = order_by_double(run) if mrr_run is None else mrr_run
     if profile != "steelyard" and unrounded is not run:
-        for_mrr = Ranking(unrounded, qrels, gain)
+        for_mrr = Ranking(unrounded, qrels, gain, level, documents)
     chosen = resolve(metrics)
     per_query: dict[str, Float64] = {}
-    for metric in chosen:
-        per_query[str(metric)] = compute(metric, for_mrr if metric.name == "mrr" else ranking)
     whole: dict[str, float | None] = {}
     for metric in chosen:
+        values = compute(metric, for_mrr if metric.name == "mrr" else ranking)
+        if metric.definition.combine == "geometric":
+            whole[str(metric)] = geometric_mean(values)
+        else:
+            per_query[str(metric)] = values
         if metric.name == "recall":
             whole[f"pooled_{metric}"] = pooled_recall(ranking, metric.cutoff)
     return Scores(per_query, whole | abstention(unrounded, chosen, per_query, profile))
@@ -83,7 +92,7 @@ def score(
 
 def compute(metric: Metric, ranking: Ranking) -> Float64:
     """One metric for every query; an error if a plug-in gives anything but one finite number for each."""
-    values = np.asarray(metric.definition.compute(ranking, metric.cutoff), dtype=np.float64)
+    values = np.asarray(metric.compute(ranking), dtype=np.float64)
     queries = len(ranking.run)
     if values.shape != (queries,) or not np.isfinite(values).all():
         finite = "all finite" if np.isfinite(values).all() else "not all finite"
@@ -102,7 +111,7 @@ def resolve(metrics: Iterable[Metric | str]) -> tuple[Metric, ...]:
     return tuple(found)
 
 
-def pooled_recall(ranking: Ranking, cutoff: int | None) -> float | None:
+def pooled_recall(ranking: Ranking, cutoff: float | None) -> float | None:
     """Relevant documents found over relevant documents there are, all queries thrown together; None if there are none.
 
     HAKARI-Bench's tables call this Recall. A query with many relevant documents weighs more in it.
