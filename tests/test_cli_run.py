@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -293,6 +294,20 @@ def test_what_is_odd_about_the_data_is_told(
     assert "left out of the task" in err and "1 more: steelyard show lists them" in err  # of four remarks, three
     assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report", "-q"]) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_home_that_cannot_be_written_is_a_note_and_no_failure(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "home").write_text("a file, not a folder")
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    warnings.simplefilter("always")
+    assert main(["run", "bm25", "-t", "NanoEmoji/names-to-english", "-o", str(tmp_path / "results")]) == 0
+    said = capsys.readouterr().err
+    assert "\nwarning: NanoEmoji is cut anew each time" in said and "UserWarning" not in said
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list", "tasks", "--json"]])

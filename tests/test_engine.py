@@ -20,7 +20,7 @@ from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.plan import STRATEGIES, Conditions, Model, Shelf
-from steelyard.errors import ModelError, UnknownName, UsageError
+from steelyard.errors import ModelError, ResultError, UnknownName, UsageError
 from steelyard.metrics import score
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers.fusion import FusedRetriever, Fusion, fuse
@@ -252,6 +252,14 @@ def test_what_is_announced_as_stored_goes_by_the_task_not_by_how_it_was_named(tm
     evaluate(Overlap(), files, results=tmp_path / "results")
     evaluate(Overlap(), files, results=tmp_path / "results", progress=events.append)
     assert events[0] == Planned(models=1, tasks=1, stored=1)
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file, not a folder")
+    model = Overlap()
+    with pytest.raises(ResultError, match="cannot write"):
+        evaluate(model, small_task(), results=tmp_path / "results")
+    assert model.indexed == []
 
 
 def test_a_stored_failure_is_announced_only_where_it_stays(tmp_path: Path) -> None:

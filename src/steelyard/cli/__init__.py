@@ -76,7 +76,8 @@ def _main(words: list[str]) -> int:
             raise UnknownName("command", verb, VERBS, hint="steelyard --help lists them")
         parsed = build_parser(verb).parse_args(words[1:])
         output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
-        return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
+        with output.own_warnings():
+            return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
     except SteelyardError as error:
         output.error(error)
         return error.exit_code

@@ -6,9 +6,12 @@ import json
 import sys
 import traceback
 import unicodedata
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from steelyard.errors import SteelyardError
 
@@ -52,6 +55,30 @@ class Output:
         print(f"steelyard: {error.message}", file=sys.stderr)
         if error.hint:
             print(f"  hint: {error.hint}", file=sys.stderr)
+
+    @contextmanager
+    def own_warnings(self) -> Iterator[None]:
+        """While entered, warnings that Steelyard gives are notes, without the line of code they come from."""
+        others, home = warnings.showwarning, str(Path(__file__).parents[1])
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if filename.startswith(home):
+                self.note(f"warning: {message}")
+            else:
+                others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        try:
+            yield
+        finally:
+            warnings.showwarning = others
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Print a table: on standard output, as it is what was asked for."""

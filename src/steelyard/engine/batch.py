@@ -48,7 +48,9 @@ class Batch:
         if self.shelf.store is not None:
             self.shelf.store.clean()
         stored = self.shelf.outlook(self.models, self.tasks, self.conditions)
-        self.listen(Planned(len(self.models), len(names), stored))
+        self.listen(plan := Planned(len(self.models), len(names), stored))
+        if self.shelf.store is not None and stored < plan.evaluations:
+            self.shelf.store.ready()
         with Interrupts() as interrupts:
             for name, reference in zip(names, self.tasks, strict=True):
                 for result, stored in self._task(name, reference, interrupts):

@@ -103,6 +103,11 @@ class ResultStore:
         hint = f"{len(found)} keys begin so: give more of it" if found else "steelyard list results shows the keys"
         raise UnknownName("result", key, [result.key for result in results], hint=hint)
 
+    def ready(self) -> None:
+        """Make the folder and see that it can be written: a ResultError now, not after hours of work."""
+        write_whole(self.folder / ".ready", b"")
+        (self.folder / ".ready").unlink(missing_ok=True)
+
     def clean(self) -> int:
         """Remove what killed runs left half-written; how many files that were."""
         return remove_leftovers(self.folder) if self.folder.is_dir() else 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,9 @@ UNFINISHED = ".cutting-"
 STALE = 3600.0
 """An unfinished folder that is older than this, in seconds, was left by a process that died."""
 
+_elsewhere: dict[Path, Path] = {}
+"""Where the sets are that could not be kept in their places."""
+
 
 def folder_of(builtin: BuiltinSet) -> Path:
     """Where the set is kept, whether or not it has been cut: `<home>/builtin/<set>-<key>`."""
@@ -30,28 +35,45 @@ def ensure(builtin: BuiltinSet) -> Path:
     """The folder of the set, cut now unless it is there.
 
     The set is written beside its place and moved there in one step. Processes that cut at once do the work twice and
-    keep the first, which has the same bytes.
+    keep the first, which has the same bytes. Where the home folder cannot be written, the set is there for as long as
+    the process is.
     """
     folder = folder_of(builtin)
-    if folder.is_dir():
+    if folder.is_dir() or (folder := _elsewhere.get(folder, folder)).is_dir():
         return folder
     tasks = list(builtin.cut())
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
-        unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
-        try:
-            _write(unfinished, builtin.name, tasks)
-            unfinished.chmod(0o755)  # mkdtemp's folders are private
-            _move(unfinished, folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+        _keep(folder, builtin.name, tasks)
+        return folder
+    except OSError as error:
+        warnings.warn(
+            f"{builtin.name} is cut anew each time: it cannot be kept in {folder.parent}, {error.strerror}; set "
+            "STEELYARD_HOME to a folder that can be written",
+            stacklevel=2,
+        )
+    try:
+        passing = Path(tempfile.mkdtemp(prefix="steelyard-"))
+        atexit.register(shutil.rmtree, passing, ignore_errors=True)
+        _keep(passing / folder.name, builtin.name, tasks)
     except OSError as error:
         raise SteelyardError(
-            f"cannot keep the built-in set {builtin.name} in {folder}: {error}",
+            f"cannot keep the built-in set {builtin.name}, neither in {folder.parent} nor for a while: {error}",
             hint="set STEELYARD_HOME to a folder that can be written",
         ) from error
-    return folder
+    _elsewhere[folder] = passing / folder.name
+    return passing / folder.name
+
+
+def _keep(folder: Path, title: str, tasks: Sequence[Task]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+    try:
+        _write(unfinished, title, tasks)
+        unfinished.chmod(0o755)  # mkdtemp's folders are private
+        _move(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def counts(builtin: BuiltinSet) -> dict[str, dict[str, int]]:
