@@ -49,7 +49,7 @@ def test_the_card_tells_hubs_what_is_where(tmp_path: Path) -> None:
     configs = {config["config_name"]: config for config in card["configs"]}
     assert set(configs) == {"corpus", "queries", "qrels", "bm25"} and configs["queries"]["default"] is True
     # Split names of the `datasets` library are words without hyphens.
-    assert configs["corpus"]["data_files"] == [{"split": "one_two", "path": "corpus/one-two.parquet"}]
+    assert configs["corpus"]["data_files"] == [{"split": "one_two", "path": ["corpus/one-two.parquet"]}]
     assert "Numbers." in text and "| one-two | no | 2 | 3 | 2 |" in text
 
 

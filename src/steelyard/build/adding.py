@@ -8,10 +8,11 @@ from pathlib import Path
 
 from steelyard import __version__
 from steelyard.build.candidates import CandidatePlan, Candidates, make_candidates, stored_figures
+from steelyard.build.completing import CardWords, complete
 from steelyard.build.coverage import Coverage
-from steelyard.build.writing import CARD, candidate_table, complete, write_json, write_table
 from steelyard.datasets import load_tasks, write_nano_set
 from steelyard.datasets.folder import Place, places
+from steelyard.datasets.nano_files import CARD, EVALUATION, candidate_table, write_json, write_table
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sidecar import MANIFEST, candidates_path, read_json_object
 from steelyard.datasets.sources import FolderSource, source_of
@@ -54,7 +55,7 @@ def add_candidates(
         path = candidates_path(home, name)
         write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
     every = {place.task: figures_of(place) for place in places(home)}
-    complete(home, sections={SECTION: card_table(every)})
+    complete(home, CardWords(sections={SECTION: card_table(every)}))
     return made
 
 
@@ -130,7 +131,7 @@ def _nano_places(reference: str, offline: bool | None) -> list[Place]:
 def _copy(found: Sequence[Place], home: Path) -> None:
     origin = found[0].folder
     names = [name for place in found for name in place.files.all]
-    beside = [CARD, MANIFEST, "eval.yaml", *(path.relative_to(origin).as_posix() for path in origin.glob("metadata/*"))]
+    beside = [CARD, MANIFEST, EVALUATION, *(path.relative_to(origin).as_posix() for path in origin.glob("metadata/*"))]
     for name in [*names, *beside]:
         if (origin / name).is_file():
             (home / name).parent.mkdir(parents=True, exist_ok=True)

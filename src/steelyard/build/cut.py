@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.build.completing import CardWords, Written, complete, metadata_path
 from steelyard.build.cut_facts import VERSION, card_section, description, facts_of, public
 from steelyard.build.cut_tables import tables_of
 from steelyard.build.cutting import Cutting, Watch, unwatched
@@ -18,7 +19,7 @@ from steelyard.build.queries import check_strata, choose_queries
 from steelyard.build.recipe import Recipe
 from steelyard.build.scan import Scan, scan
 from steelyard.build.source import Source, open_sources
-from steelyard.build.writing import Written, complete, metadata_path, write_json, write_table
+from steelyard.datasets.nano_files import write_json, write_table
 from steelyard.datasets.sidecar import read_json_object
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever
@@ -71,15 +72,13 @@ def cut(
         fresh |= stored is None
         facts[name] = stored or _cut_task(source, folder, recipe, key, watch)
     licences = {info.licence for info in infos.values() if info.licence}
-    written = complete(
-        folder,
-        infos=infos,
-        title=title,
-        description=description(recipe),
-        licence=licence or (licences.pop() if len(licences) == 1 else ""),
-        sections={SECTION: card_section(facts)},
-        new_card=fresh,
+    words = CardWords(
+        title,
+        description(recipe),
+        licence or (licences.pop() if len(licences) == 1 else ""),
+        {SECTION: card_section(facts)},
     )
+    written = complete(folder, words, infos=infos, new_card=fresh)
     return NanoSet(folder, {part.task.info.task: part for part in written}, facts)
 
 

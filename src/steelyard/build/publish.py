@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets import check
-from steelyard.datasets.nano_write import changed_files
+from steelyard.datasets.nano_files import CARD, EVALUATION, changed_files
 from steelyard.datasets.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, HubError, UsageError
 
-PATTERNS = ("README.md", "eval.yaml", MANIFEST, "*/*.parquet", "metadata/*.json")
+PATTERNS = (CARD, EVALUATION, MANIFEST, "*/*.parquet", "metadata/*.json")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.datasets.folder import Place, places
-from steelyard.datasets.nano_write import changed_files
+from steelyard.datasets.nano_files import changed_files
 from steelyard.datasets.problems import Report
 from steelyard.datasets.sidecar import MANIFEST, read_json_object
 from steelyard.datasets.sources import typed_reference

@@ -1,22 +1,29 @@
-"""Write tasks as a Nano-set: Parquet files, `manifest.json` with hashes, and a dataset card that hubs understand.
+"""Write tasks as a Nano-set: Parquet files, a dataset card that hubs understand, and `manifest.json` with hashes.
 
-The same tasks give the same bytes. Documents are written in row order, so a file says nothing of relevance.
+Documents are written in row order, so a file says nothing of relevance.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.datasets.layout import TaskFiles
+from steelyard.datasets.nano_card import new_card
+from steelyard.datasets.nano_files import (
+    CARD,
+    SCHEMA_VERSION,
+    candidate_table,
+    file_facts,
+    task_counts,
+    write_json,
+    write_table,
+)
 from steelyard.datasets.sidecar import MANIFEST, info_facts
 from steelyard.errors import DataError
-from steelyard.types import Ragged, Task
-
-SCHEMA_VERSION = 1
+from steelyard.files import write_whole
+from steelyard.types import Task
 
 
 def write_nano_set(
@@ -29,36 +36,27 @@ def write_nano_set(
     names = [task.info.task for task in tasks]
     if len(set(names)) < len(names):
         raise DataError(f"two tasks of one name among {', '.join(names)}", where=str(folder), hint="rename one")
-    files: dict[str, dict[str, Any]] = {}
     titled = any(task.corpus.titles is not None for task in tasks)  # hubs want the same columns in all of a config
-    for task in tasks:
-        for config, table in _tables(task, titled).items():
-            path = f"{config}/{task.info.task}.parquet"
-            files[path] = _write(folder / path, table)
-    card = _card(tasks, sorted(files), title or folder.name, description, licence)
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    files = {task.info.task: _write(folder, task, titled) for task in tasks}
+    infos = [task.info for task in tasks]
+    card = new_card(title or folder.name, f"{description}\n\n{_overview(tasks)}".strip(), infos, licence, files)
+    write_whole(folder / CARD, card.encode())
     manifest = {
         "schema_version": SCHEMA_VERSION,
-        "tasks": {task.info.task: info_facts(task.info) | _counts(task) for task in tasks},
-        "files": dict(sorted(files.items())),
+        "tasks": {task.info.task: info_facts(task.info) | task_counts(task) for task in tasks},
+        "files": {name: file_facts(folder / name) for name in sorted(n for found in files.values() for n in found.all)},
     }
-    text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    write_json(folder / MANIFEST, manifest)
     return folder
 
 
-def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """The files that are not, byte for byte, what the manifest says."""
-    listed = manifest.get("files")
-    if not isinstance(listed, dict):
-        return []
-    changed = []
-    for name, facts in listed.items():
-        path = folder / name
-        wanted = facts.get("sha256") if isinstance(facts, dict) else None
-        if wanted and (not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted):
-            changed.append(name)
-    return changed
+def _write(folder: Path, task: Task, titled: bool) -> TaskFiles:
+    written = {
+        config: (write_table(folder, config, task.info.task, table).relative_to(folder).as_posix(),)
+        for config, table in _tables(task, titled).items()
+    }
+    corpus, queries, qrels = (written.pop(config) for config in ("corpus", "queries", "qrels"))
+    return TaskFiles(corpus, queries, qrels, written)
 
 
 def _tables(task: Task, titled: bool) -> dict[str, Any]:
@@ -75,81 +73,25 @@ def _tables(task: Task, titled: bool) -> dict[str, Any]:
             hint="add the document or remove the judgement before writing",
         )
     owner = np.repeat(np.arange(len(task.queries)), task.qrels.counts)
-    document_ids = pa.array(task.corpus.ids, pa.string())
-    query_ids = pa.array(task.queries.ids, pa.string())
-    tables = {
+    return {
         "corpus": pa.table(corpus),
         "queries": pa.table({"_id": task.queries.ids, "text": task.queries.texts}),
         "qrels": pa.table(
             {
-                "query-id": query_ids.take(pa.array(owner)),
-                "corpus-id": document_ids.take(pa.array(task.qrels.rows)),
+                "query-id": pa.array(task.queries.ids, pa.string()).take(pa.array(owner)),
+                "corpus-id": pa.array(task.corpus.ids, pa.string()).take(pa.array(task.qrels.rows)),
                 "score": pa.array(task.qrels.grades, pa.int32()),
             }
         ),
-    }
-    for name, lists in task.candidates.items():
-        tables[name] = pa.table({"query-id": query_ids, "corpus-ids": _lists(lists, document_ids)})
-    return tables
-
-
-def _lists(lists: Ragged, document_ids: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.ListArray.from_arrays(pa.array(lists.offsets, pa.int32()), document_ids.take(pa.array(lists.rows)))
-
-
-def _write(path: Path, table: Any) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Ids come again and again in judgements and lists, texts and their ids do not.
-    repeats = path.parent.name not in ("corpus", "queries")
-    pq.write_table(table, str(path), compression="zstd", use_dictionary=repeats)
-    content = path.read_bytes()
-    return {"rows": table.num_rows, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def _counts(task: Task) -> dict[str, Any]:
-    return {
-        "documents": len(task.corpus),
-        "queries": len(task.queries),
-        "judgements": len(task.qrels.rows),
-        "positives": int(task.qrels.positives.sum()),
-        "content_hash": task.content_hash,
+        **{name: candidate_table(task, lists) for name, lists in task.candidates.items()},
     }
 
 
-def _card(tasks: Sequence[Task], files: Sequence[str], title: str, description: str, licence: str) -> str:
-    """README.md with the YAML block that makes `datasets.load_dataset(folder, "corpus")` work."""
-    languages = sorted({code for task in tasks for code in task.info.languages})
-    lines = ["---"]
-    if languages:
-        lines += ["language:", *(f"- {_quoted(code)}" for code in languages)]
-    if licence:
-        lines.append(f"license: {_quoted(licence)}")
-    lines += ["task_categories:", "- text-retrieval", "tags:", "- steelyard", "configs:"]
-    for config in dict.fromkeys(file.split("/")[0] for file in files):
-        lines.append(f"- config_name: {config}")
-        if config == "queries":
-            lines.append("  default: true")
-        lines.append("  data_files:")
-        for file in files:
-            if file.startswith(f"{config}/"):
-                # The `datasets` library takes no hyphen in the name of a split.
-                split = re.sub(r"\W", "_", Path(file).stem)
-                lines += [f"  - split: {_quoted(split)}", f"    path: {_quoted(file)}"]
-    lines += ["---", "", f"# {title}", ""]
-    if description:
-        lines += [description, ""]
-    lines += ["| task | language | queries | documents | positives |", "|---|---|---|---|---|"]
+def _overview(tasks: Sequence[Task]) -> str:
+    """A table of the tasks, for the card."""
+    lines = ["| task | language | queries | documents | positives |", "|---|---|---|---|---|"]
     for task in tasks:
         positives = int(task.qrels.positives.sum())
         cells = (task.info.task, task.info.language, len(task.queries), len(task.corpus), positives)
         lines.append("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """A YAML string; quoted, since `no` would be a truth value."""
-    return json.dumps(text, ensure_ascii=False)
+    return "\n".join(lines)

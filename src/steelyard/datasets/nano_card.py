@@ -1,4 +1,4 @@
-"""The texts that go with a set: a dataset card that hubs and the `datasets` library understand, and `eval.yaml`."""
+"""The texts of a Nano-set: a dataset card that hubs and the `datasets` library understand, and `eval.yaml`."""
 
 from __future__ import annotations
 
