@@ -18,7 +18,7 @@ from steelyard.text.fold import COMBINING, fold
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.normalise import normalise
 from steelyard.text.spans import Grams, find, keys, keys_of_strings
-from steelyard.text.tokens import Tokens, first_places
+from steelyard.text.tokens import ODD, Tokens, first_places
 from steelyard.text.vocabulary import Reader, Vocabulary
 
 WORDS_BY_SCRIPT = {
@@ -179,8 +179,8 @@ def test_reading_in_portions_gives_the_terms_of_reading_at_once(language: str) -
 
 
 @pytest.mark.parametrize("language", ["en", "ar", "zh", "ja", "th", "de", "code", "und"])
-def test_terms_of_queries_are_known_by_the_keys_of_their_strings(language: str) -> None:
-    texts = [
+def test_terms_of_queries_are_those_of_their_strings_whether_a_document_had_the_words_or_not(language: str) -> None:
+    queries = [
         "Who is running to getCat?",
         "ما هي عاصمة الكتاب",
         "什么是茶 2026",
@@ -189,10 +189,35 @@ def test_terms_of_queries_are_known_by_the_keys_of_their_strings(language: str) 
         "the",
         "",
     ]
-    found, strings = Analyser(language).query_terms(texts), Analyser(language).query_tokens(texts)
-    for place, terms in enumerate(strings.lists(len(texts))):
-        mine = found.keys[found.numbers[found.owners == place]]
-        assert sorted(mine.tolist()) == sorted(keys_of_strings(terms).tolist())
+    documents = ["He runs with a cat; getCats", "كتاب العاصمة", "茶", "東京 2026", "คือ", "running"]
+    reader = Reader(Analyser(language), Vocabulary())
+    reader.read(documents)
+    numbers, owners = reader.asked(queries)
+    strings = Analyser(language).query_tokens(queries).lists(len(queries))
+    for place, terms in enumerate(strings):
+        wanted = reader.vocabulary.look_up(keys_of_strings(terms))
+        assert sorted(numbers[owners == place].tolist()) == sorted(wanted.tolist())
+    assert (numbers >= 0).any()
+    assert (numbers < 0).any()
+
+
+@given(st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 40), max_size=60), max_size=6))
+def test_a_vocabulary_numbers_keys_in_order_of_first_sight(portions: list[list[int]]) -> None:
+    vocabulary, known = Vocabulary(), dict[int, int]()
+    for portion in portions:
+        keys = np.array(portion, dtype=np.uint64)
+        assert vocabulary.look_up(keys).tolist() == [known.get(key, -1) for key in portion]
+        assert vocabulary.grow(keys).tolist() == [known.setdefault(key, len(known)) for key in portion]
+    assert len(vocabulary) == len(known)
+
+
+def test_keys_that_want_the_same_slot_are_told_apart() -> None:
+    # The slot is in the upper bits of a product; these differ in the lowest only, so that all share one.
+    inverse = pow(ODD, -1, 1 << 64)
+    keys = np.array([number * inverse % (1 << 64) for number in range(300)], dtype=np.uint64)
+    vocabulary = Vocabulary()
+    assert vocabulary.grow(keys[:200], distinct=True).tolist() == list(range(200))
+    assert vocabulary.look_up(keys).tolist() == [*range(200), *[-1] * 100]
 
 
 @given(

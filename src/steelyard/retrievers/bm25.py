@@ -22,7 +22,7 @@ from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.policy import KINDS, Policy, choose
 from steelyard.text.tokens import Words
-from steelyard.text.vocabulary import Reader, Vocabulary, cut_rows
+from steelyard.text.vocabulary import Readers, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 
 _PORTION = 1 << 21, 1 << 23
@@ -95,23 +95,23 @@ class Bm25:
         keep_freed_memory()
         texts = corpus.texts
         policy = choose(texts, info, self.analyser, self.language)
-        builder, vocabulary = PostingsBuilder(len(corpus)), Vocabulary()
+        builder, readers = PostingsBuilder(len(corpus)), Readers()
         read = Counter[str]()
         workers = threads() if sum(map(len, texts)) >= _SHARED else 1
         cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), portions(texts), workers)
-        for portion in in_order(builder.portion, _numbered(cuts, vocabulary, read), workers):
+        for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
             builder.keep(portion)
             tick(portion.documents)
-        postings = builder.finish(len(vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
+        postings = builder.finish(len(readers.vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
         notes = {
             "analysers": dict(read),
             "languages": list(policy.languages),
             "language_from": policy.origin,
-            "vocabulary": len(vocabulary),
+            "vocabulary": len(readers.vocabulary),
             "average_length": round(float(builder.lengths.mean()), 2) if len(corpus) else 0.0,
             "documents_without_terms": int((builder.lengths == 0).sum()),
         }
-        return Bm25Index(policy, vocabulary, postings, len(corpus), notes)
+        return Bm25Index(policy, readers, postings, len(corpus), notes)
 
 
 _Cuts = list[tuple[Analysis, Words | Sequence[str], Int32]]
@@ -129,15 +129,13 @@ def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
 
 
 def _numbered(
-    cuts: Iterable[tuple[tuple[int, int], _Cuts]], vocabulary: Vocabulary, read: Counter[str]
+    cuts: Iterable[tuple[tuple[int, int], _Cuts]], readers: Readers, read: Counter[str]
 ) -> Iterator[Occurrences]:
     """The terms of each portion, numbered in the order of the portions; counts in `read` what each analyser read."""
-    readers: dict[Analysis, Reader] = {}
     for (first, last), parts in cuts:
         terms, rows = [], []
         for analyser, words, owners in parts:
-            reader = readers.setdefault(analyser, Reader(analyser, vocabulary))
-            numbers, places = reader.number(words)
+            numbers, places = readers[analyser].number(words)
             read[str(analyser)] += len(owners)
             terms.append(numbers)
             rows.append(owners.take(places))
@@ -159,10 +157,9 @@ def portions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 class Bm25Index:
     """A corpus in postings."""
 
-    def __init__(
-        self, policy: Policy, vocabulary: Vocabulary, postings: Postings, documents: int, notes: Settings
-    ) -> None:
-        self.policy, self.vocabulary, self.postings = policy, vocabulary, postings
+    def __init__(self, policy: Policy, readers: Readers, postings: Postings, documents: int, notes: Settings) -> None:
+        self.policy, self.readers, self.postings = policy, readers, postings
+        self.vocabulary = readers.vocabulary
         self.documents = documents
         self.notes = notes
         """Analysers and how many documents each read, languages, size of the vocabulary, mean length."""
@@ -170,7 +167,7 @@ class Bm25Index:
     @property
     def size_bytes(self) -> int:
         """Memory of postings and vocabulary."""
-        return self.postings.size_bytes + self.vocabulary.size_bytes
+        return self.postings.size_bytes + self.readers.size_bytes
 
     def search(self, queries: Queries, top_k: int) -> Run:
         """The best `top_k` documents that share a term with the query; ties by row, never a score of zero."""
@@ -181,10 +178,9 @@ class Bm25Index:
         """The distinct known terms of each query and how often each is in it."""
         pairs = [np.zeros(0, dtype=np.int64)]
         for analyser, rows in self.policy.groups(texts):
-            found = analyser.query_terms([texts[row] for row in rows])
-            numbers = self.vocabulary.look_up(found.keys).take(found.numbers)
+            numbers, owners = self.readers[analyser].asked([texts[row] for row in rows.tolist()])
             known = numbers >= 0
-            pairs.append(rows[found.owners[known]].astype(np.int64) << 32 | numbers[known])
+            pairs.append(rows[owners[known]].astype(np.int64) << 32 | numbers[known])
         distinct, counts = np.unique(np.concatenate(pairs), return_counts=True)
         offsets = np.searchsorted(distinct, np.arange(len(texts) + 1) << 32)
         return QueryTerms(offsets, (distinct & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float64))

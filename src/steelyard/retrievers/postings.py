@@ -79,19 +79,21 @@ class PostingsBuilder:
         first_row = int(found.rows.min())
         rows = found.rows - np.int32(first_row)
         lengths = np.bincount(rows)
-        present = np.zeros(int(found.terms.max()) + 1, dtype=np.bool_)
-        present[found.terms] = True
-        terms = np.flatnonzero(present)
         bits = len(lengths).bit_length()
-        # A narrow key sorts in half the time: the place among the terms of this portion, then the row.
-        width: type[np.unsignedinteger[Any]] = np.uint32 if len(terms) << bits < 1 << 32 else np.uint64
-        place: Keys = np.cumsum(present, dtype=width) - width(1)
-        place <<= bits
-        keys: Keys = place.take(found.terms)
+        places, here = found.terms, None
+        if _width(places, bits) is np.uint64:  # their places among the terms of this portion may be narrower
+            present = np.zeros(int(places.max()) + 1, dtype=np.bool_)
+            present[places] = True
+            here = np.flatnonzero(present)
+            places = (np.cumsum(present, dtype=np.int32) - np.int32(1)).take(places)
+        # A narrow key sorts in half the time: the term, then the row.
+        keys: Keys = places.astype(_width(places, bits))
+        keys <<= bits
         keys |= rows.view(np.uint32)
         keys.sort()
         keys, counts = _runs(keys)
-        _, sizes = _runs(np.right_shift(keys, bits))
+        distinct, sizes = _runs(np.right_shift(keys, bits))
+        terms = distinct.astype(np.int64) if here is None else here
         keys &= (1 << bits) - 1
         rows = keys.astype(np.int32) + np.int32(first_row)
         return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, found.documents)
@@ -160,6 +162,11 @@ class PostingsBuilder:
             portion = self._portions.pop(0)
             yield portion, heads[portion.terms]
             heads[portion.terms] += portion.sizes
+
+
+def _width(terms: Int32, bits: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest unsigned integers that hold these terms with so many bits behind each."""
+    return np.uint32 if int(terms.max()) < 1 << (32 - bits) else np.uint64
 
 
 def _runs(values: Keys) -> tuple[Keys, Int64]:

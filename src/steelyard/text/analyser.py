@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from steelyard.text import arabic
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
-from steelyard.text.spans import Grams, UInt64, find, keys_of_strings
-from steelyard.text.tokens import Terms, Tokens, Words, strings
+from steelyard.text.spans import Grams, UInt64, find, keys_of_bytes, keys_of_strings
+from steelyard.text.tokens import Tokens, Words, utf8
 from steelyard.types import Int64
 
 ANALYSIS_VERSION = 3
@@ -34,6 +34,12 @@ QUESTION_WORDS = {
 _SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 _WORD_WEIGHT = 3
 """A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
+
+
+_FEW = 400
+"""Up to so many Arabic words Snowball itself is as fast as arrays."""
+
+Word = TypeVar("Word", str, bytes)
 
 
 class Analysis(Protocol):
@@ -60,8 +66,8 @@ class Analysis(Protocol):
         """The terms of queries."""
         ...
 
-    def query_terms(self, texts: Sequence[str]) -> Terms:
-        """The terms of queries, by their keys."""
+    def query_words(self, texts: Sequence[str]) -> Words | None:
+        """The words of queries, without those that every question has, if each becomes one term; else None."""
         ...
 
 
@@ -103,9 +109,9 @@ class Analyser:
 
         def snowball(places: Int64) -> UInt64:
             assert self.stemmer is not None
-            return keys_of_strings(stem(self.stemmer, strings(spans, places)))
+            return keys_of_bytes(stem(self.stemmer, utf8(spans, places)))
 
-        if self.stemmer == "arabic":
+        if self.stemmer == "arabic" and len(chosen) > _FEW:
             return arabic.stem_keys(spans, words.keys[chosen], snowball)
         return snowball(np.arange(len(chosen)))
 
@@ -127,13 +133,9 @@ class Analyser:
         words = self._asked(texts)
         return Tokens(words.owners, words.numbers, words.strings()).map(self.terms(words.strings()))
 
-    def query_terms(self, texts: Sequence[str]) -> Terms:
-        """The terms of queries, as `query_tokens` gives them."""
-        if self.language == "code":
-            return self.query_tokens(texts).terms()
-        words = self._asked(texts)
-        keys = self.stem(words, np.arange(len(words.first))) if self.stems else words.keys
-        return Terms(words.owners, words.numbers, keys)
+    def query_words(self, texts: Sequence[str]) -> Words | None:
+        """The words that `query_tokens` makes terms of; None for code."""
+        return None if self.language == "code" else self._asked(texts)
 
     def _asked(self, texts: Sequence[str]) -> Words:
         """The words of queries, without those that every question has."""
@@ -179,11 +181,11 @@ def _stemmer(algorithm: str) -> Any:
     return Stemmer.Stemmer(algorithm, 0)
 
 
-def stem(algorithm: str, words: list[str]) -> list[str]:
-    """The Snowball stems of distinct words.
+def stem(algorithm: str, words: list[Word]) -> list[Word]:
+    """The Snowball stems of distinct words, given as strings or, sooner, in UTF-8.
 
-    >>> stem("english", ["relational", "cats"])
-    ['relat', 'cat']
+    >>> stem("english", ["relational", "cats"]), stem("english", [b"cats"])
+    (['relat', 'cat'], [b'cat'])
     """
-    stem_words: Callable[[list[str]], list[str]] = _stemmer(algorithm).stemWords
+    stem_words: Callable[[list[Word]], list[Word]] = _stemmer(algorithm).stemWords
     return stem_words(words)

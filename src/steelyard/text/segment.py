@@ -19,7 +19,7 @@ from steelyard.text.analyser import Analyser, stem
 from steelyard.text.languages import STEMMERS
 from steelyard.text.normalise import normalise
 from steelyard.text.spans import UInt64
-from steelyard.text.tokens import Terms, Tokens, Words
+from steelyard.text.tokens import Tokens, Words
 from steelyard.types import Int64
 
 Cut = Callable[[str], Sequence[str]]
@@ -94,13 +94,9 @@ class _CutByOthers:
         """The words."""
         return words.keys[chosen]
 
-    def query_terms(self, texts: Sequence[str]) -> Terms:
-        """The terms of queries, by their keys."""
-        return self.query_tokens(texts).terms()
-
-    def query_tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of queries."""
-        raise NotImplementedError
+    def query_words(self, texts: Sequence[str]) -> Words | None:
+        """None: words are cut by others."""
+        return None
 
 
 @dataclass(frozen=True)

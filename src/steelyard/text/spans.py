@@ -215,14 +215,18 @@ def keys(spans: Spans) -> UInt64:
     distinct long tokens share a key with a probability of about three in a million.
     """
     eights = _eights(spans.buffer)
-    result = eights[spans.starts] & _MASKS.take(spans.lengths, mode="clip")
+    result = eights[spans.starts]
+    result &= _MASKS.take(spans.lengths, mode="clip")
     long = np.flatnonzero(spans.lengths > 8)
-    at, left = spans.starts[long], spans.lengths[long]
+    at, left = spans.starts.take(long), spans.lengths.take(long)
     while len(long):
-        at, left = at + 8, left - 8
-        result[long] = _mix(result[long], eights[at] & _MASKS.take(left, mode="clip"))
-        more = left > 8
-        long, at, left = long[more], at[more], left[more]
+        at += 8
+        left -= 8
+        block = eights[at]
+        block &= _MASKS.take(left, mode="clip")
+        result[long] = _mix(result.take(long), block)
+        more = np.flatnonzero(left > 8)
+        long, at, left = long.take(more), at.take(more), left.take(more)
     return result
 
 
@@ -256,10 +260,14 @@ def keys_of_strings(strings: Sequence[str]) -> UInt64:
     >>> set(keys_of_strings(["cat", "東京"]).tolist()) <= set(keys(spans).tolist())
     True
     """
-    data = [string.encode("utf-8", "surrogatepass") for string in strings]
-    lengths = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
-    buffer = np.frombuffer(b"".join([*data, bytes(8)]), dtype=np.uint8)
-    return keys(Spans(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(0, dtype=np.int32), len(data)))
+    return keys_of_bytes([string.encode("utf-8", "surrogatepass") for string in strings])
+
+
+def keys_of_bytes(tokens: Sequence[bytes]) -> UInt64:
+    """The keys of tokens in UTF-8."""
+    lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+    buffer = np.frombuffer(b"".join([*tokens, bytes(8)]), dtype=np.uint8)
+    return keys(Spans(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(0, dtype=np.int32), len(tokens)))
 
 
 def _mix(key: UInt64, block: UInt64) -> UInt64:

@@ -162,7 +162,7 @@ def first_places(every: UInt64) -> Int32:
     owners = np.empty(len(every), dtype=np.int32)
     left, wanted = np.arange(len(every), dtype=np.int32), every
     # The first table stays in the processor's cache; the next ones have room for all, should all be distinct.
-    bits, multiplier = min(_room(len(left)), _TABLE_BITS), _ODD
+    bits, multiplier = min(_room(len(left)), _TABLE_BITS), ODD
     while len(left):
         slots = wanted * np.uint64(multiplier)
         slots >>= np.uint64(64 - bits)
@@ -174,7 +174,7 @@ def first_places(every: UInt64) -> Int32:
         others = np.flatnonzero(every.take(found) != wanted)
         left, wanted = left[others], wanted[others]
         bits = _room(len(left))
-        multiplier = multiplier * _ODD % (1 << 64)
+        multiplier = multiplier * ODD % (1 << 64)
     return owners
 
 
@@ -184,14 +184,26 @@ def _room(count: int) -> int:
 
 
 _TABLE_BITS = 18
-_ODD = 0x9E3779B97F4A7C15
+ODD = 0x9E3779B97F4A7C15
 
 
 def strings(spans: Spans, chosen: Int64) -> list[str]:
-    """The chosen tokens as strings: their bytes are gathered with a line break after each, decoded at once, split."""
-    starts, lengths = spans.starts[chosen], spans.lengths[chosen] + 1
-    before = np.cumsum(lengths) - lengths
-    gathered = spans.buffer[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)]
-    gathered[before + lengths - 1] = ord("\n")
-    found: list[str] = gathered.tobytes().decode("utf-8").split("\n")
+    """The chosen tokens as strings."""
+    found: list[str] = _lines(spans, chosen).decode("utf-8").split("\n")
     return found[:-1]
+
+
+def utf8(spans: Spans, chosen: Int64) -> list[bytes]:
+    """The chosen tokens in UTF-8."""
+    return _lines(spans, chosen).split(b"\n")[:-1]
+
+
+def _lines(spans: Spans, chosen: Int64) -> bytes:
+    """The bytes of the chosen tokens, gathered at once, with a line break after each."""
+    starts, lengths = spans.starts[chosen], spans.lengths[chosen] + 1
+    ends = np.cumsum(lengths)
+    places = np.repeat(starts - (ends - lengths), lengths)
+    places += np.arange(len(places))
+    gathered = spans.buffer.take(places)
+    gathered[ends - 1] = ord("\n")
+    return gathered.tobytes()

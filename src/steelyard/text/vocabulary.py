@@ -8,12 +8,15 @@ import numpy as np
 
 from steelyard.text.analyser import Analysis
 from steelyard.text.spans import UInt64
-from steelyard.text.tokens import Words, first_places
-from steelyard.types import Int32
+from steelyard.text.tokens import ODD, Words, first_places
+from steelyard.types import Int32, Int64
 
 
 class Vocabulary:
     """Numbers of things that are known by their keys (`spans.keys`), in order of first sight.
+
+    A hash table over arrays: thousands of keys look into their slots at once, and those that find another key there
+    look into the next.
 
     >>> from steelyard.text.spans import keys_of_strings as keys
     >>> vocabulary = Vocabulary()
@@ -22,12 +25,11 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        # Ascending, and the number of each.
-        self._keys: UInt64 = np.zeros(0, dtype=np.uint64)
-        self._numbers: Int32 = np.zeros(0, dtype=np.int32)
-        # The latest, not sorted yet: of a small corpus they may never be asked for.
-        self._latest: list[UInt64] = []
+        self._keys: UInt64 = np.zeros(1, dtype=np.uint64)  # by number, with room for more behind
         self._count = 0
+        self._slots: Int32 = np.full(2, -1, dtype=np.int32)  # the number of the key in each slot
+        self._placed = 0
+        """So many keys have slots; of a small corpus the others may never be asked for."""
 
     def grow(self, keys: UInt64, *, distinct: bool = False) -> Int32:
         """The number of each key, new ones for keys not seen before."""
@@ -45,38 +47,69 @@ class Vocabulary:
             given[first] = np.arange(len(self), len(self) + len(first))
             numbers[unknown] = given.take(places)
             new = new[first]
-        self._latest.append(new)
-        self._count += len(new)
+        self._keep(new)
         return numbers
 
     def look_up(self, keys: UInt64) -> Int32:
         """The number of each key, -1 for those not seen."""
         if not len(self):
             return np.full(len(keys), -1, dtype=np.int32)
-        self._sort()
-        at = np.searchsorted(self._keys, keys)
-        known = self._keys.take(at, mode="clip") == keys
-        return np.where(known, self._numbers.take(at, mode="clip"), np.int32(-1))
+        self._place()
+        slots = self._first_slots(keys)
+        numbers = self._slots.take(slots)
+        left = np.flatnonzero(self._keys.take(numbers) != keys)
+        left = left[numbers.take(left) >= 0]
+        while len(left):
+            slots[left] = at = (slots.take(left) + 1) & (len(self._slots) - 1)
+            numbers[left] = found = self._slots.take(at)
+            left = left[(found >= 0) & (self._keys.take(found) != keys.take(left))]
+        return numbers
 
-    def _sort(self) -> None:
-        for new in self._latest:
-            order = np.argsort(new).astype(np.int32)
-            keys, numbers = new[order], order + np.int32(len(self._keys))
-            at = np.searchsorted(self._keys, keys)
-            self._keys, self._numbers = np.insert(self._keys, at, keys), np.insert(self._numbers, at, numbers)
-        self._latest = []
+    def _keep(self, new: UInt64) -> None:
+        count = self._count + len(new)
+        if count > len(self._keys):
+            grown = np.empty(max(count, 2 * self._count), dtype=np.uint64)
+            grown[: self._count] = self._keys[: self._count]
+            self._keys = grown
+        self._keys[self._count : count] = new
+        self._count = count
+
+    def _place(self) -> None:
+        """Give a slot to every key that has none."""
+        if 2 * self._count > len(self._slots):
+            self._slots = np.full(_room(self._count), -1, dtype=np.int32)
+            self._placed = 0
+        numbers = np.arange(self._placed, self._count, dtype=np.int32)
+        slots = self._first_slots(self._keys[self._placed : self._count])
+        while len(numbers):
+            free = np.flatnonzero(self._slots.take(slots) < 0)
+            self._slots[slots.take(free)] = numbers.take(free)
+            others = np.flatnonzero(self._slots.take(slots) != numbers)
+            numbers = numbers.take(others)
+            slots = (slots.take(others) + 1) & (len(self._slots) - 1)
+        self._placed = self._count
+
+    def _first_slots(self, keys: UInt64) -> Int64:
+        slots = keys * np.uint64(ODD)
+        slots >>= np.uint64(65 - len(self._slots).bit_length())
+        return slots.view(np.int64)
 
     @property
     def size_bytes(self) -> int:
-        """Memory of keys and numbers."""
-        return len(self) * (self._keys.itemsize + self._numbers.itemsize)
+        """Memory of keys and slots."""
+        return len(self) * self._keys.itemsize + _room(len(self)) * self._slots.itemsize
 
     def __len__(self) -> int:
         return self._count
 
 
+def _room(count: int) -> int:
+    """Slots for so many keys: a power of two, from two to four times as many."""
+    return 2 << count.bit_length()
+
+
 class Reader:
-    """Reads documents, portion after portion; a word is stemmed when it is first seen, then never.
+    """Reads documents, portion after portion, then queries; a word is stemmed when it is first seen, then never.
 
     Cutting is most of the work and may be done ahead, in any thread; terms are numbered in the order of the portions,
     so that the numbers do not depend on the threads.
@@ -103,6 +136,42 @@ class Reader:
         terms = self.vocabulary.grow(self.analyser.stem(words, new))
         self._terms = np.concatenate((self._terms, terms))
         return self._terms.take(numbers).take(words.numbers), words.owners
+
+    def asked(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
+        """For each occurrence of a term in queries, its number (-1: in no document) and the place of its text."""
+        words = self.analyser.query_words(texts)
+        if words is None:
+            found = self.analyser.query_tokens(texts).terms()
+            return self.vocabulary.look_up(found.keys).take(found.numbers), found.owners
+        if not self.analyser.stems:
+            return self.vocabulary.look_up(words.keys).take(words.numbers), words.owners
+        numbers = self._words.look_up(words.keys)
+        seen, new = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
+        numbers[seen] = self._terms.take(numbers[seen])
+        numbers[new] = self.vocabulary.look_up(self.analyser.stem(words, new))
+        return numbers.take(words.numbers), words.owners
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the words and their terms."""
+        return self._words.size_bytes + self._terms.nbytes
+
+
+class Readers(dict[Analysis, Reader]):
+    """A reader for each analyser, made when it is first asked for; all of them number the terms of one vocabulary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vocabulary = Vocabulary()
+
+    def __missing__(self, analyser: Analysis) -> Reader:
+        self[analyser] = reader = Reader(analyser, self.vocabulary)
+        return reader
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the terms, and of the words that became them."""
+        return self.vocabulary.size_bytes + sum(reader.size_bytes for reader in self.values())
 
 
 def cut(analyser: Analysis, texts: Sequence[str]) -> Words | Sequence[str]:
