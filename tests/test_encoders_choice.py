@@ -182,6 +182,13 @@ def test_a_function_is_weighed_in_python():
     assert max(calls) == 2
 
 
+def test_a_function_that_fails_spoils_its_own_results_alone():
+    task = Task(INFO, CORPUS, QUERIES, Qrels.of([0], [CORPUS.row_of["d1"]], [1], queries=2))
+    broken = DenseRetriever("dense:broken", from_function(lambda texts: 1 / 0, "broken"))
+    failed, done = evaluate([broken, "bm25"], task)
+    assert (failed.status, failed.error.type, done.status) == ("failed", "ZeroDivisionError", "done")
+
+
 def test_vectors_of_a_function_are_stored_if_it_has_a_version():
     calls: list[str] = []
 

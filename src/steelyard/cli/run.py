@@ -135,18 +135,25 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import Shelf
     from steelyard.results import ResultStore
-    from steelyard.retrievers import DEFAULT_MODELS
+    from steelyard.retrievers import DEFAULT_MODELS, canonical
     from steelyard.retrievers.variants import with_variants
 
+    named = [canonical(model) for model in [*arguments.models, *arguments.model] or DEFAULT_MODELS]
     names = with_variants(
-        [*arguments.models, *arguments.model] or DEFAULT_MODELS,
+        named,
         truncate_dim=arguments.truncate_dim,
         precision=arguments.precision,
         rescore=arguments.rescore,
     )
     tasks = expand(_references(arguments) or ["builtin"], languages=arguments.languages, type=arguments.type)
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
-    models = load_models(names, candidates=arguments.candidates, depths=arguments.depths)
+    models = load_models(
+        names,
+        candidates=arguments.candidates,
+        depths=arguments.depths,
+        offered=[name for name in names if name not in named],
+        leave_out=lambda unfit: output.note(f"left out: {unfit.message}"),
+    )
     return Batch(models, tasks, _conditions(arguments), shelf, progress).run()
 
 

@@ -16,16 +16,16 @@ from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, known_info
 from steelyard.engine.runs import run_bytes
 from steelyard.engine.samples import SampleBench
-from steelyard.engine.task import Bench, depth_for, now
+from steelyard.engine.task import Bench, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.protocols import Retriever
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
-from steelyard.results.provenance import provenance
 from steelyard.retrievers.memory import keep_freed_memory
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
+from steelyard.vectors.variants import Unfit
 
 T = TypeVar("T")
 
@@ -79,10 +79,9 @@ class Batch:
 
     def _bench(self, task: AnyTask, load_seconds: float) -> Bench | SampleBench:
         if not isinstance(task, Task):
-            return SampleBench(task, self.conditions.profile, load_seconds)
+            return SampleBench(task, self.conditions, load_seconds)
         retrievers = [model.retriever for model in self.models if model.retriever is not None]
-        depth = depth_for(retrievers, self.conditions.top_k)
-        return Bench(task, depth, load_seconds, self.conditions.profile)
+        return Bench(task, self.conditions, depth_for(retrievers, self.conditions.top_k), load_seconds)
 
     def _load(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
         from steelyard.datasets import load_any
@@ -110,12 +109,11 @@ class Batch:
 
     def _weigh_and_save(self, evaluation: Evaluation, bench: Bench | SampleBench) -> tuple[Result, dict[str, bytes]]:
         """The result and the files that stand beside it."""
-        top_k, extra, form = self.conditions.top_k, self.conditions.metrics, self.shelf.save_runs
-        result = bench.weigh(evaluation, top_k, extra, lambda done: self.listen(Advanced(done)))
+        form = self.shelf.save_runs
+        result = bench.weigh(evaluation, lambda done: self.listen(Advanced(done)))
         if form is None or isinstance(bench, SampleBench):  # nothing was searched: there are no lists to keep
             return result, {}
-        run = bench.run_of(evaluation, top_k)
-        return result, {f"run.{form}": run_bytes(run, bench.task, result.model, form)}
+        return result, {f"run.{form}": run_bytes(bench.run_of(evaluation), bench.task, result.model, form)}
 
     def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
         if self.shelf.store is None:
@@ -129,9 +127,7 @@ class Batch:
             status="failed",
             main_metric=MAIN_METRICS.get(evaluation.facts.type, MAIN_METRIC),
             notes={"where": failed.where} if failed.where else {},
-            provenance=provenance(),
             error=failed.failure,
-            created=now(),
         )
         return self._keep(result)
 
@@ -159,19 +155,37 @@ def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] =
 
 
 def load_models(
-    models: Sequence[str | ModelSpec | Retriever], *, candidates: str | None = None, depths: Sequence[int] = ()
+    models: Sequence[str | ModelSpec | Retriever],
+    *,
+    candidates: str | None = None,
+    depths: Sequence[int] = (),
+    offered: Sequence[ModelSpec] = (),
+    leave_out: Callable[[Unfit], None] = lambda unfit: None,
 ) -> list[Model]:
     """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded.
 
     With `candidates`, a reranker that stands alone ranks the task's lists of that name; with `depths`, a pipeline is
-    a model for each depth of its last stage.
+    a model for each depth of its last stage. Variants that were `offered` to all models alike are left out of those
+    that do not have them, and `leave_out` is told; where no model has any, that is an error.
     """
     from steelyard.retrievers.pipeline import in_full
 
     loaded: dict[str, Model] = {}
-    for model in map(_load_model, in_full(models, candidates, depths)):
+    unfit: list[Unfit] = []
+    for named in in_full(models, candidates, depths):
+        try:
+            model = _load_model(named)
+        except Unfit as error:
+            if named not in offered:
+                raise
+            unfit.append(error)
+            continue
         if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
             raise UsageError(f"two models with different settings are called {model.name!r}", hint="rename one of them")
+    if unfit and len(unfit) == len(offered):
+        raise unfit[0]
+    for reason in {each.message: each for each in unfit}.values():
+        leave_out(reason)
     return list(loaded.values())
 
 
@@ -180,7 +194,10 @@ def _load_model(model: ModelSpec | Retriever) -> Model:
     from steelyard.retrievers.names import result_name
 
     if not isinstance(model, ModelSpec):
-        return Model(model.name, model)
+        described = attempt(lambda: model.settings, raises=UsageError)  # some have to be run to be described
+        return (
+            Model(model.name, failure=described.failure) if isinstance(described, Failed) else Model(model.name, model)
+        )
     name = result_name(model)
     retriever = attempt(lambda: load_retriever(model), raises=UsageError)
     return Model(name, failure=retriever.failure) if isinstance(retriever, Failed) else Model(name, retriever)

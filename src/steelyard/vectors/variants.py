@@ -39,6 +39,10 @@ PRESETS = {"hakari": 1}
 """Oversampling by name: HAKARI-Bench looks again at the 100 best, and at no more."""
 
 
+class Unfit(UsageError):
+    """A variant that the vectors of a model do not have."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """How vectors are shortened, stored and searched; without arguments, as the encoder gives them.
@@ -90,14 +94,14 @@ class Variant:
         return settings
 
     def check(self, dimension: int, model: str, compared: str = "dot") -> None:
-        """A UsageError if the model's vectors are shorter than what is to be kept, or are not compared that way."""
+        """Unfit if the model's vectors are shorter than what is to be kept, or are not compared that way."""
         if similarity(compared).is_distance and self.precision not in BY_DISTANCE:
-            raise UsageError(
+            raise Unfit(
                 f"{model} compares by {compared} distance, which {self.precision} codes do not keep",
                 hint=f"precision={' or '.join(BY_DISTANCE)}",
             )
         if self.truncate_dim is not None and self.truncate_dim > dimension:
-            raise UsageError(
+            raise Unfit(
                 f"{model} has {dimension} dimensions and can't be cut to {self.truncate_dim}",
                 hint=f"give a truncate_dim of at most {dimension}",
             )
