@@ -59,7 +59,7 @@ class RunLines(Lines):
 
     scores: Float64
     tag: str
-    """The name that the first line gives the run."""
+    """The name that the last line gives the run, as trec_eval takes it."""
 
 
 def read_qrels(path: str | Path) -> QrelsLines:
@@ -78,12 +78,15 @@ def read_run(path: str | Path) -> RunLines:
     """The lists of a TREC run file; no document twice for a query, every score a finite number."""
     path = Path(path)
     data = _read(path)
-    table = _table(path, data, RUN_COLUMNS)
+    try:
+        table = _table(path, data, RUN_COLUMNS)
+    except DataError:
+        table = _table(path, _first_columns(data), RUN_COLUMNS)
     scores = _numbers(path, data, table, "score", "float64", "a number such as 12.5")
     if len(odd := np.flatnonzero(~np.isfinite(scores))):
         raise _wrong(path, data, int(odd[0]), f"the score is {scores[odd[0]]}", "a finite number")
     queries, query, documents, document = _ids(table)
-    tag = table["tag"][0].as_py() if len(table) else ""
+    tag = table["tag"][-1].as_py() if len(table) else ""
     lines = RunLines(path, queries, documents, query, document, scores, tag)
     _refuse_duplicates(lines, data)
     return lines
@@ -216,6 +219,16 @@ def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         raise _first_malformed(path, data, columns) or DataError(str(error), where=str(path)) from error
+
+
+def _first_columns(data: bytes) -> bytes:
+    r"""Lines of a run without what follows the tag, which trec_eval does not read either.
+
+    >>> _first_columns(b"q1 Q0 d1 1 0.5 my run\nq1 Q0 d2 2 0.4 my\n")
+    b'q1 Q0 d1 1 0.5 my\nq1 Q0 d2 2 0.4 my\n'
+    """
+    before_tag = len(RUN_COLUMNS) - 1
+    return re.sub(rb"^((?:[^ \n]+ ){%d}[^ \n]+) [^\n]*" % before_tag, rb"\1", data, flags=re.MULTILINE)
 
 
 def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataError | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from steelyard.registry import Registry
 
@@ -38,8 +38,8 @@ class Definition:
     """Of a metric that is cut at shares (of recall, of R) and not at ranks: those that its bare name stands for."""
     given: Callable[[str], Compute] | None = None
     """Of a metric that takes numbers (`set_F.0.5`, `G.1=3,2=9`): from the numbers, as text, to how it is computed."""
-    combine: Literal["mean", "geometric"] = "mean"
-    """How the values of queries become one: the geometric kind is a figure of the whole task only."""
+    whole: Callable[[Ranking, Any], float | None] | None = None
+    """Of a metric that is a figure of all queries together and not the mean of theirs: that figure."""
     bounded: bool = True
     """Whether every value lies between 0 and 1, which intervals of a mean take for granted."""
 
@@ -52,6 +52,7 @@ class Definition:
 
 _PLACES = {
     "measures": ("ndcg", "map", "mrr", "recall", "precision", "hit_rate", "r_precision", "judged"),
+    "pooled": ("pooled_recall",),
     "preferences": ("bpref", "infap"),
     "geometric": ("gm_map", "gm_bpref"),
     "recall_points": ("iprec", "11pt_avg"),

@@ -33,7 +33,7 @@ GM_MAP = Definition(
     average_precision,
     ("gm_map", "gm_map"),
     takes_cutoff=False,
-    combine="geometric",
+    whole=lambda ranking, cutoff: geometric_mean(average_precision(ranking, cutoff)),
 )
 GM_BPREF = Definition(
     "GM-bpref",
@@ -42,5 +42,5 @@ GM_BPREF = Definition(
     bpref,
     ("gm_bpref", "gm_bpref"),
     takes_cutoff=False,
-    combine="geometric",
+    whole=lambda ranking, cutoff: geometric_mean(bpref(ranking, cutoff)),
 )

@@ -105,7 +105,7 @@ class Metric:
     @property
     def has_interval(self) -> bool:
         """Whether it is a mean of values between 0 and 1, as an interval takes for granted; gains given may be any."""
-        return self.definition.combine == "mean" and self.definition.bounded and "=" not in self.given
+        return self.definition.whole is None and self.definition.bounded and "=" not in self.given
 
     def compute(self, ranking: Ranking) -> Float64:
         """One value for each query."""

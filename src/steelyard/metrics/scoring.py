@@ -11,9 +11,9 @@ import numpy.typing as npt
 from steelyard.errors import SteelyardError, UnknownName
 from steelyard.metrics import nauc
 from steelyard.metrics.definition import METRICS
-from steelyard.metrics.geometric import geometric_mean
 from steelyard.metrics.names import Metric, parse_many
-from steelyard.metrics.ranking import Gain, Ranking
+from steelyard.metrics.pooled import pooled_recall
+from steelyard.metrics.ranking import Gain, Ranking, find_hits
 from steelyard.types import Float64, Qrels, Run, Scores
 
 Profile = Literal["steelyard", "mteb-2.26", "mteb-1.14"]
@@ -59,7 +59,7 @@ def score(
     the order of a dictionary among equal scores (`dicts.run_from_dicts(..., ties="given")`).
     `documents` is the size of the collection, which `utility` asks for where documents left out have a worth.
     `whole` holds `pooled_recall_at_k` beside every `recall_at_k`, the nAUCs of what mteb gives one, and the metrics
-    whose queries combine to a geometric mean, such as `gm_map`.
+    that are no mean of queries, such as `gm_map`.
 
     >>> run = Run.of([[0, 1, 2], [3, 4, 5]], [[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
     >>> qrels = Qrels.of([0, 1, 1], [1, 3, 9], [1, 1, 1], queries=2)
@@ -80,11 +80,10 @@ def score(
     per_query: dict[str, Float64] = {}
     whole: dict[str, float | None] = {}
     for metric in chosen:
-        values = compute(metric, for_mrr if metric.name == "mrr" else ranking)
-        if metric.definition.combine == "geometric":
-            whole[str(metric)] = geometric_mean(values)
+        if metric.definition.whole is not None:
+            whole[str(metric)] = metric.definition.whole(ranking, metric.cutoff)
         else:
-            per_query[str(metric)] = values
+            per_query[str(metric)] = compute(metric, for_mrr if metric.name == "mrr" else ranking)
         if metric.name == "recall":
             whole[f"pooled_{metric}"] = pooled_recall(ranking, metric.cutoff)
     return Scores(per_query, whole | abstention(unrounded, chosen, per_query, profile))
@@ -109,16 +108,6 @@ def resolve(metrics: Iterable[Metric | str]) -> tuple[Metric, ...]:
     for item in metrics:
         found.update(dict.fromkeys(parse_many(item) if isinstance(item, str) else (item,)))
     return tuple(found)
-
-
-def pooled_recall(ranking: Ranking, cutoff: float | None) -> float | None:
-    """Relevant documents found over relevant documents there are, all queries thrown together; None if there are none.
-
-    HAKARI-Bench's tables call this Recall. A query with many relevant documents weighs more in it.
-    """
-    there = int(ranking.positives.sum())
-    found = float(ranking.total(ranking.relevant, None, cutoff).sum())
-    return found / there if there else None
 
 
 def abstention(
@@ -152,6 +141,22 @@ def leave_out(run: Run, rows: npt.ArrayLike) -> Run:
     new_rows[touched] = np.take_along_axis(np.where(gone, -1, run.rows)[touched], order, axis=1)
     new_scores[touched] = np.take_along_axis(np.where(gone, -np.inf, run.scores)[touched], order, axis=1)
     return Run(new_rows, new_scores)
+
+
+def judged_only(run: Run, qrels: Qrels) -> Run:
+    """The run without the documents that nobody judged (a grade below 0 is no judgement); what follows moves up.
+
+    >>> qrels = Qrels.of([0, 0, 0], [0, 1, 2], [1, -1, 0], queries=1)
+    >>> judged_only(Run.of([[0, 1, 2, 3]], [[0.7, 0.8, 0.6, 0.9]]), qrels).rows.tolist()
+    [[0, 2]]
+    """
+    hits = find_hits(run.rows, qrels)
+    hits = hits.where(hits.grade >= 0)
+    shape = (len(run), int(hits.nth.max(initial=0)))
+    rows, scores = np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf, dtype=run.scores.dtype)
+    rows[hits.query, hits.nth - 1] = run.rows[hits.query, hits.rank]
+    scores[hits.query, hits.nth - 1] = run.scores[hits.query, hits.rank]
+    return Run(rows, scores)
 
 
 def order_by_double(run: Run) -> Run:

@@ -1,0 +1,110 @@
+"""What `steelyard score -m` understands: trec_eval's names, its nicknames for many of them, and the order it prints."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from steelyard.metrics import Metric
+
+OFFICIAL = (
+    *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank"),
+    *("iprec_at_recall", "P"),
+)
+"""What trec_eval prints when nothing is asked for."""
+ALL = (
+    *(*OFFICIAL, "relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg", "binG", "G"),
+    *("ndcg", "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P", "success", "set_P", "set_relative_P"),
+    *("set_recall", "set_map", "set_F", "num_nonrel_judged_ret"),
+)
+"""All measures of trec_eval, in the order in which it prints them, however they were asked for."""
+NICKNAMES = {
+    "official": OFFICIAL,
+    "all_trec": ALL,
+    "set": tuple(name for name in ALL if name in OFFICIAL[:5] or name == "utility" or name.startswith("set_")),
+}
+COUNTS = ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
+"""Sums over queries, not means."""
+RANKS = "5,10,15,20,30,100,200,500,1000"
+WITHOUT_CUTOFF = {name: f"{name}.{RANKS}" for name in ("P", "recall", "ndcg_cut", "map_cut", "relative_P")} | {
+    "success": "success.1,5,10"
+}
+"""What trec_eval takes these names for when no cut-off is given."""
+
+_ELSEWHERE = re.compile(r"(?:all_)?prefs(?:_.*)?|qrels_jg|.*_avgjg.*")
+"""Measures that read files of preferences or of several judges (trec_eval's -R prefs, qrels_prefs, qrels_jg)."""
+_RELSTRING = re.compile(r"relstring(?:[._@]([0-9]+))?")
+_SHOWN = 10
+"""Documents of a relstring, unless told."""
+
+Kind = Literal["metric", "count", "queries", "name", "grades"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of the output: what it is, and what it is called there."""
+
+    title: str
+    kind: Kind
+    metric: Metric | None = None
+    length: int = 0
+    """Of a string of grades: how many documents it shows."""
+
+    @property
+    def family(self) -> str:
+        """trec_eval's name without the numbers behind it."""
+        if self.metric is None:
+            return "relstring" if self.kind == "grades" else self.title
+        return self.metric.definition.trec[self.metric.cutoff is not None]
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Where trec_eval prints it: by family, then by cut-off; our own measures follow as they were asked for."""
+        if self.family not in ALL:
+            return len(ALL), 0.0
+        return ALL.index(self.family), (self.metric and self.metric.cutoff) or 0.0
+
+
+def expand(names: Iterable[str]) -> list[Measure]:
+    """Measures as trec_eval reads and orders them, each once.
+
+    >>> [measure.title for measure in expand(["P.10,5", "num_ret", "nDCG@10", "success", "iprec_at_recall.0.5"])]
+    ['num_ret', 'iprec_at_recall_0.50', 'P_5', 'P_10', 'ndcg_cut_10', 'success_1', 'success_5', 'success_10']
+    """
+    found: dict[Measure, None] = {}
+    for name in names:
+        found.update(dict.fromkeys(_read(name)))
+    titles: dict[str, Measure] = {}
+    for measure in found:
+        if measure != (before := titles.setdefault(measure.title, measure)):
+            raise UsageError(
+                f"{before.metric} and {measure.metric} would both be printed as {measure.title}",
+                hint="trec_eval names shares by two decimals; ask for them one at a time",
+            )
+    return sorted(found, key=lambda measure: measure.order)
+
+
+def _read(name: str) -> list[Measure]:
+    from steelyard.metrics import parse_many
+
+    if name in NICKNAMES:
+        return [measure for single in NICKNAMES[name] for measure in _read(single)]
+    if _ELSEWHERE.fullmatch(name):
+        raise UsageError(
+            f"{name} of trec_eval needs preferences or several judges, in file formats that are not read here",
+            hint="official, set and all_trec are; steelyard list metrics names all that is computed",
+        )
+    if name in COUNTS:
+        return [Measure(name, "count")]
+    if name in ("runid", "num_q"):
+        return [Measure(name, "name" if name == "runid" else "queries")]
+    if match := _RELSTRING.fullmatch(name):
+        title = f"relstring_{match[1]}" if match[1] else "relstring"
+        return [Measure(title, "grades", length=int(match[1] or _SHOWN))]
+    return [Measure(metric.trec, "metric", metric) for metric in parse_many(WITHOUT_CUTOFF.get(name, name))]

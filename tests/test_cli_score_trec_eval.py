@@ -1,0 +1,116 @@
+"""`steelyard score` prints what trec_eval prints, letter by letter (answers of trec_eval 9.0.4 in tests/parity)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+
+from steelyard.cli import main
+from steelyard.cli.score_measures import ALL, NICKNAMES, expand
+
+FOLDER = Path(__file__).parent / "parity" / "trec_eval"
+FILES = (str(FOLDER / "qrels.txt"), str(FOLDER / "run.txt"))
+CALLS = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[call["options"] for call in CALLS])
+def test_the_same_text(call: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *call["options"].split(), *FILES]) == 0
+    assert capsys.readouterr().out.splitlines() == call["output"]
+
+
+def test_the_nicknames_are_those_of_trec_eval() -> None:
+    assert set(ALL) == set(pytrec_eval.supported_measures)
+    for name, measures in NICKNAMES.items():
+        assert set(measures) == pytrec_eval.supported_nicknames[name]
+
+
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("level", [1, 2])
+def test_every_value_as_json(level: int, flag: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["-J"] if flag else []
+    assert main(["score", "--json", "-q", "-m", "all_trec", "-l", str(level), *options, *FILES]) == 0
+    found = json.loads(capsys.readouterr().out)
+    judged = pytrec_eval.parse_qrel((FOLDER / "qrels.txt").read_text().splitlines())
+    lists = pytrec_eval.parse_run((FOLDER / "run.txt").read_text().splitlines())
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, {"all_trec"}, relevance_level=level, judged_docs_only_flag=flag)
+    theirs = evaluator.evaluate(lists)
+    only_text = {"runid", "relstring"}
+    only_whole = {"num_q", "gm_map", "gm_bpref"}
+    assert {
+        query: {m: v for m, v in values.items() if m != "relstring"} for query, values in found["per_query"].items()
+    } == {
+        query: {m: v for m, v in values.items() if m not in only_text | only_whole} for query, values in theirs.items()
+    }
+    for measure in next(iter(theirs.values())).keys() - only_text:
+        values = [theirs[query][measure] for query in sorted(theirs)]
+        whole = pytrec_eval.compute_aggregated_measure(measure, values)
+        assert found["measures"][measure] == pytest.approx(whole, rel=1e-12, abs=1e-15)
+    assert "relstring" not in found["measures"] and "utility" not in found["intervals"]
+
+
+def test_measures_come_in_the_order_of_trec_eval_and_ours_behind_them() -> None:
+    asked = ["judged@10", "P.10,5", "MRR@3", "recall.5", "num_q", "P.7", "iprec_at_recall.0.5", "pooled_recall@5"]
+    assert [measure.title for measure in expand(asked)] == [
+        *("num_q", "iprec_at_recall_0.50", "P_5", "P_7", "P_10", "recall_5"),
+        *("judged_10", "recip_rank_cut_3", "pooled_recall_5"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["prefs", "all_prefs", "prefs_simp_ret", "qrels_jg", "map_avgjg", "P_avgjg.5"])
+def test_what_needs_other_files_is_told(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-m", name, *FILES]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} of trec_eval needs preferences or several judges" in said and "all_trec" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["-m", "utility.1,2"], "takes 4 numbers"),
+        (["-m", "G.1=2,1=3"], "name every grade once"),
+        (["-m", "G.2"], "write grade=gain"),
+        (["-m", "set_F.-1"], "from 0 on"),
+        (["-m", "iprec_at_recall.-0.5"], "from 0 on"),
+        (["-m", "iprec_at_recall.0.101,0.102"], "would both be printed as iprec_at_recall_0.10"),
+        (["-m", "P.2.5"], "cannot cut a list at 2.5"),
+        (["-l", "-1"], "give at least 0"),
+        (["-N", "-5"], "the number of documents"),
+        (["-n"], "-q adds the lines"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(options: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *options, *FILES]) == 2
+    said = capsys.readouterr()
+    assert says in said.err and said.out == ""
+
+
+def test_exponential_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {}
+    for gain in ("linear", "exponential"):
+        assert main(["score", "--json", "--gain", gain, "-m", "ndcg", "-m", "map", *FILES]) == 0
+        values[gain] = json.loads(capsys.readouterr().out)["measures"]
+    # The same as gains by hand, which trec_eval knows too.
+    assert main(["score", "--json", "-m", "ndcg.1=1,2=3,3=7,12=4095", *FILES]) == 0
+    by_hand = json.loads(capsys.readouterr().out)["measures"]["ndcg_1=1,2=3,3=7,12=4095"]
+    assert values["exponential"]["ndcg"] == pytest.approx(by_hand, rel=1e-14) != values["linear"]["ndcg"]
+    assert values["exponential"]["map"] == values["linear"]["map"]
+
+
+def test_no_summary_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "--json", "-q", "-n", "-m", "bpref", "-m", "relstring.2", *FILES]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["per_query"]
+    assert (
+        set(found["per_query"]["t1"]) == {"bpref", "relstring_2"} and len(found["per_query"]["t1"]["relstring_2"]) == 2
+    )
+
+
+def test_a_run_whose_name_has_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run").write_text("t1 Q0 doc-1 1 0.5 my own run\nt1 Q0 doc-2 2 0.4 my\n")
+    assert main(["score", "-m", "runid", "-m", "num_ret", FILES[0], str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().out == f"{'runid':<22}\tall\tmy\n{'num_ret':<22}\tall\t2\n"
