@@ -49,6 +49,17 @@ def test_the_default_models_on_a_set(nano: Path, results: Path, capsys: pytest.C
     assert "NanoSmall/a" in report and "use-multilingual-v3" in report
 
 
+def test_a_store_that_cannot_be_written_is_told_once(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "vectors").write_text("in the way of the folder")
+    assert main(["run", "dense", "dense?precision=int8", "-t", str(nano)]) == 0
+    assert capsys.readouterr().err.count("vectors not stored in") == 1
+    assert main(["run", "dense", "-t", str(nano)]) == 0
+    assert "not stored" not in capsys.readouterr().err, "nothing was encoded this time"
+
+
 def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
     before = ResultStore(results).all()[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Progress:
         self._tasks = 0
         self._made: dict[str, list[float]] = {}
         self._seen: dict[str, int] = {}
+        self._troubles: set[str] = set()
 
     def __call__(self, event: Event) -> None:
         """Take note of one event."""
@@ -64,8 +65,11 @@ class Progress:
 
     def close(self) -> None:
         """Take the bar away."""
-        if self.terminal:
-            self._write("\r\x1b[K")
+        self._write(self._clear)
+
+    @property
+    def _clear(self) -> str:
+        return "\r\x1b[K" if self.terminal else ""
 
     @property
     def seconds(self) -> float:
@@ -110,8 +114,7 @@ class Progress:
         lines = [f"{problem.where}: {problem.found} ({problem.done})" for problem in problems[:NOTICED]]
         if len(problems) > NOTICED:
             lines.append(f"{len(problems) - NOTICED} more: steelyard show lists them")
-        start = "\r\x1b[K" if self.terminal else ""
-        self._write("".join(f"{start}{task}: {line}\n" for line in lines))
+        self._write("".join(f"{self._clear}{task}: {line}\n" for line in lines))
 
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1
@@ -122,6 +125,10 @@ class Progress:
         if stored:
             return
         self._made.setdefault(result.model, []).append(took)
+        for trouble in store_troubles(result):
+            if trouble not in self._troubles:
+                self._troubles.add(trouble)
+                self._write(f"{self._clear}{trouble}\n")
         if not self.terminal:
             self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
             self._drawn = self._clock()
@@ -138,7 +145,7 @@ class Progress:
             return
         full = round(BAR * self.finished / self.total) if self.total else 0
         width = shutil.get_terminal_size().columns - 1
-        self._write("\r\x1b[K" + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
+        self._write(self._clear + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
 
     def _rate(self, now: float) -> str:
         """Texts a second, of the model at work."""
@@ -154,6 +161,17 @@ class Progress:
         if not self.silent:
             self.stream.write(text)
             self.stream.flush()
+
+
+def store_troubles(result: Result) -> list[str]:
+    """What could not be stored, or read again, while a result was made: the next run has to do it once more.
+
+    >>> from steelyard.results import Result
+    >>> store_troubles(Result("T/a", "dense:X", {}, "1", notes={"documents": {"cache_problems": ["no space"]}}))
+    ['no space']
+    """
+    parts = [note for note in result.notes.values() if isinstance(note, Mapping)]
+    return [problem for part in (result.notes, *parts) for problem in part.get("cache_problems", ())]
 
 
 def _told(result: Result) -> str:
