@@ -9,8 +9,8 @@ from sentence_transformers.sparse_encoder.evaluation import SparseInformationRet
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
 from steelyard.encoders.sparse_encoders import load_sparse_encoder
-from steelyard.engine.scoring import figures
 from steelyard.errors import UsageError
+from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
@@ -64,7 +64,7 @@ def test_figures_are_those_of_the_librarys_evaluator(splade, cap):
     expected = SparseInformationRetrievalEvaluator(QUESTIONS, DOCUMENTS, RELEVANT, max_active_dims=cap)(model)
     caps = f"?query_max_active_dims={cap}&document_max_active_dims={cap}" if cap else ""
     run = load_retriever(f"sparse:{splade}{caps}").index(CORPUS, INFO).search(QUERIES, 10)
-    ours = figures(run, task(), ("mrr_at_10",)).metrics
+    ours = score(run, task().qrels).means
     assert ours["ndcg_at_10"] == pytest.approx(expected["dot_ndcg@10"], abs=1e-6)
     assert ours["mrr_at_10"] == pytest.approx(expected["dot_mrr@10"], abs=1e-6)
     assert 0.2 < ours["ndcg_at_10"] < 1

@@ -127,7 +127,7 @@ def weigher(metric: str, output: Output | None = None) -> Weigh:
     import numpy as np
 
     from steelyard.build.fidelity_scores import Scored
-    from steelyard.engine.plan import TOP_K
+    from steelyard.engine.plan import TOP_K, Conditions
     from steelyard.engine.task import Bench, depth_for
     from steelyard.metrics import score
     from steelyard.retrievers import load_retriever
@@ -136,7 +136,7 @@ def weigher(metric: str, output: Output | None = None) -> Weigh:
         # A cut of a reranking task is searched, so the full one must be, too.
         task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
         retrievers = [load_retriever(model) for model in models]
-        bench = Bench(task, depth_for(retrievers, TOP_K), 0.0)
+        bench = Bench(task, Conditions(), depth_for(retrievers, TOP_K))
         rows = []
         for number, retriever in enumerate(retrievers):
             if output is not None:

@@ -20,7 +20,8 @@ def check_run(run: Run, task: Task, model: str) -> Run:
     if not rows.size:
         return run
     if int(rows.min()) < -1 or int(rows.max()) >= len(task.corpus):
-        raise _broken(model, f"a row of {int(rows.max())} in a corpus of {len(task.corpus):,}", task)
+        odd = int(rows.min()) if int(rows.min()) < -1 else int(rows.max())
+        raise _broken(model, f"a row of {odd} in a corpus of {len(task.corpus):,}", task)
     query = _first_query(np.isnan(scores))
     if query is not None:
         raise _broken(model, f"a score that is not a number, for query {task.queries.ids[query]!r}", task)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from steelyard.metrics.scoring import resolve
 from steelyard.protocols import Retriever
 from steelyard.results import Failure, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
+from steelyard.results.provenance import provenance
 from steelyard.results.queries import queries_path
 from steelyard.results.store import beside_path
 from steelyard.samples import AnyTask
@@ -111,10 +113,20 @@ class Evaluation:
     key: str
     stored: Result | None = None
 
-    def result(self, **figures: Any) -> Result:
-        """A result of this evaluation, with these figures and costs."""
+    def result(self, *, resampling: Mapping[str, Any] | None = None, **figures: Any) -> Result:
+        """A result of this evaluation, made here and now, with these figures and costs.
+
+        `resampling` is how its intervals were made.
+        """
         return Result(
-            task=self.task, model=self.model.name, settings=self.settings, key=self.key, facts=self.facts, **figures
+            task=self.task,
+            model=self.model.name,
+            settings=self.settings,
+            key=self.key,
+            facts=self.facts,
+            provenance=provenance() | ({"intervals": dict(resampling)} if resampling else {}),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            **figures,
         )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
-from steelyard.engine.limit import limited_queries
+from steelyard.engine.limit import limited
 from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model
 from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
+from steelyard.protocols import Settings
 from steelyard.results import Result, ResultStore
 from steelyard.results.keys import result_key
 from steelyard.results.store import Report, warn
@@ -63,8 +64,7 @@ def _saved(kept: Sequence[Result], task: Task) -> Iterator[tuple[Result, Task, R
     for old in kept:
         if old.task != task.name or old.path is None:
             continue
-        limit = old.settings.get("limit")
-        part = task if limit is None else limited_queries(task, limit, old.settings["seed"])
+        part = _part(task, old.settings)
         same = {name: value for name, value in old.settings.items() if name != "metrics"}
         key = result_key(same, task.name, old.facts)
         if part.content_hash != old.facts.data_hash or key in seen:
@@ -74,13 +74,22 @@ def _saved(kept: Sequence[Result], task: Task) -> Iterator[tuple[Result, Task, R
             yield old, part, run
 
 
+def _part(task: Task, settings: Settings) -> Task:
+    """What of the task a result with these settings was made on."""
+    if (limit := settings.get("limit")) is None:
+        return task
+    part = limited(task, limit, settings["seed"], documents=settings.get("limit_documents", False))
+    assert isinstance(part, Task)
+    return part
+
+
 def _again(old: Result, task: Task, run: Run, conditions: Conditions) -> Result:
     settings = {**old.settings, "metrics": ["default", *conditions.metrics]}
     key = result_key(settings, task.name, old.facts)
     evaluation = Evaluation(Model(old.model), task.name, settings, old.facts, key)
     before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
-    profile = old.settings.get("profile", PROFILES[0])
-    scored = scored_result(evaluation, run, task, before, conditions.metrics, profile)
+    asked = replace(conditions, profile=old.settings.get("profile", PROFILES[0]))
+    scored = scored_result(evaluation, run, task, asked, before)
     return replace(
         scored,
         index_bytes=old.index_bytes,

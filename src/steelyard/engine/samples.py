@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
-from steelyard.engine.plan import Evaluation, Profile
-from steelyard.engine.task import now
+from steelyard.engine.plan import Conditions, Evaluation
 from steelyard.errors import UsageError
 from steelyard.protocols import Embeds, Retriever, Tick, no_tick
 from steelyard.results import Result
-from steelyard.results.provenance import provenance
 from steelyard.samples import SampleTask
 from steelyard.tasks import texts_of, weigh
 
@@ -16,17 +14,17 @@ from steelyard.tasks import texts_of, weigh
 class SampleBench:
     """A task on which models are weighed by their vectors alone; stands where `Bench` stands for retrieval."""
 
-    def __init__(self, task: SampleTask, profile: Profile, load_seconds: float) -> None:
+    def __init__(self, task: SampleTask, conditions: Conditions, load_seconds: float = 0.0) -> None:
         self.task = task
-        self.profile = profile
+        self.profile = conditions.profile
         self.load_seconds = load_seconds
 
     def steps(self, retriever: Retriever) -> int:
         """How many texts the model will tick."""
         return len(texts_of(self.task, self.profile)) if isinstance(retriever, Embeds) else 0
 
-    def weigh(self, evaluation: Evaluation, top_k: int, extra: object = (), tick: Tick = no_tick) -> Result:
-        """The result of one model; `top_k` and further ranking metrics mean nothing here."""
+    def weigh(self, evaluation: Evaluation, tick: Tick = no_tick) -> Result:
+        """The result of one model."""
         model: object = evaluation.model.retriever
         if not isinstance(model, Embeds):
             raise UsageError(
@@ -48,7 +46,6 @@ class SampleBench:
             timings={**clock.seconds, "total": sum(clock.seconds.values())},
             peak_memory_bytes=peak_memory_bytes(),
             notes={"texts": dict(notes), **weighed.notes},
-            provenance={**provenance(), "intervals": dict(weighed.resampling)},
-            created=now(),
+            resampling=weighed.resampling,
             queries=weighed.samples,
         )

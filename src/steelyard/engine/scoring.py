@@ -1,8 +1,8 @@
-"""From a run to everything that a result says about it: figures, intervals, values by query, the worst queries."""
+"""What a result says about a run, by its scores: figures, intervals, values by query, the worst queries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from steelyard import stats
 from steelyard.errors import DataError
-from steelyard.metrics import DEFAULT_METRICS, parse, score
+from steelyard.metrics import parse
 from steelyard.metrics.mteb import MtebProfile, mteb_scores
 from steelyard.metrics.reranking import legacy
 from steelyard.results import MAIN_METRIC, Miss, QueryScores
 from steelyard.stats.intervals import DRAWS, Method
-from steelyard.types import Float64, Int32, Interval, Run, Task, TaskInfo
+from steelyard.types import Float64, Int32, Interval, Run, Scores, Task, TaskInfo
 
 MISSES = 10
 CUT = 200
@@ -52,14 +52,12 @@ class Figures:
     misses: tuple[Miss, ...]
 
 
-def figures(run: Run, task: Task, extra: Sequence[str] = (), profile: MtebProfile = "mteb-2.26") -> Figures:
-    """Score the run with the default metrics and the `extra` ones, under our names and under mteb's."""
-    wanted = dict.fromkeys([*DEFAULT_METRICS, *map(parse, extra)])
-    scores = score(run, task.qrels, tuple(wanted), documents=len(task.corpus))
+def figures(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb-2.26") -> Figures:
+    """What the scores of the run, the default metrics among them, say: under our names and under mteb's."""
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     metrics = {**scores.means, **scores.whole}
-    bounded = {str(metric): scores.per_query[str(metric)] for metric in wanted if metric.has_interval}
+    bounded = {name: values for name, values in scores.per_query.items() if parse(name).has_interval}
     intervals = stats.intervals(bounded, **RESAMPLING)
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 
 import numpy as np
 
 from steelyard.engine.check import check_run
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
-from steelyard.engine.plan import PROFILES, Evaluation, Profile
+from steelyard.engine.plan import Conditions, Evaluation
 from steelyard.engine.scoring import RESAMPLING, figures
 from steelyard.engine.stages import stage_notes
+from steelyard.metrics import DEFAULT_METRICS, parse, score
 from steelyard.metrics.scoring import leave_out
 from steelyard.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.results import Result
 from steelyard.results.keys import digest
-from steelyard.results.provenance import provenance
 from steelyard.retrievers.candidates import own_lists
 from steelyard.retrievers.ranking import rank
 from steelyard.types import Ragged, Run, Task
@@ -45,11 +44,11 @@ class Bench:
     deep every model is searched: as deep as the result or any composite of the batch reads.
     """
 
-    def __init__(self, task: Task, depth: int, load_seconds: float, profile: Profile = PROFILES[0]) -> None:
+    def __init__(self, task: Task, conditions: Conditions, depth: int, load_seconds: float = 0.0) -> None:
         self.task = task
+        self.conditions = conditions
         self.depth = depth
         self.load_seconds = load_seconds
-        self.profile = profile
         self._unjudged = Unjudged.of(task)
         self._kept: dict[str, Retrieval] = {}
 
@@ -57,17 +56,18 @@ class Bench:
     def _own(self) -> Ragged | None:
         return own_lists(self._unjudged)
 
-    def weigh(self, evaluation: Evaluation, top_k: int, extra: Sequence[str] = (), tick: Tick = no_tick) -> Result:
+    def weigh(self, evaluation: Evaluation, tick: Tick = no_tick) -> Result:
         """The result of one model, with its run in `self.run_of`."""
         retriever = evaluation.model.retriever
         assert retriever is not None, "a model that did not load is no evaluation"
         found = self.retrieve(retriever, tick)
         timings = {"load": self.load_seconds, "index": found.index, "search": found.search}
-        started = scored_result(evaluation, found.run.cut(top_k), self.task, timings, extra, self.profile)
+        top_k = self.conditions.top_k
+        scored = scored_result(evaluation, found.run.cut(top_k), self.task, self.conditions, timings)
         stages = stage_notes(retriever, lambda part: self.retrieve(part).run, self.task, top_k)
         return replace(
-            started,
-            timings={**started.timings, "reused": found.reused},
+            scored,
+            timings={**scored.timings, "reused": found.reused},
             index_bytes=found.index_bytes,
             peak_memory_bytes=found.peak_memory_bytes,
             notes={**found.notes, "stages": stages} if stages else found.notes,
@@ -137,10 +137,10 @@ class Bench:
         themselves = np.array([task.corpus.row_of.get(query, -1) for query in task.queries.ids], dtype=np.int32)
         return leave_out(run, themselves)
 
-    def run_of(self, evaluation: Evaluation, top_k: int) -> Run:
+    def run_of(self, evaluation: Evaluation) -> Run:
         """The lists behind a result that was weighed here."""
         assert evaluation.model.retriever is not None
-        return self.retrieve(evaluation.model.retriever).run.cut(top_k)
+        return self.retrieve(evaluation.model.retriever).run.cut(self.conditions.top_k)
 
 
 def depth_for(retrievers: Sequence[Retriever], top_k: int) -> int:
@@ -155,30 +155,20 @@ def _reads(retriever: Retriever) -> int:
 
 
 def scored_result(
-    evaluation: Evaluation,
-    run: Run,
-    task: Task,
-    timings: dict[str, float],
-    extra: Sequence[str],
-    profile: Profile = PROFILES[0],
+    evaluation: Evaluation, run: Run, task: Task, conditions: Conditions, timings: Mapping[str, float]
 ) -> Result:
     """The run's figures, as a result that knows what it cost so far."""
     clock = Clock(dict(timings))
     with clock.phase("score"):
-        scored = figures(run, task, extra, profile)
+        scores = score(run, task.qrels, (*DEFAULT_METRICS, *map(parse, conditions.metrics)), documents=len(task.corpus))
+        told = figures(run, task, scores, conditions.profile)
     return evaluation.result(
-        main_metric=scored.main_metric,
-        metrics=scored.metrics,
-        mteb=scored.mteb,
-        intervals=scored.intervals,
+        main_metric=told.main_metric,
+        metrics=told.metrics,
+        mteb=told.mteb,
+        intervals=told.intervals,
         timings={**clock.seconds, "total": sum(clock.seconds.values())},
-        misses=scored.misses,
-        provenance={**provenance(), "intervals": dict(RESAMPLING)},
-        created=now(),
-        queries=scored.queries,
+        misses=told.misses,
+        queries=told.queries,
+        resampling=RESAMPLING,
     )
-
-
-def now() -> str:
-    """The time of a result: UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
