@@ -202,6 +202,7 @@ def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
     [
         (lists(0, 1, scores=(1.0, math.nan)), "not a number"),
         (lists(0, 8), "a row of 8"),
+        (lists(0, -2), "a row of -2"),
         (lists(0, 1, 0), "twice"),
         (lists(0, 1, scores=(0.5, 0.9)), "out of order"),
         (lists(1, 0, scores=(0.5, 0.5)), "out of order"),
@@ -209,7 +210,7 @@ def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
         (Run(lists(0).rows[:3], lists(0).scores[:3]), "shape"),
         (Run(lists(0).rows.astype(np.float32), lists(0).scores), "float32"),  # type: ignore[arg-type]
     ],
-    ids=["nan", "outside", "twice", "rising", "tie", "padding first", "too few", "float rows"],
+    ids=["nan", "outside", "below", "twice", "rising", "tie", "padding first", "too few", "float rows"],
 )
 def test_a_run_that_breaks_its_promise_is_refused(run: Run, found: str) -> None:
     (result,) = evaluate(Liar("liar", run=run), small_task())

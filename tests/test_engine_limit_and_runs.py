@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from engine_parts import Overlap, small_task
 from steelyard.engine import evaluate
+from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.events import Event, Finished, Loading, Planned
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions
+from steelyard.engine.plan import Conditions, Shelf
 from steelyard.engine.rescore import rescore
 from steelyard.engine.runs import run_bytes, saved_run
 from steelyard.errors import ResultError
@@ -115,6 +116,17 @@ def test_rescoring_wants_runs_of_this_very_data(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="no saved run"):
         list(rescore(store, [small_task()], Conditions(), models=["bm25"]))
     assert len(list(rescore(store, [small_task()], Conditions(), models=["overlap"]))) == 1
+
+
+def test_runs_on_a_part_of_the_documents_can_be_rescored_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.engine.limit.OTHERS", 0)
+    store = ResultStore(tmp_path)
+    shelf = Shelf(store, save_runs="parquet")
+    (made,) = Batch(load_models([Overlap()]), [small_task()], Conditions(limit=2, limit_documents=True), shelf).run()
+    assert made.facts.documents is not None and made.facts.documents_in_full is not None
+    assert made.facts.documents < made.facts.documents_in_full
+    (again,) = rescore(store, [small_task()], Conditions.of(metrics=["ndcg@7"]))
+    assert again.score == made.score and "ndcg_at_7" in again.metrics
 
 
 def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
