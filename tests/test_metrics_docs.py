@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import pytrec_eval
 
 from steelyard.metrics import METRICS
 
@@ -17,6 +18,16 @@ def test_every_metric_has_its_row(name: str) -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
     definition = METRICS.get(name)
     assert definition.display in row and definition.formula in row
+    whole, cut = definition.trec
+    if whole in pytrec_eval.supported_measures and name != "hit_rate":  # its success always has a cut-off
+        assert f"`{whole}`" in row or definition.shares
+    if cut in pytrec_eval.supported_measures and definition.takes_cutoff:
+        assert f"`{cut}_k`" in row
+
+
+def test_every_measure_of_trec_eval_is_told_of() -> None:
+    for measure in pytrec_eval.supported_measures:
+        assert f"`{measure}`" in PAGE or f"`{measure}_k`" in PAGE, measure
 
 
 @pytest.mark.parametrize("snippet", re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))

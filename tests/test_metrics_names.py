@@ -38,6 +38,22 @@ from steelyard.metrics import DEFAULT_METRICS, METRICS, Metric, parse, parse_man
         ("mrr@10", "mrr_at_10"),
         ("judged@10", "judged_at_10"),
         (" ndcg ", "ndcg"),
+        ("iprec_at_recall.0.1", "iprec_at_0.1"),
+        ("iprec_at_recall_0.10", "iprec_at_0.1"),
+        ("iprec@.5", "iprec_at_0.5"),
+        ("Rprec_mult.1", "rprec_mult_at_1.0"),
+        ("relative_P.5", "relative_p_at_5"),
+        ("set_relative_P", "relative_p"),
+        ("set_F.0.5", "set_f_0.5"),
+        ("F1", "set_f"),
+        ("11pt_avg.0.2,0.5,0.8", "11pt_avg_0.2,0.5,0.8"),
+        ("utility.1,-1,0,.5", "utility_1,-1,0,.5"),
+        ("ndcg.1=3.5,2=9.0", "ndcg_1=3.5,2=9.0"),
+        ("G.1=3", "g_1=3"),
+        ("GMAP", "gm_map"),
+        ("infAP", "infap"),
+        ("binG", "bing"),
+        ("pooled recall@100", "pooled_recall_at_100"),
     ],
 )
 def test_every_spelling_of_the_field(text: str, stored: str) -> None:
@@ -51,7 +67,16 @@ def test_a_list_of_cutoffs_is_several_metrics() -> None:
         parse("ndcg_cut.5,10")
 
 
-@pytest.mark.parametrize("metric", [*DEFAULT_METRICS, Metric("ndcg"), Metric("recall"), Metric("judged", 3)])
+def test_the_bare_name_of_a_metric_cut_at_shares_is_all_the_usual_ones() -> None:
+    assert [metric.cutoff for metric in parse_many("iprec_at_recall")] == [n / 10 for n in range(11)]
+    assert parse_many("Rprec_mult")[0].trec == "Rprec_mult_0.20" and len(parse_many("Rprec_mult")) == 10
+
+
+EXTRA = [Metric("ndcg"), Metric("recall"), Metric("judged", 3), Metric("set_f", None, "0.5"), Metric("g", None, "1=3")]
+EVERY = [metric for name in METRICS for metric in parse_many(name)]
+
+
+@pytest.mark.parametrize("metric", [*DEFAULT_METRICS, *EXTRA, *EVERY])
 def test_every_spelling_that_we_print_is_read_back(metric: Metric) -> None:
     assert parse(str(metric)) == parse(metric.display) == parse(metric.trec) == metric
 
@@ -62,7 +87,13 @@ def test_an_unknown_name_tells_the_nearest(text: str, near: str) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["ndcg@0", "Rprec@10", "", "@10", "ndcg@-1", "ndcg@1.5", "ndcg@ten"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("ndcg@0", "Rprec@10", "", "@10", "ndcg@-1", "ndcg@1.5", "ndcg@ten", "bpref@10", "iprec@-1", "set_F.1,2"),
+        *("utility.1,2,3", "utility.a,b,c,d", "G.5", "G.1=2,1=3", "ndcg.1=", "map.1=2", "P.1=2"),
+    ],
+)
 def test_what_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse(text)

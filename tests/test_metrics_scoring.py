@@ -8,13 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import DataError, UnknownName
-from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, score
+from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, METRICS, parse_many, score
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.metrics.nauc import nauc
 from steelyard.metrics.scoring import leave_out, order_by_double
 from steelyard.types import Qrels, Run
 
 DOCUMENTS = 40
+EVERY = tuple(metric for name in METRICS for metric in parse_many(name))
+ALL = (*DEFAULT_METRICS, *EVERY)
 
 
 @st.composite
@@ -34,9 +36,9 @@ def weighed(draw: st.DrawFn) -> tuple[Run, Qrels]:
 @settings(max_examples=60)
 @given(weighed(), st.sampled_from(["linear", "exponential"]))
 def test_bounds_and_growing_cutoffs(pair: tuple[Run, Qrels], gain: str) -> None:
-    scores = score(*pair, gain=gain)  # type: ignore[arg-type]
+    scores = score(*pair, ALL, gain=gain)  # type: ignore[arg-type]
     for name, values in scores.per_query.items():
-        assert values.min() >= 0 and values.max() <= 1 + 1e-12, name
+        assert name == "utility" or (values.min() >= 0 and values.max() <= 1 + 1e-12), name
     for family in ("recall", "hit_rate", "mrr", "map"):
         series = np.stack([scores.per_query[f"{family}_at_{k}"] for k in CUTOFFS])
         assert (np.diff(series, axis=0) >= 0).all(), family
@@ -51,7 +53,7 @@ def test_the_order_of_queries_does_not_matter(pair: tuple[Run, Qrels], seed: int
     order = np.random.default_rng(seed).permutation(len(run))
     query = np.repeat(np.arange(len(qrels)), qrels.counts)
     shuffled = Qrels.of(np.argsort(order)[query], qrels.rows, qrels.grades, queries=len(qrels))
-    before, after = score(run, qrels), score(Run(run.rows[order], run.scores[order]), shuffled)
+    before, after = score(run, qrels, ALL), score(Run(run.rows[order], run.scores[order]), shuffled, ALL)
     for name, values in before.per_query.items():
         assert after.per_query[name].tolist() == values[order].tolist()
     assert after.whole == pytest.approx(before.whole, abs=1e-9)
@@ -65,7 +67,7 @@ def test_the_numbering_of_documents_matters_only_for_ties(pair: tuple[Run, Qrels
     renumbered = np.append(np.random.default_rng(1).permutation(DOCUMENTS), -1).astype(np.int32)
     query = np.repeat(np.arange(len(qrels)), qrels.counts)
     again = Qrels.of(query, renumbered[qrels.rows], qrels.grades, queries=len(qrels))
-    before, after = score(distinct, qrels), score(Run(renumbered[distinct.rows], distinct.scores), again)
+    before, after = score(distinct, qrels, ALL), score(Run(renumbered[distinct.rows], distinct.scores), again, ALL)
     assert {n: v.tolist() for n, v in before.per_query.items()} == {n: v.tolist() for n, v in after.per_query.items()}
 
 
@@ -86,11 +88,23 @@ def test_gain_is_linear_unless_exponential_is_asked_for() -> None:
     assert score(run, qrels, ["ndcg"], gain="exponential")["ndcg"] == pytest.approx((1 + 7 * discount) / (7 + discount))
 
 
+def test_interpolated_precision_never_rises_with_recall() -> None:
+    rng = np.random.default_rng(5)
+    rows = np.stack([rng.permutation(DOCUMENTS)[:25] for _ in range(50)])
+    query, row = np.nonzero(rng.random((50, DOCUMENTS)) < 0.3)
+    scores = score(Run.of(rows, rng.random(rows.shape)), Qrels.of(query, row, np.ones(len(row)), queries=50), EVERY)
+    curve = np.stack([scores.per_query[str(metric)] for metric in parse_many("iprec_at_recall")])
+    assert (np.diff(curve, axis=0) <= 0).all()
+    assert scores.per_query["11pt_avg"] == pytest.approx(curve.mean(axis=0), abs=1e-15)
+    assert scores.per_query["rprec_mult_at_1.0"].tolist() == scores.per_query["r_precision"].tolist()
+
+
 def test_pooled_recall_is_not_the_mean_of_recalls() -> None:
     run = Run.of([[0], [9]], [[1], [1]])
     qrels = Qrels.of([0, 1, 1, 1], [0, 1, 2, 3], [1, 1, 1, 1], queries=2)
     scores = score(run, qrels, ["recall@1"])
     assert (scores["recall_at_1"], scores["pooled_recall_at_1"]) == (0.5, 0.25)
+    assert score(run, qrels, ["pooled_recall@1"]).whole == {"pooled_recall_at_1": 0.25}
 
 
 def test_queries_without_positives_count_zero() -> None:
@@ -102,9 +116,11 @@ def test_queries_without_positives_count_zero() -> None:
 
 def test_nothing_found_and_nothing_judged() -> None:
     nothing = Run(np.zeros((2, 0), dtype=np.int32), np.zeros((2, 0)))
-    scores = score(nothing, Qrels.of([], [], [], queries=2))
+    scores = score(nothing, Qrels.of([], [], [], queries=2), ALL)
     assert set(scores.means.values()) == {0.0}
-    assert set(scores.whole.values()) == {None}
+    least = pytest.approx(0.00001)
+    assert scores["gm_map"] == least and scores["gm_bpref"] == least
+    assert {value for name, value in scores.whole.items() if not name.startswith("gm_")} == {None}
     none = score(Run(np.zeros((0, 5), dtype=np.int32), np.zeros((0, 5))), Qrels.of([], [], [], queries=0))
     assert len(none.per_query) == len(DEFAULT_METRICS) and set(none.means.values()) == {0.0}
 
