@@ -19,7 +19,6 @@ SEPARATOR, WORD, HAN_KANA, HANGUL, UNSPACED = range(5)
 """How a character takes part: not at all; in a word; in runs of Chinese or Japanese; of Korean; of South-East Asian
 scripts that write no spaces between words."""
 
-_UNKNOWN = 255
 _CODE_POINTS = 0x110000
 
 SCRIPTS: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = (
@@ -93,28 +92,12 @@ def script_table() -> UInt8:
 
 
 @cache
-def _class_table() -> UInt8:
-    # Filled as characters turn up: asking unicodedata about all of Unicode would take longer than most tasks.
-    return np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint8)
+def class_of(character: str) -> int:
+    """How a character takes part in a token.
 
-
-def classes(code_points: UInt32) -> UInt8:
-    """The class of each character.
-
-    >>> text = "a1_ हिन्दी 東京 ไทย 한"
-    >>> classes(np.array([ord(c) for c in text], dtype=np.uint32)).tolist()
-    [1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 2, 2, 0, 4, 4, 4, 0, 3]
+    >>> [class_of(character) for character in "a1_ हि東ไ한"]
+    [1, 1, 0, 0, 1, 1, 2, 4, 3]
     """
-    table = _class_table()
-    found = table.take(code_points)
-    if found.max(initial=0) == _UNKNOWN:
-        for code_point in np.unique(code_points[found == _UNKNOWN]).tolist():
-            table[code_point] = _class_of(chr(code_point))
-        found = table.take(code_points)
-    return found
-
-
-def _class_of(character: str) -> int:
     if unicodedata.category(character)[0] not in "LMN":
         return SEPARATOR
     script = SCRIPT_NAMES[script_table()[ord(character)]]

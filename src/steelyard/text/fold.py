@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.text.characters import UInt8, UInt32
+from steelyard.text.characters import UInt8, UInt32, class_of
 from steelyard.text.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
 
@@ -30,9 +30,10 @@ COMBINING = (
 """Characters that may become one with the character before them (a test holds this against unicodedata)."""
 
 
-_FIRST, _RESIZED, _MARK, _SOCIAL, _UNKNOWN = (1 << 21) - 1, 1 << 24, 1 << 25, 1 << 26, 1 << 31
-"""What a table says of a character: the first that it becomes; that it becomes none or several; that it is a mark that
-has its place among marks; that it may act on its neighbours; that nobody has asked yet."""
+_FIRST, _CLASS, _RESIZED, _MARK, _SOCIAL, _UNKNOWN = (1 << 21) - 1, 7 << 21, 1 << 24, 1 << 25, 1 << 26, 1 << 31
+"""What a table says of a character: the first that it becomes, and the class of that; that it becomes none or several;
+that it is a mark that has its place among marks; that it may act on its neighbours; that nobody has asked yet."""
+_CLASS_BITS = np.uint32(21)
 
 
 class _Table:
@@ -59,12 +60,17 @@ class _Table:
         composed = unicodedata.normalize("NFKC", chr(point))  # what puts marks in order, before anything is left out
         self.order[point], self.last_order[point] = map(unicodedata.combining, (composed[0], composed[-1]))
         self.becomes[point] = becomes
-        facts = ord(becomes[0]) if becomes else 0
+        facts = _plain(becomes[0]) if becomes else 0
         facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
         # A half-width voicing mark joins the letter before it only once it is a full one.
         facts |= _SOCIAL * any(map(_is_social, (point, facts & _FIRST)))
         # Last: another thread takes a character whose facts it finds for learnt.
         self.facts[point] = facts
+
+
+def _plain(character: str) -> int:
+    """The facts of a character that stays as it is."""
+    return ord(character) | class_of(character) << int(_CLASS_BITS)
 
 
 def _is_social(point: int) -> bool:
@@ -76,16 +82,16 @@ def _table(fold_case: bool) -> _Table:
     return _Table(fold_case)
 
 
-def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, Int64]:
-    """The characters in their normal form, and the places of those that need their neighbours.
+def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, UInt8, Int64]:
+    """The characters in their normal form, the class of each, and the places of those that need their neighbours.
 
     If there are such places, nothing is folded: the words that hold them must go through `normalise` first.
 
-    >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32))[1].tolist()
+    >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32))[2].tolist()
     [4]
-    >>> folded, unsure = fold(np.array([ord(c) for c in "Ａß東"], dtype=np.uint32))
-    >>> "".join(map(chr, folded)), unsure.tolist()
-    ('ass東', [])
+    >>> folded, classes, unsure = fold(np.array([ord(c) for c in "Ａß東"], dtype=np.uint32))
+    >>> "".join(map(chr, folded)), classes.tolist(), unsure.tolist()
+    ('ass東', [1, 1, 1, 2], [])
     """
     table = _table(fold_case)
     facts = table.learn(points)
@@ -95,8 +101,8 @@ def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, Int64]:
         order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
         disordered = ~social & (marks > 0) & (order < before)
         if social.any() or not _swap(table, points, facts, marks[disordered]):
-            return points, marks[social | disordered]
-    return _apply(table, points, facts), np.zeros(0, dtype=np.int64)
+            return points, np.zeros(0, dtype=np.uint8), marks[social | disordered]
+    return *_apply(table, points, facts), np.zeros(0, dtype=np.int64)
 
 
 def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
@@ -112,27 +118,30 @@ def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
     return bool(pairs.all())
 
 
-def fold_alone(points: UInt32, *, fold_case: bool = True) -> UInt32:
-    """The characters in their normal form, whatever their neighbours: for words that went through `normalise`."""
+def fold_alone(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, UInt8]:
+    """The characters in their normal form, whatever their neighbours, and the class of each.
+
+    For words that went through `normalise`.
+    """
     table = _table(fold_case)
     return _apply(table, points, table.learn(points))
 
 
-def _apply(table: _Table, points: UInt32, facts: UInt32) -> UInt32:
-    folded: UInt32 = facts & np.uint32(_FIRST)
-    if facts.max(initial=0) < _RESIZED:
-        return folded
-    resized = np.flatnonzero(facts & np.uint32(_RESIZED) != 0)
-    return _spread(folded, resized, [table.becomes[point] for point in points[resized].tolist()])
+def _apply(table: _Table, points: UInt32, facts: UInt32) -> tuple[UInt32, UInt8]:
+    if facts.max(initial=0) >= _RESIZED:
+        resized = np.flatnonzero(facts & np.uint32(_RESIZED))
+        facts = _spread(facts, resized, [table.becomes[point] for point in points[resized].tolist()])
+    classes = ((facts & np.uint32(_CLASS)) >> _CLASS_BITS).astype(np.uint8)
+    return facts & np.uint32(_FIRST), classes
 
 
-def _spread(folded: UInt32, places: Int64, becomes: list[str]) -> UInt32:
+def _spread(facts: UInt32, places: Int64, becomes: list[str]) -> UInt32:
     """Make room for characters that become several, close the gap of those that vanish."""
-    tails = [ord(character) for string in becomes for character in string[1:]]
+    tails = [_plain(character) for string in becomes for character in string[1:]]
     sizes = np.fromiter(map(len, becomes), dtype=np.int64, count=len(becomes))
     gone = places[sizes == 0]
     if tails:
         behind = np.repeat(places + 1, np.maximum(sizes - 1, 0))
-        folded = np.insert(folded, behind, tails)
+        facts = np.insert(facts, behind, tails)
         gone = gone + np.searchsorted(behind, gone, side="right")
-    return np.delete(folded, gone) if len(gone) else folded
+    return np.delete(facts, gone) if len(gone) else facts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32, classes
+from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
 from steelyard.text.clusters import cluster_begins
 from steelyard.text.fold import fold, fold_alone
 from steelyard.text.normalise import normalise
@@ -66,11 +66,13 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     if all(map(str.isascii, texts)):
         return _ascii(texts, fold_case, underscore)
     joined = _join(texts)
-    folded, unsure = fold(_code_points(joined), fold_case=fold_case)
+    folded, kinds, unsure = fold(_code_points(joined), fold_case=fold_case)
     if len(unsure):
         settled = _normalise_words(joined, unsure, fold_case)
-        folded = fold_alone(_code_points(settled), fold_case=fold_case)
-    return _general(folded, grams, underscore)
+        folded, kinds = fold_alone(_code_points(settled), fold_case=fold_case)
+    if underscore:
+        kinds[folded == ord("_")] = WORD
+    return _general(folded, kinds, grams)
 
 
 def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
@@ -136,22 +138,20 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
     return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
 
 
-def _general(points: UInt32, grams: Grams, underscore: bool) -> Spans:
-    kinds = classes(points)
-    if underscore:
-        kinds = np.where(points == ord("_"), np.uint8(WORD), kinds)
+def _general(points: UInt32, kinds: UInt8, grams: Grams) -> Spans:
     edges = np.flatnonzero(kinds[1:] != kinds[:-1])
     edges += 1
     pieces = [(edges[0::2], edges[1::2])]  # the first and the last character separate texts
     if kinds.max(initial=0) > WORD:
-        pieces = _runs(points, edges[:-1], edges[1:], kinds.take(edges[:-1]), grams)
+        pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
     buffer = np.frombuffer(_utf8(points) + bytes(8), dtype=np.uint8)
-    at_byte = np.flatnonzero(buffer & 0xC0 != 0x80)  # the bytes that begin a character
+    at_byte = np.flatnonzero(buffer.view(np.int8) >= -64)  # the bytes that begin a character
     starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
-    ends = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
+    lengths = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
+    lengths -= starts
     ends_of_texts = np.flatnonzero(points == 0)
     owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
-    return Spans(buffer, starts, ends - starts, owners, len(pieces[0][0]))
+    return Spans(buffer, starts, lengths, owners, len(pieces[0][0]))
 
 
 def _utf8(points: UInt32) -> bytes:
@@ -160,46 +160,51 @@ def _utf8(points: UInt32) -> bytes:
     return points.tobytes().decode("utf-32-le").encode()
 
 
-def _runs(points: UInt32, first: Int64, last: Int64, kinds: UInt8, grams: Grams) -> list[tuple[Int64, Int64]]:
+def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
     """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
-    words = np.flatnonzero(kinds == WORD)
+    kinds_of_runs = kinds.take(first)
+    words = np.flatnonzero(kinds_of_runs == WORD)
     pieces = [(first.take(words), last.take(words))]
     for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
-        chosen = np.flatnonzero(kinds == kind)
-        if len(chosen):
-            pieces += _grams(first.take(chosen), last.take(chosen), lengths)
-    chosen = np.flatnonzero(kinds == UNSPACED)
+        characters = np.flatnonzero(kinds == kind)
+        if len(characters):
+            pieces += _grams(characters, characters + 1, lengths)
+    chosen = np.flatnonzero(kinds_of_runs == UNSPACED)
     if len(chosen):
-        pieces += _cluster_grams(points, first.take(chosen), last.take(chosen), grams.unspaced)
+        pieces += _grams(*_clusters(points, kinds, first.take(chosen), last.take(chosen)), grams.unspaced)
     return pieces
 
 
-def _grams(first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
-    """Begin and end of every n-gram of the runs; runs too short for any are kept whole."""
-    short = last - first < min(lengths)
-    pieces = [(first[short], last[short])]
+def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
+    """Begin and end of every n-gram, given characters or clusters; runs of them that are too short are kept whole."""
+    touching = ends[:-1] == begins[1:]
+    pieces = []
+    if min(lengths) > 1:
+        heads = np.flatnonzero(np.append(True, ~touching))
+        sizes = np.diff(heads, append=len(begins))
+        short = sizes < min(lengths)
+        pieces.append((begins[heads[short]], ends[heads[short] + sizes[short] - 1]))
     for length in lengths:
-        counts = np.maximum(last - first - length + 1, 0)
-        # 0, 1, 2 ... within each run, added to the run's first character
-        before = np.cumsum(counts) - counts
-        begin = np.arange(counts.sum()) + np.repeat(first - before, counts)
-        pieces.append((begin, begin + length))
+        if length == 1:
+            pieces.append((begins, ends))
+            continue
+        together = touching
+        for step in range(1, length - 1):
+            together = together[:-1] & touching[step:]
+        at = np.flatnonzero(together)
+        pieces.append((begins.take(at), ends.take(at + (length - 1))))
     return pieces
 
 
-def _cluster_grams(points: UInt32, first: Int64, last: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
-    """As `_grams`, counted in clusters."""
+def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[Int64, Int64]:
+    """Begin and end of every cluster, given the runs of scripts that have them."""
     begins = cluster_begins(points)
     begins[first] = True
-    inside = np.zeros(len(points) + 1, dtype=np.int8)
-    inside[first] = 1
-    inside[last] -= 1
-    clusters = np.flatnonzero(begins & (np.cumsum(inside[:-1], dtype=np.int8) > 0))
-    head = np.searchsorted(clusters, first)
+    begins &= kinds == UNSPACED
+    clusters = np.flatnonzero(begins)
     ends = np.append(clusters[1:], last[-1])
-    ends[head[1:] - 1] = last[:-1]
-    grams = _grams(head, np.append(head[1:], len(clusters)), lengths)
-    return [(clusters[begin], ends[end - 1]) for begin, end in grams]
+    ends[np.searchsorted(clusters, first[1:]) - 1] = last[:-1]
+    return clusters, ends
 
 
 def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:

@@ -160,7 +160,8 @@ def first_places(every: UInt64) -> Int32:
     [0, 1, 0, 0, 1, 5]
     """
     owners = np.empty(len(every), dtype=np.int32)
-    left, wanted = np.arange(len(every), dtype=np.int32), every
+    # Backwards: of several keys in a slot the one assigned last stays, which is the first.
+    left, wanted = np.arange(len(every) - 1, -1, -1, dtype=np.int32), every[::-1].copy()
     # The first table stays in the processor's cache; the next ones have room for all, should all be distinct.
     bits, multiplier = min(_room(len(left)), _TABLE_BITS), ODD
     while len(left):
@@ -168,11 +169,14 @@ def first_places(every: UInt64) -> Int32:
         slots >>= np.uint64(64 - bits)
         places = slots.view(np.int64)
         table = np.empty(1 << bits, dtype=np.int32)
-        table[places[::-1]] = left[::-1]  # of several in a slot the one assigned last stays
+        table[places] = left
         found = table.take(places)
-        owners[left] = found
+        if len(left) == len(owners):
+            owners[::-1] = found
+        else:
+            owners[left] = found
         others = np.flatnonzero(every.take(found) != wanted)
-        left, wanted = left[others], wanted[others]
+        left, wanted = left.take(others), wanted.take(others)
         bits = _room(len(left))
         multiplier = multiplier * ODD % (1 << 64)
     return owners
