@@ -54,6 +54,8 @@ HEALING = {
     "date": ([busy(0.2, "date")], "429", 1),
     "unreadable Retry-After": ([status(503, Retry_After="soon")], "503", 1),
     "500, 502, 503": ([status(500), status(502), status(503)], None, 3),
+    "429 within a 200": ([changed(lambda answer: {"error": {"message": "busy", "code": 429}})], "429", 1),
+    "a failure within a 200": ([changed(lambda answer: {"error": "provider is down"})], "502", 1),
     "reset": ([api_server.reset], "no answer", 1),
     "garbage": ([api_server.garbage], "not JSON", 1),
     "truncated": ([api_server.truncated], "no answer", 1),

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.errors import MissingPart, ModelError, SteelyardError
@@ -19,6 +19,7 @@ from steelyard.services.usage import Usage, billed
 
 REFUSALS = (400, 413, 422)
 """What services say to a request that is too large, among other things."""
+BAD_GATEWAY = 502
 SHOWN = 300
 MOST = 100_000
 """Bytes of an answer that are looked at for what it says; a key cut in two there is beyond what is shown."""
@@ -106,13 +107,19 @@ class Service:
         finally:
             self.usage.request(time.monotonic() - started)
         if not 200 <= reply.status < 300:
-            message = self._quoted(_message(reply))
-            heals = may_heal(reply.status) and "insufficient_quota" not in message
-            return Fault(str(reply.status), message, heals, retry_after(reply.headers), reply)
+            return self._fault(reply)
         try:
-            return json.loads(reply.body)
+            answer = json.loads(reply.body)
         except ValueError:
             return Fault("not JSON", f"an answer that is not JSON: {self._quoted(_text(reply.body))!r}")
+        if isinstance(answer, dict) and answer.get("error"):  # some gateways put the failures of others into a 200
+            return self._fault(replace(reply, status=_status(answer["error"]), reason="within a 200"))
+        return answer
+
+    def _fault(self, reply: Reply) -> Fault:
+        message = self._quoted(_message(reply))
+        heals = may_heal(reply.status) and "insufficient_quota" not in message
+        return Fault(str(reply.status), message, heals, retry_after(reply.headers), reply)
 
     def _quoted(self, text: str) -> str:
         """What the service said, for an error: without the key, in one line, and short. In that order."""
@@ -173,6 +180,16 @@ def _message(reply: Reply) -> str:
         value = value.get("message") or value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"{code}: {text}" if code and code not in text else text
+
+
+def _status(error: Any) -> int:
+    """The status that an error within an answer stands for: its own code, else that of a gateway with no good answer.
+
+    >>> _status({"code": 429}), _status({"code": "model_busy"}), _status("busy")
+    (429, 502, 502)
+    """
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else BAD_GATEWAY
 
 
 def _code(value: Mapping[str, Any]) -> str:
