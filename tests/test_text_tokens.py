@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.text.analyser import Analyser
+from steelyard.text.characters import class_of
 from steelyard.text.fold import COMBINING, fold
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.normalise import normalise
@@ -120,13 +121,14 @@ MARKS_AND_COMPOUNDS = [chr(point) for point in range(0x110000) if unicodedata.co
 def test_fold_is_normalise(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     points = np.array([ord(character) for character in text], dtype=np.uint32)
-    folded, unsure = fold(points)
+    folded, classes, unsure = fold(points)
     if not len(unsure):
         assert "".join(map(chr, folded)) == normalise(text)
+        assert classes.tolist() == list(map(class_of, normalise(text)))
 
 
 def test_two_marks_are_put_in_order_without_a_detour() -> None:
-    folded, unsure = fold(np.array([ord(character) for character in "عل\u0651\u064eم"], dtype=np.uint32))
+    folded, _, unsure = fold(np.array([ord(character) for character in "عل\u0651\u064eم"], dtype=np.uint32))
     assert "".join(map(chr, folded)) == normalise("عل\u0651\u064eم") == "عل\u064e\u0651م" and not len(unsure)
 
 
