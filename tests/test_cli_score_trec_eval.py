@@ -114,3 +114,27 @@ def test_a_run_whose_name_has_blanks(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "run").write_text("t1 Q0 doc-1 1 0.5 my own run\nt1 Q0 doc-2 2 0.4 my\n")
     assert main(["score", "-m", "runid", "-m", "num_ret", FILES[0], str(tmp_path / "run")]) == 0
     assert capsys.readouterr().out == f"{'runid':<22}\tall\tmy\n{'num_ret':<22}\tall\t2\n"
+
+
+def test_the_long_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = [
+        (["--query_eval_wanted", "--nosummary", "--level_for_rel", "2"], ["-q", "-n", "-l", "2"]),
+        (["--Judged_docs_only", "--Max_retrieved_per_topic", "9"], ["-J", "-M", "9"]),
+        (["--complete_rel_info_wanted", "--Number_docs_in_coll", "50"], ["-c", "-N", "50"]),
+    ]
+    for long, short in pairs:
+        said = []
+        for options in (long, short):
+            assert main(["score", *options, "-m", "set", "-m", "utility.1,1,1,1", *FILES]) == 0
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1] != ""
+
+
+def test_queries_of_one_file_only_are_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-m", "num_q", *FILES]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{'num_q':<22}\tall\t5\n"
+    assert "1 of 6 queries of the run have no judgements" in said.err and "1 of 6 judged queries" in said.err
+    assert main(["score", "-c", "--quiet", "-m", "num_q", *FILES]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{'num_q':<22}\tall\t6\n" and said.err == ""

@@ -14,11 +14,23 @@ if TYPE_CHECKING:
     from steelyard.cli.score_measures import Measure
     from steelyard.cli.score_report import Report
 
+LONG = {
+    "--query_eval_wanted": "per_query",
+    "--nosummary": "no_summary",
+    "--complete_rel_info_wanted": "complete",
+    "--level_for_rel": "level",
+    "--Max_retrieved_per_topic": "max_documents",
+    "--Judged_docs_only": "judged_only",
+    "--Number_docs_in_coll": "documents",
+}
+"""trec_eval's long names of options, understood but not shown, by where ours keep their values."""
 MEASURES = "such as ndcg_cut.10, P.5,10, nDCG@10, bpref, iprec_at_recall.0.1, official, set, all_trec; repeatable"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb; the letters are trec_eval's, so -q is not --quiet here."""
+    import argparse
+
     options = parser.add_argument_group("options of trec_eval", conflict_handler="resolve")
     parser.add_argument("qrels", type=Path, metavar="QRELS", help="judgements: query 0 document grade (.gz, .zst too)")
     parser.add_argument("run", type=Path, metavar="RUN", help="a run: query Q0 document rank score tag")
@@ -31,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-M", "--max-documents", type=int, metavar="N", help="read only the best N of every list")
     add("-J", "--judged-only", action="store_true", help="take documents that nobody judged out of the lists")
     add("-N", "--documents", type=int, default=0, metavar="N", help="documents in the collection (for utility)")
+    for name, place in LONG.items():
+        if place in ("level", "max_documents", "documents"):
+            add(name, dest=place, type=int, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        else:
+            add(name, dest=place, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument(
         "--gain", choices=("linear", "exponential"), default="linear", help="of nDCG: the grade, or 2^grade - 1"
     )
@@ -42,7 +59,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     measures = expand(arguments.measure or OFFICIAL)
     _check(arguments)
-    report = _scored(arguments, measures)
+    report = _scored(arguments, measures, output)
     if output.json:
         output.data(report.as_data(summary=not arguments.no_summary, per_query=arguments.per_query))
         return 0
@@ -64,7 +81,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("-n alone leaves nothing to print", hint="-q adds the lines of single queries")
 
 
-def _scored(arguments: argparse.Namespace, measures: list[Measure]) -> Report:
+def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Output) -> Report:
     import numpy as np
 
     from steelyard.cli.score_report import Report
@@ -80,6 +97,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure]) -> Report:
             f"no query of {arguments.run} stands in {arguments.qrels}",
             hint=f"the run has {run_lines.queries[0]!r}, the judgements have {qrels_lines.queries[0]!r}: same ids?",
         )
+    _tell_of_others(ran, set(qrels_lines.queries), arguments, output)
     if arguments.max_documents is not None:
         lists = lists.cut(arguments.max_documents)
     if arguments.judged_only:
@@ -87,3 +105,11 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure]) -> Report:
     ranking = Ranking(lists, qrels, arguments.gain, arguments.level, arguments.documents)
     found = np.array([query in ran for query in queries])
     return Report(run_lines.tag, queries, measures, ranking, found)
+
+
+def _tell_of_others(ran: set[str], judged: set[str], arguments: argparse.Namespace, output: Output) -> None:
+    """Queries that stand in one file only; trec_eval passes over them in silence."""
+    if unjudged := len(ran - judged):
+        output.note(f"{unjudged:,} of {len(ran):,} queries of the run have no judgements and are left out")
+    if (missing := len(judged - ran)) and not arguments.complete:
+        output.note(f"{missing:,} of {len(judged):,} judged queries are not in the run and left out; -c counts them 0")

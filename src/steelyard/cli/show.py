@@ -170,8 +170,9 @@ def _show_model(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _show_metric(arguments: argparse.Namespace, output: Output) -> int:
-    from steelyard.metrics.names import parse_many
+    from steelyard.metrics.names import Metric, canonical_name, parse_many
 
+    bare = canonical_name(arguments.name)  # some stand for many cut-offs; one explanation is enough
     told = [
         {
             "metric": str(metric),
@@ -180,7 +181,7 @@ def _show_metric(arguments: argparse.Namespace, output: Output) -> int:
             "description": metric.definition.description,
             "formula": metric.definition.formula,
         }
-        for metric in parse_many(arguments.name)
+        for metric in ((Metric(bare),) if bare else parse_many(arguments.name))
     ]
     if output.json:
         output.data(told)
