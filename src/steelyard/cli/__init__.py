@@ -28,6 +28,9 @@ VERBS = {
 }
 """Every verb and its one line; the order of the help page."""
 
+INTERRUPTED = 130
+"""The exit code of a command that someone interrupted, as shells have it."""
+
 USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells more"
 
 
@@ -83,7 +86,7 @@ def _main(words: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         output.note("\ninterrupted")
-        return 130
+        return INTERRUPTED
 
 
 def _help() -> str:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli import fidelity
+from steelyard.cli import INTERRUPTED, fidelity
 from steelyard.cli.build_progress import Stages
 from steelyard.cli.data_options import add_place_options, heed_data_options
 from steelyard.cli.values import dense_model
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from steelyard.build.hybrid import Hybrid
     from steelyard.build.recipe import Recipe
     from steelyard.cli.output import Output
-
-INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

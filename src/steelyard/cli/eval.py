@@ -7,9 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import heed_data_options
+from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli.progress import Progress, duration
-from steelyard.cli.run import collected, count, tell_failures, write_report
 
 if TYPE_CHECKING:
     import argparse
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from steelyard.cli.output import Output
     from steelyard.compat.evalscope.schema import Config
     from steelyard.engine import Results
-
-INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,17 +59,20 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
     silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=silent)
     work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note)
-    with closing(work):
-        results, interrupted = collected(work, progress)
+    with closing(work), gathering(progress) as gathered:
+        for result in work:
+            gathered.ready.append(result)
+    results = gathered.results
     _show(results, spoken)
-    if interrupted:
+    if gathered.interrupted:
         spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
         return INTERRUPTED
     spoken.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     spoken.note(f"files:  {folder}")
     if not arguments.no_report and results:
         spoken.note(f"report: {write_report(results, folder / OWN)}")
-    return tell_failures(results, spoken)
+    tell_failures(results, spoken)
+    return exit_code(results)
 
 
 def _show(results: Results, output: Output) -> None:

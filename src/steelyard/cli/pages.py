@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import add_data_options, add_languages, heed_data_options
 from steelyard.errors import UsageError
 
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         output.note(f"not made anew, as --format does not name them: {', '.join(old)}")
     if maker.interrupted:
         output.note("interrupted; the same command goes on from there")
-        return 130
+        return INTERRUPTED
     return 1 if maker.failures else 0
 
 

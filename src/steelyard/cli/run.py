@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from steelyard import config
-from steelyard.cli.cut_texts import cut_lines
+from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
+from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli.progress import Progress, duration
-from steelyard.cli.stages import tell_stages
+from steelyard.cli.result_tables import show_results
 from steelyard.cli.values import numbers
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
-
-REPORT = "report.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,40 +93,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Evaluate, show one table, write the report; `_exit_code` says what is returned, 130 if interrupted."""
+    """Evaluate, show one table, write the report; the exit code says whether something failed, 130 if interrupted."""
     heed_data_options(arguments)
     if arguments.device:
         os.environ["STEELYARD_DEVICE"] = arguments.device
     folder = arguments.output or config.results_folder()
     progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
     work = (_rescored if arguments.from_runs else _evaluated)(arguments, folder, progress, output)
-    results, interrupted = collected(work, progress)
-    _show(results, arguments, output)
-    if interrupted:
+    with gathering(progress) as gathered:
+        for result in work:
+            gathered.ready.append(result)
+    results = gathered.results
+    show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
+    if gathered.interrupted:
         output.note(f"\ninterrupted: {count(results, progress)}; the same command goes on from there")
-        return 130
+        return INTERRUPTED
     output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")
     if arguments.mteb_files is not None:
         output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
     if not arguments.no_report:
         output.note(f"report:  {write_report(results, folder)}")
-    return tell_failures(results, output)
-
-
-def collected(work: Iterator[Result], progress: Progress) -> tuple[Results, bool]:
-    """The results up to the end, or to where someone interrupted; and whether someone did."""
-    from steelyard.engine import Results
-
-    done: list[Result] = []
-    try:
-        for result in work:
-            done.append(result)
-        return Results(done), False
-    except KeyboardInterrupt:
-        return Results(done), True
-    finally:
-        progress.close()
+    tell_failures(results, output)
+    return exit_code(results)
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
@@ -163,12 +151,8 @@ def _references(arguments: argparse.Namespace) -> list[str]:
 
     named = list(arguments.tasks)
     for name in arguments.benchmarks:
-        named += [name] if ":" in name else benchmark_names(name, generation=_generation(arguments))
+        named += [name] if ":" in name else benchmark_names(name, generation=_conditions(arguments).generation)
     return named
-
-
-def _generation(arguments: argparse.Namespace) -> Literal["v1", "v2"]:
-    return "v1" if arguments.profile == "mteb-1.14" else "v2"
 
 
 def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
@@ -198,80 +182,8 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
     )
 
 
-def _show(results: Results, arguments: argparse.Namespace, output: Output) -> None:
-    """The one table: the main figures, or one table for each metric asked for; whole intervals with --verbose.
-
-    Variants stand below, by the first metric.
-
-    A benchmark is summed up at the end.
-    """
-    from steelyard.engine import Results
-    from steelyard.metrics import parse_many
-    from steelyard.reports.variants import variant_rows
-    from steelyard.results import MAIN_METRIC
-
-    if output.json:
-        whole = {"results": results.to_dicts(), "summary": results.summary().to_dict()}
-        output.data(whole if arguments.benchmarks else results.to_dicts())
-    elif results:
-        asked: list[str | None] = [str(metric) for words in arguments.metrics for metric in parse_many(words)]
-        asked = asked or [None]
-        variants = variant_rows(results, asked[0] or MAIN_METRIC)
-        main = Results(result for result in results if not result.notes.get("variant_of")) if variants[1] else results
-        for place, metric in enumerate(asked if main else ()):
-            (output.line if place else output.note)("")
-            output.table(*main.table(metric, intervals=output.verbose))
-        if variants[1]:
-            output.note("")
-            output.table(*variants)
-        tell_stages(results, output)
-        if arguments.benchmarks:
-            output.note("")
-            output.table(*results.summary().table())
-        for place, line in enumerate(cut_lines(results)):
-            output.note(line if place else f"\n{line}")
-
-
-def count(results: Results, progress: Progress) -> str:
-    """How much was done, how much was there, how much failed."""
-    failed, stored = len(results.failures), progress.stored
-    parts = [f"{len(results) - stored - failed} evaluated"]
-    if stored:
-        parts.append(f"{stored} of {progress.total} already there")
-    return ", ".join([*parts, f"{failed} failed"] if failed else parts)
-
-
-def write_report(results: Results, folder: Path) -> Path:
-    """The report of the results, in that folder."""
-    from steelyard.reports import write_report
-
-    return write_report(results, folder / REPORT)
-
-
 def _write_mteb_files(results: Results, folder: Path) -> Path:
     from steelyard.compat.mteb_files import write_mteb_files
 
     write_mteb_files(results, folder)
     return folder
-
-
-def tell_failures(results: Results, output: Output) -> int:
-    """Each failure once, with all the evaluations that it spoilt; the exit code."""
-    spoilt: dict[str, list[str]] = {}
-    for result in results.failures:
-        spoilt.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
-    for error, places in spoilt.items():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        output.complain(f"failed: {places[0]}{more}\n  {error}")
-    return _exit_code(results)
-
-
-def _exit_code(results: Results) -> int:
-    """0 if all went well, else 1; where nothing went well for one reason, that reason's code (bad input, missing)."""
-    from steelyard import errors
-
-    if not results.failures:
-        return 0
-    kinds = (getattr(errors, failed.error.type, None) for failed in results.failures if failed.error)
-    codes = {kind.exit_code if kind else 1 for kind in kinds}
-    return codes.pop() if len(codes) == 1 and len(results.failures) == len(results) else 1

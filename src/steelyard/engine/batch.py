@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from steelyard.datasets.options import Generation
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
@@ -87,10 +86,10 @@ class Batch:
         from steelyard.datasets import load_any
         from steelyard.datasets.problems import telling
 
-        # Each version of mteb reads repositories of its own.
-        generation: Generation = "v1" if self.conditions.profile == "mteb-1.14" else "v2"
         with telling(lambda problems: self.listen(Noticed(name, problems))):
-            whole = load_any(reference, generation=generation) if isinstance(reference, str) else reference
+            whole = (
+                load_any(reference, generation=self.conditions.generation) if isinstance(reference, str) else reference
+            )
         limit, documents = self.conditions.limit, self.conditions.limit_documents
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from steelyard.datasets.options import Generation
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.metrics import DEFAULT_METRICS, Metric
 from steelyard.metrics.scoring import resolve
@@ -69,6 +70,11 @@ class Conditions:
             raise UsageError(f"unknown profile {profile!r}", hint=f"one of {', '.join(PROFILES)}")
         extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
         return cls(top_k, extra, limit, seed, profile, limit_documents)
+
+    @property
+    def generation(self) -> Generation:
+        """Whose repositories published tasks come from: each version of mteb reads its own."""
+        return "v1" if self.profile == "mteb-1.14" else "v2"
 
     @property
     def settings(self) -> dict[str, Any]:
