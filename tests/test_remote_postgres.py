@@ -232,6 +232,12 @@ def test_nobody_there_and_nobody_known(task: Task, server: str, monkeypatch: pyt
     assert "hush-hush" not in str(caught.value) and "hush-hush" not in json.dumps(dict(retriever.settings))
     monkeypatch.setenv("DATABASE_URL", f"postgresql://keeper:hush-hush@{server}?sslmode=prefer")
     assert retriever.index(task.corpus, task.info).search(task.queries, 5).depth == 5
+    host, _, port = server.rpartition("/")[0].partition(":")
+    parts = f"host={host}&port={port}&user=keeper&password=hush-hush&dbname=absent"
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://nobody@nowhere.invalid/postgres?{parts}")
+    with pytest.raises(MissingPart, match='database "absent" does not exist') as caught:
+        retriever.index(task.corpus, task.info)
+    assert "hush-hush" not in str(caught.value)
     monkeypatch.setenv("DATABASE_URL", f"postgresql://keeper:hush-hush@{server}?sslmode=require")
     with pytest.raises(MissingPart, match="SSL"):
         retriever.index(task.corpus, task.info)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from steelyard import config
 from steelyard.errors import MissingPart, ModelError, UsageError
@@ -76,20 +76,21 @@ class Address:
             raise UsageError(
                 f"postgres cannot read an address of {parts.scheme}://", hint="postgresql://host:5432/name"
             )
-        if parts.password:
-            self.secrets.remember(unquote(parts.password), self.text)
-        host = parts.hostname or os.environ.get("PGHOST") or "localhost"
+        asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}  # as libpq reads an address
+        host = asked.get("host") or _host(parts) or os.environ.get("PGHOST") or "localhost"
         try:
-            port = parts.port or int(os.environ.get("PGPORT") or 5432)
+            port = int(asked.get("port") or parts.port or os.environ.get("PGPORT") or 5432)
         except ValueError as error:
             raise UsageError(
                 f"the port of postgres at {self} is not a number", hint="such as localhost:5432"
             ) from error
-        user = unquote(parts.username or "") or os.environ.get("PGUSER") or os.environ.get("USER") or "postgres"
-        password = unquote(parts.password or "") or os.environ.get("PGPASSWORD")
-        database = unquote(parts.path.strip("/")) or os.environ.get("PGDATABASE") or user
+        user = asked.get("user") or unquote(parts.username or "") or os.environ.get("PGUSER")
+        user = user or os.environ.get("USER") or "postgres"
+        own = asked.get("password") or unquote(parts.password or "")
+        password = own or os.environ.get("PGPASSWORD")
+        database = asked.get("dbname") or unquote(parts.path.strip("/")) or os.environ.get("PGDATABASE") or user
         if password:
-            self.secrets.remember(password, "${PGPASSWORD}" if not parts.password else self.text)
+            self.secrets.remember(password, self.text if own else "${PGPASSWORD}")
         who = {"user": user, "password": password, "database": database}
         if host.startswith("/"):
             return {**who, "unix_sock": f"{host}/.s.PGSQL.{port}"}
@@ -97,8 +98,18 @@ class Address:
             raise MissingPart(
                 f"postgres at {self} cannot be asked while the network is off limits", hint="leave out --offline"
             )
-        mode = (parse_qs(parts.query).get("sslmode") or [os.environ.get("PGSSLMODE") or "prefer"])[0]
+        mode = asked.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer"
         return {**who, "host": host, "port": port, "ssl_context": _ssl(mode)}
+
+
+def _host(parts: SplitResult) -> str | None:
+    """The host of an address; the folder of a socket may stand there, too, with %2F for its slashes.
+
+    >>> _host(urlsplit("postgresql://me@%2Frun%2FPG/db")), _host(urlsplit("postgresql://me@[::1]:5432/db"))
+    ('/run/PG', '::1')
+    """
+    written = parts.netloc.rpartition("@")[2]
+    return unquote(written.partition(":")[0]) if written.upper().startswith("%2F") else parts.hostname
 
 
 def _socket(host: str, port: int, timeout: float) -> socket.socket:
