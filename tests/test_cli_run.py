@@ -60,6 +60,19 @@ def test_a_store_that_cannot_be_written_is_told_once(
     assert "not stored" not in capsys.readouterr().err, "nothing was encoded this time"
 
 
+def test_files_of_another_version_are_told_in_a_few_lines(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "dense", "-t", f"{nano}::a"]) == 0
+    capsys.readouterr()
+    (stored,) = (tmp_path / "home" / "vectors").iterdir()
+    for number in range(9):
+        (stored / f"{number}.vectors").write_bytes(b"STEELYARD-VECTORS-OF-OLD" * 99)
+    assert main(["run", "dense", "-t", f"{nano}::b"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("passed over") == 3 and "6 more: the notes of the result list them" in err
+
+
 def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
     before = ResultStore(results).all()[0]

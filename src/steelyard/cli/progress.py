@@ -16,7 +16,7 @@ BAR = 24
 REDRAW = 0.1
 """Seconds between two drawings of the bar."""
 NOTICED = 3
-"""Remarks on the data of one task that are shown."""
+"""Remarks on the data of one task, and on the store, that are shown."""
 STILL_ALIVE = 15.0
 """Seconds after which a plain line says how far a long evaluation is."""
 
@@ -125,10 +125,10 @@ class Progress:
         if stored:
             return
         self._made.setdefault(result.model, []).append(took)
-        for trouble in store_troubles(result):
-            if trouble not in self._troubles:
-                self._troubles.add(trouble)
-                self._write(f"{self._clear}{trouble}\n")
+        fresh = [trouble for trouble in dict.fromkeys(store_troubles(result)) if trouble not in self._troubles]
+        self._troubles.update(fresh)
+        more = [f"{len(fresh) - NOTICED} more: the notes of the result list them"] if len(fresh) > NOTICED else []
+        self._write("".join(f"{self._clear}{line}\n" for line in [*fresh[:NOTICED], *more]))
         if not self.terminal:
             self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
             self._drawn = self._clock()
