@@ -143,6 +143,9 @@ def test_show_tells_every_fault_of_own_data(data: Any, tmp_path: Path, capsys: p
 def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = ResultStore(tmp_path / "results")
     store.put(Result("NanoMMTEB-v2/belebele", "bm25", {}, "abc123", metrics={"ndcg_at_10": 0.09}))
+    assert main(["list", "results"]) == 0 and "1 result; steelyard show KEY" in capsys.readouterr().err
+    assert main(["list", "results", "-o", "elsewhere"]) == 0 and "no results in elsewhere" in capsys.readouterr().err
+    assert main(["list", "tasks", "-l", "chinese"]) == 0 and "codes such as zh" in capsys.readouterr().err
     _, rows = data("list", "results")
     assert [(row["task"], row["model"], row["score"]) for row in rows] == [("NanoMMTEB-v2/belebele", "bm25", 0.09)]
     assert data("list", "results", "-o", str(tmp_path / "results")) == (0, rows)

@@ -16,6 +16,7 @@ import pytest
 
 from engine_parts import small_task
 from steelyard.cli import main
+from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.datasets import write_nano_set
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
@@ -244,6 +245,28 @@ def test_the_bar_shows_place_and_time_left_and_is_throttled() -> None:
     assert "[#####" in stream.getvalue() and "2/10" in stream.getvalue() and "1:04 left" in stream.getvalue()
     progress.close()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_what_begins_is_shown_at_once_and_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = io.StringIO()
+    progress = Progress(stream, terminal=True, clock=Clock())
+    progress(Planned(models=1, tasks=1, stored=0))
+    progress(Loading("T/数据集"))
+    assert stream.getvalue().endswith("[........] 0/1  reading T/数据集")
+    progress(Started("dense:a-model-of-a-long-name", "T/数据集", 0))
+    assert stream.getvalue().endswith("[........] 0/1  dense:a-model-of-a-long")
+
+
+def test_a_terminal_that_can_do_nothing_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    assert can_redraw(Terminal()) and not can_redraw(io.StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not can_redraw(Terminal())
 
 
 def test_an_evaluation_that_goes_slower_than_those_before_it_moves_the_time_left() -> None:

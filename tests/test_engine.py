@@ -329,6 +329,13 @@ def test_names_and_objects_may_be_mixed() -> None:
     assert "*" in "".join(rows[0]) and "[" in rows[0][1]
 
 
+def test_many_models_stand_in_rows() -> None:
+    results = [Result("T/a", f"m{i}", {}, str(i), metrics={"ndcg_at_10": i / 10}) for i in range(6)]
+    columns, rows = Results(results).table()
+    assert columns == ["nDCG@10", "T/a"] and rows[-1] == ["m5", "0.5000*"] and len(rows) == 6
+    assert Results(results[:5]).table()[0] == ["nDCG@10", "m0", "m1", "m2", "m3", "m4"]
+
+
 def test_every_figure_of_the_table_says_how_sure_it_is() -> None:
     def made(task: str, low: float, high: float) -> Result:
         metrics, intervals = {"ndcg_at_10": 0.5}, {"ndcg_at_10": Interval(low, high, 0.95)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import heed_data_options
 from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
+from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
     )
     folder = arguments.output or output_folder(config)
     silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
-    progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=silent)
+    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=silent)
     work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note)
     with closing(work), gathering(progress) as gathered:
         for result in work:

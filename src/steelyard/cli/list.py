@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard import config
 from steelyard.cli.data_options import RESULTS, TYPES, add_languages
 from steelyard.errors import UsageError
 
@@ -47,8 +48,20 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return 0
     titles = list(columns)
     output.table(titles, [[_cell(row.get(columns[title])) for title in titles] for row in rows])
-    output.note(f"{len(rows):,} {arguments.what}; steelyard show NAME opens one")
+    output.note(_closing(arguments, len(rows)))
     return 0
+
+
+def _closing(arguments: argparse.Namespace, count: int) -> str:
+    """How many there are, and what to do next."""
+    if count:
+        what = arguments.what.removesuffix("s") if count == 1 else arguments.what
+        return f"{count:,} {what}; steelyard show {'KEY' if arguments.what == 'results' else 'NAME'} opens one"
+    if arguments.what == "results" and not any(getattr(arguments, name) for name in TASK_FILTERS):
+        folder = arguments.results or config.results_folder()
+        return f"no results in {folder}: steelyard run puts them there, -o names another folder"
+    codes = "; languages are codes such as zh, deu or cmn-Hans" if arguments.languages else ""
+    return f"no {arguments.what} of that kind{codes}"
 
 
 def _refuse_filters(arguments: argparse.Namespace) -> None:
@@ -216,7 +229,6 @@ def _metrics(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], 
 
 
 def _results(arguments: argparse.Namespace, output: Output) -> tuple[list[Row], dict[str, str]]:
-    from steelyard import config
     from steelyard.datasets.languages import language_code
     from steelyard.results import ResultStore
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import shutil
 import sys
 import traceback
 import unicodedata
@@ -16,6 +19,8 @@ from typing import Any, TextIO
 from steelyard.errors import SteelyardError
 
 Cell = str | int | float | None
+CLEAR = "\r\x1b[K"
+"""Takes away what stands on the last line of a terminal."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Output:
             line: str | None = None,
         ) -> None:
             if filename.startswith(home):
-                self.note(f"warning: {message}")
+                self.note(f"{CLEAR if can_redraw(sys.stderr) else ''}warning: {message}")  # a bar may stand there
             else:
                 others(message, category, filename, lineno, file, line)
 
@@ -80,33 +85,68 @@ class Output:
         finally:
             warnings.showwarning = others
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Print a table: on standard output, as it is what was asked for."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, fold: bool = False) -> None:
+        """Print a table: on standard output, as it is what was asked for.
+
+        With `fold`, one that is wider than the terminal comes in parts; a file has it whole.
+        """
         if not self.quiet:
-            print(format_table(columns, rows), flush=True)
+            widest = shutil.get_terminal_size().columns if fold and sys.stdout.isatty() else None
+            print(format_table(columns, rows, widest), flush=True)
 
 
-def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest: int | None = None) -> str:
     """Columns padded to the width that a terminal shows; numbers to the right, four decimals.
+
+    What is wider than the `widest` line continues below, with the first column again.
 
     >>> print(format_table(["task", "nDCG@10"], [["日本語", 0.5], ["en", None]]))
     task    nDCG@10
     ------  -------
     日本語   0.5000
     en            -
+    >>> print(format_table(["task", "bm25", "dense"], [["en", 0.5, 0.25]], widest=15))
+    task    bm25
+    ----  ------
+    en    0.5000
+    <BLANKLINE>
+    task   dense
+    ----  ------
+    en    0.2500
     """
     cells = [[_text(value) for value in row] for row in rows]
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     widths = [max(map(_width, (name, *(row[i] for row in cells)))) for i, name in enumerate(columns)]
 
-    def line(values: Sequence[str]) -> str:
-        padded = (
-            " " * (w - _width(v)) + v if r else v + " " * (w - _width(v))
-            for v, w, r in zip(values, widths, right, strict=True)
-        )
+    def line(values: Sequence[str], part: Sequence[int]) -> str:
+        padded = (_pad(values[place], widths[place], to_the_right=right[place]) for place in part)
         return "  ".join(padded).rstrip()
 
-    return "\n".join([line(columns), "  ".join("-" * w for w in widths), *map(line, cells)])
+    whole = [columns, ["-" * w for w in widths], *cells]
+    parts = _parts(widths, widest)
+    return "\n\n".join("\n".join(line(row, part) for row in whole) for part in parts)
+
+
+def _parts(widths: Sequence[int], widest: int | None) -> list[list[int]]:
+    """The columns of each part of a table: the first one, and as many of the others as there is room for.
+
+    >>> _parts([4, 10, 10, 30], 30), _parts([4, 10, 10, 30], None)
+    ([[0, 1, 2], [0, 3]], [[0, 1, 2, 3]])
+    """
+    parts, room = [[0]], 0
+    for place in range(1, len(widths)):
+        room -= widths[place] + 2
+        if room < 0 and widest is not None and len(parts[-1]) > 1:
+            parts.append([0])
+        if len(parts[-1]) == 1:
+            room = (widest or 0) - widths[0] - widths[place] - 2
+        parts[-1].append(place)
+    return parts
+
+
+def _pad(text: str, width: int, *, to_the_right: bool) -> str:
+    blank = " " * (width - _width(text))
+    return blank + text if to_the_right else text + blank
 
 
 def _text(value: Cell) -> str:
@@ -115,6 +155,21 @@ def _text(value: Cell) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Whether a line may be drawn again: on a terminal, unless it says itself that it can do nothing."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def cut(text: str, width: int) -> str:
+    """As much of the text as a terminal shows in so many cells.
+
+    >>> cut("日本語 ja", 5), cut("short", 80)
+    ('日本', 'short')
+    """
+    ends = itertools.accumulate(map(_width, text))
+    return "".join(character for character, end in zip(text, ends, strict=True) if end <= width)
 
 
 def _width(text: str) -> int:

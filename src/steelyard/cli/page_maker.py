@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard import __version__, config
+from steelyard.cli.output import can_redraw
 from steelyard.cli.page_progress import PageProgress
+from steelyard.cli.progress import Progress
 from steelyard.cli.values import dense_model
 from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
 
@@ -57,7 +59,9 @@ class PageMaker:
 
         silent = self._output.quiet
         steps = len(STEPS) + 2
-        progress = PageProgress(sys.stderr, tasks=len(names), steps=steps, terminal=sys.stderr.isatty(), silent=silent)
+        progress = PageProgress(
+            sys.stderr, tasks=len(names), steps=steps, terminal=can_redraw(sys.stderr), silent=silent
+        )
         found: dict[str, list[TaskFigures]] = {}
         try:
             for name in names:
@@ -152,7 +156,6 @@ class PageMaker:
         """Results of the profiles' models: those that are stored, and those that have to be made."""
         if not kinds:
             return {}
-        from steelyard.cli.progress import Progress
         from steelyard.engine.batch import Batch
         from steelyard.engine.plan import Conditions, Shelf
         from steelyard.results import ResultStore
@@ -162,7 +165,7 @@ class PageMaker:
         shelf = Shelf(ResultStore(folder), "only-missing", "parquet")
         wanted, conditions = [models[kind] for kind in kinds], Conditions.of()
         stored = shelf.outlook(wanted, [task], conditions) == len(wanted)
-        progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=self._output.quiet or stored)
+        progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=self._output.quiet or stored)
         try:
             results = list(Batch(wanted, [task], conditions, shelf, progress).run())
         finally:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from typing import TextIO
 
-from steelyard.cli.progress import BAR, REDRAW, STILL_ALIVE
+from steelyard.cli.output import CLEAR
+from steelyard.cli.progress import REDRAW, STILL_ALIVE, bar
 
 PATIENCE = 2.0
 """Seconds before anything is shown."""
@@ -56,9 +56,7 @@ class PageProgress:
         place = f"{self._task:,}/{self._tasks:,}  {name}: {step}"
         if self._terminal:
             share = (self._task - 1 + min(self._step / self._steps, 1.0)) / max(self._tasks, 1)
-            full = round(BAR * share)
-            width = shutil.get_terminal_size().columns - 1
-            self._write("\r\x1b[K" + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
+            self._write(CLEAR + bar(share, place))
         else:
             self._write(f"{place}\n")
         self._next = now + (REDRAW if self._terminal else STILL_ALIVE)
@@ -66,7 +64,7 @@ class PageProgress:
     def close(self) -> None:
         """Take the bar away."""
         if self._shown and self._terminal:
-            self._write("\r\x1b[K")
+            self._write(CLEAR)
 
     def _write(self, text: str) -> None:
         self._shown = True

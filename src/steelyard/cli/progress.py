@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from steelyard.cli.output import CLEAR, cut
+
 if TYPE_CHECKING:
     from steelyard.datasets.problems import Problem
     from steelyard.engine.events import Event, Planned
@@ -19,6 +21,18 @@ NOTICED = 3
 """Remarks on the data of one task, and on the store, that are shown."""
 STILL_ALIVE = 15.0
 """Seconds after which a plain line says how far a long evaluation is."""
+
+
+def bar(share: float, place: str) -> str:
+    """The bar and where it stands, as wide as the terminal at most; on a narrow one the bar gives way.
+
+    >>> bar(0.5, "1/2  NanoX/a")
+    '[############............] 1/2  NanoX/a'
+    """
+    columns = shutil.get_terminal_size().columns
+    cells = BAR if columns >= 80 else BAR // 3
+    full = round(cells * share)
+    return cut(f"[{'#' * full}{'.' * (cells - full)}] {place}", columns - 1)
 
 
 class Progress:
@@ -61,7 +75,7 @@ class Progress:
                 self._since = self._since or (self._clock(), self._step)
             case events.Finished(result, stored):
                 self._finish(result, stored)
-        self._draw()
+        self._draw(at_once=isinstance(event, events.Loading | events.Started))
 
     def close(self) -> None:
         """Take the bar away."""
@@ -69,7 +83,7 @@ class Progress:
 
     @property
     def _clear(self) -> str:
-        return "\r\x1b[K" if self.terminal else ""
+        return CLEAR if self.terminal else ""
 
     @property
     def seconds(self) -> float:
@@ -133,9 +147,10 @@ class Progress:
             self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
             self._drawn = self._clock()
 
-    def _draw(self) -> None:
+    def _draw(self, *, at_once: bool = False) -> None:
+        """What begins is shown at once on a terminal: nobody knows how long there is nothing else to show."""
         now = self._clock()
-        if now - self._drawn < (REDRAW if self.terminal else STILL_ALIVE):
+        if now - self._drawn < (REDRAW if self.terminal else STILL_ALIVE) and not (at_once and self.terminal):
             return
         self._drawn = now
         share = f"  {min(1.0, self._step / self._steps):.0%}{self._rate(now)}" if self._steps else ""
@@ -143,9 +158,7 @@ class Progress:
         if not self.terminal:
             self._write(f"{place}\n")
             return
-        full = round(BAR * self.finished / self.total) if self.total else 0
-        width = shutil.get_terminal_size().columns - 1
-        self._write(self._clear + f"[{'#' * full}{'.' * (BAR - full)}] {place}"[:width])
+        self._write(self._clear + bar(self.finished / self.total if self.total else 0.0, place))
 
     def _rate(self, now: float) -> str:
         """Texts a second, of the model at work."""

@@ -46,7 +46,7 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
     main = Results(result for result in results if not result.notes.get("variant_of")) if variants else results
     for place, metric in enumerate(asked if main else ()):
         (output.line if place else output.note)("")
-        output.table(*main.table(metric, intervals=output.verbose))
+        output.table(*main.table(metric, intervals=output.verbose), fold=True)
     if variants:
         output.note("")
         output.table(columns, variants)

@@ -11,6 +11,7 @@ from steelyard import config
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
 from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
+from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.cli.result_tables import show_results
 from steelyard.cli.values import numbers
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.device:
         os.environ["STEELYARD_DEVICE"] = arguments.device
     folder = arguments.output or config.results_folder()
-    progress = Progress(sys.stderr, terminal=sys.stderr.isatty(), silent=output.quiet)
+    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
     work = (_rescored if arguments.from_runs else _evaluated)(arguments, folder, progress, output)
     with gathering(progress) as gathered:
         for result in work:
@@ -106,7 +107,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
     if gathered.interrupted:
-        output.note(f"\ninterrupted: {count(results, progress)}; the same command goes on from there")
+        onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
+        output.note(f"\ninterrupted: {count(results, progress)}{onwards}")
         return INTERRUPTED
     output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")

@@ -16,6 +16,9 @@ Cell = str
 TaskKey = tuple[str, str | None]
 """The name of a task, and the hash of its data: what makes two figures comparable."""
 
+MANY = 6
+"""Models that are too many for columns."""
+
 _MISSING = "-"
 
 
@@ -72,6 +75,8 @@ class Results(Sequence[Result]):
     def table(self, metric: str | None = None, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
         """Columns and rows: a task a row, a model a column, the best of several marked with a star.
 
+        Many models stand in the rows, where the tasks are fewer.
+
         Behind each figure stands half the width of its interval; with `intervals`, the interval itself, which is
         seldom symmetric.
 
@@ -89,7 +94,10 @@ class Results(Sequence[Result]):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
             rows.append([label, *(_figure(means[model], best) + self._spread(model, metric) for model in self.models)])
-        return [self._title(metric), *self.models], rows
+        table = [[self._title(metric), *self.models], *rows]
+        if MANY <= len(self.models) > len(rows):
+            table = [list(line) for line in zip(*table, strict=True)]
+        return table[0], table[1:]
 
     def summary(self) -> Summary:
         """The mean by task and by type of task, and the Borda rank of every model, as mteb has them."""
