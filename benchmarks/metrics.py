@@ -1,4 +1,5 @@
-"""Scoring a run: Steelyard against pytrec_eval, and against mteb's retrieval scores (pytrec_eval, MRR, 105 nAUCs).
+"""Scoring a run: Steelyard against pytrec_eval, and against mteb's retrieval scores (pytrec_eval, MRR, 105 nAUCs);
+then every measure of trec_eval (all_trec) against pytrec_eval.
 
     python benchmarks/metrics.py            # 200 x 1,000 and 10,000 x 1,000; the larger takes minutes and 5 GB
     python benchmarks/metrics.py --small
@@ -20,8 +21,10 @@ from typing import Any
 import numpy as np
 import pytrec_eval
 
-from steelyard.metrics import CUTOFFS
+from steelyard.cli.score_measures import expand
+from steelyard.metrics import CUTOFFS, Ranking
 from steelyard.metrics.mteb import mteb_scores
+from steelyard.metrics.scoring import compute
 from steelyard.types import Qrels, Run
 
 sys.path.pop(0)  # this folder, in which mteb.py would be the package `mteb`
@@ -34,6 +37,9 @@ LIMIT = 10.0
 MEASURES = {f"{name}.{','.join(map(str, CUTOFFS))}" for name in ("ndcg_cut", "map_cut", "recall", "P", "success")}
 
 
+ALL = tuple(measure.metric for measure in expand(["all_trec"]) if measure.metric is not None)
+
+
 def make(queries: int, depth: int, documents: int) -> tuple[Run, Qrels, list[str]]:
     """Random lists with a few judged documents each, most of them somewhere in the list."""
     rng = np.random.default_rng(0)
@@ -43,6 +49,15 @@ def make(queries: int, depth: int, documents: int) -> tuple[Run, Qrels, list[str
     query = np.repeat(np.arange(queries), 5)
     qrels = Qrels.of(query, run.rows[query, judged], rng.integers(0, 3, len(query)), queries=queries)
     return run, qrels, [f"document-{documents - row:07}" for row in range(documents)]
+
+
+def everything(run: Run, qrels: Qrels) -> list[Any]:
+    """Every measure of trec_eval; those that are one figure of all queries too."""
+    ranking = Ranking(run, qrels)
+    return [
+        metric.definition.whole(ranking, None) if metric.definition.whole else compute(metric, ranking)
+        for metric in ALL
+    ]
 
 
 def as_dicts(run: Run, ids: list[str]) -> dict[str, dict[str, float]]:
@@ -73,6 +88,8 @@ def compare(queries: int, documents: int, repetitions: int) -> float:
         "steelyard": lambda: mteb_scores(run, qrels),
         "dicts": lambda: as_dicts(run, ids),
         "pytrec_eval": lambda: pytrec_eval.RelevanceEvaluator(judged, MEASURES).evaluate(found),
+        "all_trec": lambda: everything(run, qrels),
+        "pytrec_eval all_trec": lambda: pytrec_eval.RelevanceEvaluator(judged, {"all_trec"}).evaluate(found),
     }
     if calculate_retrieval_scores is not None:
         jobs["mteb"] = lambda: calculate_retrieval_scores(found, judged, list(CUTOFFS))
@@ -94,6 +111,9 @@ def compare(queries: int, documents: int, repetitions: int) -> float:
             ratio = seconds / median["steelyard"]
             print(f"  {label:<29} {seconds * 1000:10.1f} ms  {ratio:7.1f} times steelyard")
             ratios.append(ratio)
+    of_all = median["pytrec_eval all_trec"] / median["all_trec"]
+    print(f"  steelyard, all_trec           {median['all_trec'] * 1000:10.1f} ms")
+    print(f"  pytrec_eval, all_trec         {median['pytrec_eval all_trec'] * 1000:10.1f} ms  {of_all:7.1f} times")
     return ratios[2] if len(ratios) > 2 else ratios[0]
 
 

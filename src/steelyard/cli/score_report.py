@@ -46,7 +46,7 @@ class Report:
     def _counts(self, name: str) -> Float64:
         ranking = self.ranking
         if name == "num_ret":
-            return ranking.run.lengths.astype(float)
+            return ranking.lengths.astype(float)
         if name == "num_rel":
             return ranking.positives.astype(float)
         return ranking.total(ranking.relevant if name == "num_rel_ret" else ranking.nonrelevant, None, None)
@@ -76,7 +76,7 @@ class Report:
 
     def _grades(self, length: int) -> list[str]:
         """The grades of the first documents, a character each: `-` outside the pool, `.` not judged, `>` above 9."""
-        signs = [["-"] * min(count, length) for count in self.ranking.run.lengths.tolist()]
+        signs = [["-"] * min(count, length) for count in self.ranking.lengths.tolist()]
         hits = self.ranking.hits.where(self.ranking.hits.rank < length)
         for query, rank, grade in zip(hits.query.tolist(), hits.rank.tolist(), hits.grade.tolist(), strict=True):
             signs[query][rank] = "." if grade < 0 else ">" if grade > 9 else str(grade)

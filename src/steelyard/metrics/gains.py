@@ -83,10 +83,16 @@ class Sums:
     @classmethod
     def of(cls, hits: Hits, values: Float64) -> Sums:
         """Add up one after the other within each query, as trec_eval does: one long sum would round otherwise."""
-        out, start = np.empty(len(values)), 0
-        for end in (np.flatnonzero(np.diff(hits.query, append=-1)) + 1).tolist():
-            np.cumsum(values[start:end], out=out[start:end])
-            start = end
+        starts = np.flatnonzero(np.diff(hits.query, prepend=-1))
+        sizes = np.diff(np.append(starts, len(values)))
+        out = values.copy()
+        if len(starts) < int(sizes.max(initial=0)):  # few long lists
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+                np.cumsum(values[start : start + size], out=out[start : start + size])
+        else:
+            for place in range(1, int(sizes.max(initial=0))):
+                now = starts[sizes > place] + place
+                out[now] += out[now - 1]
         return cls(hits.query * cls.STRIDE + hits.rank, hits.query, out)
 
     def before(self, query: Int64, rank: Int64) -> Float64:

@@ -42,7 +42,7 @@ def ndcg_at_levels(ranking: Ranking, cutoff: None, table: Mapping[int, float] = 
     values = gained.discounted.before(level.query, level.rank + 1) / sums.values[last]
     total = ranking.total(level, values, None)
     count = np.bincount(level.query, minlength=len(ranking.run))
-    longer = (count > 0) & (ranking.run.lengths > gained.counts + 1)  # one document more is not yet its own level
+    longer = (count > 0) & (ranking.lengths > gained.counts + 1)  # one document more is not yet its own level
     total += np.where(longer, ratio(gained.at_end(gained.discounted), gained.at_end(sums)), 0.0)
     return np.where(ranking.positives > 0, ratio(total, count + longer), 0.0)
 

@@ -39,7 +39,7 @@ def recall(ranking: Ranking, cutoff: int | None) -> Float64:
 def precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """The share of the first ranks that is relevant; a short list is divided by the cut-off all the same."""
     found = ranking.total(ranking.relevant, None, cutoff)
-    return found / cutoff if cutoff else ratio(found, ranking.run.lengths)
+    return found / cutoff if cutoff else ratio(found, ranking.lengths)
 
 
 def hit_rate(ranking: Ranking, cutoff: int | None) -> Float64:
@@ -57,7 +57,7 @@ def r_precision(ranking: Ranking, cutoff: int | None) -> Float64:
 def judged(ranking: Ranking, cutoff: int | None) -> Float64:
     """The share of the first ranks that somebody judged, whatever the grade."""
     seen = ranking.total(ranking.hits, None, cutoff)
-    return seen / cutoff if cutoff else ratio(seen, ranking.run.lengths)
+    return seen / cutoff if cutoff else ratio(seen, ranking.lengths)
 
 
 NDCG = Definition(

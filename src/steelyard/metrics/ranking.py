@@ -81,6 +81,11 @@ class Ranking:
         return self.qrels.positives if self.level == 1 else self._judgements(self.qrels.grades >= self.level)
 
     @cached_property
+    def lengths(self) -> Int64:
+        """How many documents each list has."""
+        return self.run.lengths
+
+    @cached_property
     def judged_nonrelevant(self) -> Int64:
         """How many documents each query has that somebody judged irrelevant; a grade below 0 is no judgement."""
         return self._judgements((self.qrels.grades >= 0) & (self.qrels.grades < self.level))

@@ -22,26 +22,26 @@ def precision_at_multiple(ranking: Ranking, multiple: float) -> Float64:
 
 def relative_precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """Precision over the best that a list of this length can have."""
-    most = ranking.run.lengths if cutoff is None else cutoff
+    most = ranking.lengths if cutoff is None else cutoff
     return ratio(ranking.total(ranking.relevant, None, cutoff), np.minimum(most, ranking.positives))
 
 
 def f_measure(ranking: Ranking, cutoff: None, weight: float = 1.0) -> Float64:
     """Precision and recall of the whole list in one figure."""
     found = ranking.total(ranking.relevant, None, None)
-    precision, recall = ratio(found, ranking.run.lengths), ratio(found, ranking.positives)
+    precision, recall = ratio(found, ranking.lengths), ratio(found, ranking.positives)
     return ratio((weight + 1.0) * precision * recall, weight * precision + recall)
 
 
 def set_average_precision(ranking: Ranking, cutoff: None) -> Float64:
     """Precision times recall of the whole list."""
     found = ranking.total(ranking.relevant, None, None)
-    return ratio(found * found, ranking.run.lengths * ranking.positives.astype(np.float64))
+    return ratio(found * found, ranking.lengths * ranking.positives.astype(np.float64))
 
 
 def utility(ranking: Ranking, cutoff: None, worth: tuple[float, ...] = (1.0, -1.0, 0.0, 0.0)) -> Float64:
     """What the list is worth, if every kind of document has its price."""
-    found, returned = ranking.total(ranking.relevant, None, None), ranking.run.lengths
+    found, returned = ranking.total(ranking.relevant, None, None), ranking.lengths
     missed = ranking.positives - found
     return np.asarray(
         worth[0] * found
