@@ -11,6 +11,8 @@ import pytrec_eval
 
 from steelyard.cli import main
 from steelyard.cli.score_measures import ALL, NICKNAMES, expand
+from steelyard.metrics import score
+from steelyard.metrics.dicts import number_documents, qrels_from_dicts, run_from_dicts
 
 FOLDER = Path(__file__).parent / "parity" / "trec_eval"
 FILES = (str(FOLDER / "qrels.txt"), str(FOLDER / "run.txt"))
@@ -138,3 +140,27 @@ def test_queries_of_one_file_only_are_told_of(capsys: pytest.CaptureFixture[str]
     assert main(["score", "-c", "--quiet", "-m", "num_q", *FILES]) == 0
     said = capsys.readouterr()
     assert said.out == f"{'num_q':<22}\tall\t6\n" and said.err == ""
+
+
+def test_nauc_of_a_run_is_that_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"nauc_{metric}_{by}" for metric in ("ndcg_at_10", "mrr_at_3") for by in ("max", "std", "diff1")]
+    asked = [word for name in [*names, "nauc_P@5_max"] for word in ("-m", name)]
+    assert main(["score", "--json", "-q", *asked, *FILES]) == 0
+    found = json.loads(capsys.readouterr().out)
+    judged = pytrec_eval.parse_qrel((FOLDER / "qrels.txt").read_text().splitlines())
+    lists = pytrec_eval.parse_run((FOLDER / "run.txt").read_text().splitlines())
+    queries, rows = sorted(judged.keys() & lists.keys()), number_documents(lists)
+    whole = score(run_from_dicts(lists, queries, rows), qrels_from_dicts(judged, queries, rows)).whole
+    assert found["measures"] == {name: whole[name] for name in [*names, "nauc_precision_at_5_max"]}
+    assert found["per_query"]["t1"] == {} and found["intervals"] == {}
+    for name in ("nauc_bpref_max", "nauc_ndcg_max"):
+        assert main(["score", "-m", name, *FILES]) == 2
+        assert "there is one of ndcg, map" in capsys.readouterr().err
+
+
+def test_exponential_gain_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "--json", "-q", "-m", "nDCG-exp@5", "-m", "ndcg_exp", *FILES]) == 0
+    by_name = json.loads(capsys.readouterr().out)["per_query"]
+    assert main(["score", "--json", "-q", "--gain", "exponential", "-m", "nDCG@5", "-m", "ndcg", *FILES]) == 0
+    by_option = json.loads(capsys.readouterr().out)["per_query"]
+    assert [list(row.values())[::-1] for row in by_name.values()] == [list(row.values()) for row in by_option.values()]

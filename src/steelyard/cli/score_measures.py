@@ -39,11 +39,12 @@ WITHOUT_CUTOFF = {name: f"{name}.{RANKS}" for name in ("P", "recall", "ndcg_cut"
 
 _ELSEWHERE = re.compile(r"(?:all_)?prefs(?:_.*)?|qrels_jg|.*_avgjg.*")
 """Measures that read files of preferences or of several judges (trec_eval's -R prefs, qrels_prefs, qrels_jg)."""
+_NAUC = re.compile(r"nauc_(?P<metric>.+)_(?:max|std|diff1)")
 _RELSTRING = re.compile(r"relstring(?:[._@]([0-9]+))?")
 _SHOWN = 10
 """Documents of a relstring, unless told."""
 
-Kind = Literal["metric", "count", "queries", "name", "grades"]
+Kind = Literal["metric", "nauc", "count", "queries", "name", "grades"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Measure:
     @property
     def family(self) -> str:
         """trec_eval's name without the numbers behind it."""
-        if self.metric is None:
+        if self.metric is None or self.kind == "nauc":
             return "relstring" if self.kind == "grades" else self.title
         return self.metric.definition.trec[self.metric.cutoff is not None]
 
@@ -107,4 +108,17 @@ def _read(name: str) -> list[Measure]:
     if match := _RELSTRING.fullmatch(name):
         title = f"relstring_{match[1]}" if match[1] else "relstring"
         return [Measure(title, "grades", length=int(match[1] or _SHOWN))]
+    if match := _NAUC.fullmatch(name):
+        return [_nauc(name, match["metric"])]
     return [Measure(metric.trec, "metric", metric) for metric in parse_many(WITHOUT_CUTOFF.get(name, name))]
+
+
+def _nauc(name: str, of: str) -> Measure:
+    from steelyard.metrics import parse
+    from steelyard.metrics.scoring import NAUC_METRICS
+
+    metric = parse(of)
+    if metric.name not in NAUC_METRICS or metric.cutoff is None:
+        known = ", ".join(NAUC_METRICS)
+        raise UsageError(f"{name}: no nAUC of {metric}", hint=f"there is one of {known} at a cut-off")
+    return Measure(f"nauc_{metric}_{name.rpartition('_')[2]}", "nauc", metric)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from steelyard.cli.score_measures import Measure
-    from steelyard.metrics import Ranking
+    from steelyard.metrics import Metric, Ranking
     from steelyard.types import Float64
 
 Value = str | int | float | None
@@ -39,7 +39,7 @@ class Report:
         for measure in self.measures:
             if measure.kind == "count":
                 values[measure] = self._counts(measure.title)
-            elif measure.metric is not None and measure.metric.definition.whole is None:
+            elif measure.kind == "metric" and measure.metric and measure.metric.definition.whole is None:
                 values[measure] = compute(measure.metric, self.ranking) * self.found
         return values
 
@@ -57,10 +57,19 @@ class Report:
             return self.tag
         if measure.kind == "queries":
             return len(self.queries)
-        if measure.metric is not None and measure.metric.definition.whole is not None:
-            return measure.metric.definition.whole(self.ranking, measure.metric.cutoff)
+        if measure.metric is not None and measure not in self.values:
+            return self._of_all(measure, measure.metric)
         total = self.values[measure].cumsum()[-1]  # summed one by one as trec_eval does: a fourth decimal can tell
         return int(total) if measure.kind == "count" else float(total / len(self.queries))
+
+    def _of_all(self, measure: Measure, metric: Metric) -> float | None:
+        """A figure that only exists for all queries together; None where it is undefined."""
+        from steelyard.metrics.scoring import abstention, compute, order_by_double
+
+        if metric.definition.whole is not None:
+            return metric.definition.whole(self.ranking, metric.cutoff)
+        values = {str(metric): compute(metric, self.ranking)}
+        return abstention(order_by_double(self.ranking.run), [metric], values, "steelyard")[measure.title]
 
     @cached_property
     def by_query(self) -> dict[Measure, list[Value]]:

@@ -51,7 +51,7 @@ class Definition:
 
 
 _PLACES = {
-    "measures": ("ndcg", "map", "mrr", "recall", "precision", "hit_rate", "r_precision", "judged"),
+    "measures": ("ndcg", "ndcg_exp", "map", "mrr", "recall", "precision", "hit_rate", "r_precision", "judged"),
     "pooled": ("pooled_recall",),
     "preferences": ("bpref", "infap"),
     "geometric": ("gm_map", "gm_bpref"),

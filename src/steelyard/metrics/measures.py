@@ -19,6 +19,12 @@ def ndcg(ranking: Ranking, cutoff: int | None) -> Float64:
     return ratio(gained, ranking.total(ranking.ideal, ranking.ideal_gains, cutoff))
 
 
+def ndcg_exponential(ranking: Ranking, cutoff: int | None) -> Float64:
+    """As nDCG, but the gain of a grade is 2^grade - 1."""
+    gained = ranking.total(ranking.gainful, ranking.discounted(ranking.gainful, "exponential"), cutoff)
+    return ratio(gained, ranking.total(ranking.ideal, ranking.discounted(ranking.ideal, "exponential"), cutoff))
+
+
 def average_precision(ranking: Ranking, cutoff: int | None) -> Float64:
     """Precision at the rank of each relevant document found, summed, over R."""
     hits = ranking.relevant
@@ -67,6 +73,13 @@ NDCG = Definition(
     ndcg,
     ("ndcg", "ndcg_cut"),
     given=ndcg_given,
+)
+NDCG_EXP = Definition(
+    "nDCG-exp",
+    "nDCG with exponential gain: high grades count much more",
+    "as nDCG with 2^rel_i - 1 in the place of rel_i",
+    ndcg_exponential,
+    ("ndcg_exp", "ndcg_exp_cut"),
 )
 MAP = Definition(
     "MAP",

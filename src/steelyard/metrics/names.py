@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ALIASES = {
     "ndcg_cut": "ndcg",
+    "ndcg_exp_cut": "ndcg_exp",
     "map_cut": "map",
     "ap": "map",
     "ap_cut": "map",

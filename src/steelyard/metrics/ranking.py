@@ -147,21 +147,21 @@ class Ranking:
     @cached_property
     def gains(self) -> Float64:
         """What each of the `gainful` adds to the discounted cumulative gain."""
-        return self._discounted(self.gainful)
+        return self.discounted(self.gainful)
 
     @cached_property
     def ideal_gains(self) -> Float64:
         """What each of the `ideal` adds to the discounted cumulative gain."""
-        return self._discounted(self.ideal)
+        return self.discounted(self.ideal)
 
-    def _discounted(self, hits: Hits) -> Float64:
-        """Gain / log2(rank + 1), rank from 1."""
-        return np.asarray(self.gain_of(hits.grade) / discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])
+    def discounted(self, hits: Hits, gain: Gain | None = None) -> Float64:
+        """Gain / log2(rank + 1), rank from 1; another kind of gain than the ranking's, if told."""
+        return np.asarray(self.gain_of(hits.grade, gain) / discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])
 
-    def gain_of(self, grades: Int32) -> Float64:
+    def gain_of(self, grades: Int32, gain: Gain | None = None) -> Float64:
         """What documents of these grades are worth; nothing below 0."""
         positive = np.maximum(grades, 0).astype(np.float64)
-        return positive if self.gain == "linear" else np.exp2(positive) - 1
+        return positive if (gain or self.gain) == "linear" else np.exp2(positive) - 1
 
     def grades(self, cutoff: int) -> Int32:
         """The grades of the first `cutoff` ranks as a matrix (queries, cutoff); 0 where unjudged or empty."""
