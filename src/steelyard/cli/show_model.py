@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.cache import size
 from steelyard.cli.list_models import short_number
+from steelyard.cli.saying import say, short
+from steelyard.cli.stored_results import stored_results
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.models.machine import Files
     from steelyard.spec import ModelSpec
 
-WIDTH = 160
 SHOWN = 20
 """Results that are shown to people; JSON has all."""
 LABELS = {
@@ -53,9 +54,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     _say_card(told, output)
     _say_machine(told["machine"], output)
     if told["settings"] is not None:
-        _say(output, "\nsettings:")
+        say(output, "\nsettings:")
         for key, value in told["settings"].items():
-            _say(output, f"  {key}", _short(str(value)))
+            say(output, f"  {key}", short(str(value)))
     else:
         command = f"steelyard show model {shlex.quote(told['model'])} --load"
         output.note(f"\n{command} loads it and shows what it declares of itself")
@@ -184,9 +185,7 @@ def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> 
 
     A reranker is weighed in pipelines: of one, those of every pipeline that it is a stage of.
     """
-    from steelyard import config
     from steelyard.errors import UsageError
-    from steelyard.results import ResultStore
     from steelyard.retrievers import canonical
 
     def same(name: str) -> bool:
@@ -197,8 +196,7 @@ def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> 
         stages = other.parts if spec.family == "rerank" and other.family == "pipeline" else (other,)
         return any((one.family, one.id, one.parts) == (spec.family, spec.id, spec.parts) for one in stages)
 
-    store = ResultStore(arguments.results or config.results_folder())
-    found = store.all(lambda error: output.note(f"passed over: {error}"))
+    found = stored_results(arguments, output)
     return [
         {"model": r.model, "task": r.task, "metric": r.main_metric, "score": r.score, "key": r.key}
         for r in sorted(found, key=lambda result: (result.model, result.task))
@@ -223,24 +221,24 @@ def _say_card(told: Mapping[str, Any], output: Output) -> None:
             value = "; ".join(f"{role} {prompt!r}" for role, prompt in value.items())
         elif value is True:
             value = "yes (trust_remote_code=true allows it)"
-        _say(output, label, str(value))
+        say(output, label, str(value))
     if not told["card"] and "parts" not in told["machine"]:
-        _say(output, "card", "none, and none is needed")
+        say(output, "card", "none, and none is needed")
 
 
 def _say_machine(machine: Mapping[str, Any], output: Output) -> None:
     for part in _leaves(machine):
         if part is not machine:
-            _say(output, f"\n{part['model']}:")
+            say(output, f"\n{part['model']}:")
         if part["needs"] == "api":
-            _say(output, "needs", "the service, and its key in the environment")
+            say(output, "needs", "the service, and its key in the environment")
         elif part["needs"]:
             missing = f", without {', '.join(part['lacks'])}: {part['remedy']}" if part["lacks"] else ", installed"
-            _say(output, "needs", f"steelyard[{part['needs']}]{missing}")
+            say(output, "needs", f"steelyard[{part['needs']}]{missing}")
         if part["needs"] != "api":
-            _say(output, "on this machine", _where(part))
+            say(output, "on this machine", _where(part))
         for kept in part["stored"]:
-            _say(output, "stored", f"{kept['encodings']:,} encodings, {size(kept['bytes'])} in {kept['name']}")
+            say(output, "stored", f"{kept['encodings']:,} encodings, {size(kept['bytes'])} in {kept['name']}")
 
 
 def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -265,17 +263,8 @@ def _where(part: Mapping[str, Any]) -> str:
 def _say_results(results: list[dict[str, Any]], output: Output) -> None:
     if not results:
         return
-    _say(output, "\nweighed here:")
+    say(output, "\nweighed here:")
     columns = ("model", "task", "metric", "score")
     output.table(columns, [[row[column] for column in columns] for row in results[:SHOWN]])
     if len(results) > SHOWN:
         output.note(f"and {len(results) - SHOWN:,} more: steelyard list results")
-
-
-def _say(output: Output, key: str, value: str = "") -> None:
-    if not output.quiet:
-        output.line(f"{key:<22}{value}".rstrip())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"

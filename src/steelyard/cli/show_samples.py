@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from steelyard.cli.saying import spread, text_counts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,10 +19,10 @@ def lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "pairs" in facts:
         yield "pairs", f"{facts['pairs']:,} ({facts['distinct_pairs']:,} distinct)"
     if "problems" in facts:
-        yield "problems", f"{facts['problems']:,}, texts {_spread(facts['texts_per_problem'])}"
+        yield "problems", f"{facts['problems']:,}, texts {spread(facts['texts_per_problem'])}"
     for part in ("first", "second", "texts", "train"):
         if part in facts:
-            yield "to learn from" if part == "train" else part, _texts(facts[part])
+            yield "to learn from" if part == "train" else part, text_counts(facts[part])
     if facts.get("seen_in_training"):
         yield "also in training", f"{facts['seen_in_training']:,} texts"
     if "scores" in facts:
@@ -46,15 +48,6 @@ def examples(facts: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """The first samples: texts, and their score or label last."""
     for example in facts["examples"]:
         yield tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in example.values())
-
-
-def _texts(about: Mapping[str, Any]) -> str:
-    counts = f"{about['count']:,} ({about['distinct']:,} distinct, {about['empty']:,} empty)"
-    return f"{counts}, characters {_spread(about['chars'])}"
-
-
-def _spread(values: Mapping[str, Any]) -> str:
-    return f"{values['mean']:,} mean, {values['median']:,.0f} median, {values['min']:,} to {values['max']:,}"
 
 
 def _counts(counts: Mapping[str, int], distinct: int) -> str:

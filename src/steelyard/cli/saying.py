@@ -1,0 +1,41 @@
+"""Facts for people: a title and its words, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.cli.output import Output
+
+TITLE = 22
+"""Characters that titles are padded to."""
+WIDTH = 160
+"""Characters of a text that are shown."""
+
+
+def say(output: Output, title: str, words: str = "") -> None:
+    """Print a fact."""
+    if not output.quiet:
+        output.line(f"{title:<{TITLE}}{words}".rstrip())
+
+
+def short(text: str) -> str:
+    r"""The text on one line; of a long one the beginning.
+
+    >>> short("one\n  two"), short("x" * 200)[-19:]
+    ('one two', 'x… [200 characters]')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}… [{len(text):,} characters]"
+
+
+def spread(values: Mapping[str, Any]) -> str:
+    """Where numbers lie: mean, median, smallest and largest."""
+    return f"{values['mean']:,} mean, {values['median']:,.0f} median, {values['min']:,} to {values['max']:,}"
+
+
+def text_counts(about: Mapping[str, Any]) -> str:
+    """How many texts there are, how many of them are distinct or empty, and how long they are."""
+    counts = f"{about['count']:,} ({about['distinct']:,} distinct, {about['empty']:,} empty)"
+    return f"{counts}, characters {spread(about['chars'])}"
