@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from steelyard import evaluate
 from steelyard.encoders import file_hash, load_encoder
-from steelyard.encoders.batching import BatchSize, encode_in_batches
+from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
 from steelyard.encoders.callables import from_function
+from steelyard.encoders.crew import Crew, Here
 from steelyard.encoders.dense_encoders import kind_of
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import DataError, HubError, MissingPart, ModelError, UnknownName, UsageError
@@ -310,6 +311,11 @@ def test_kinds_of_folders(tmp_path):
     assert kind("README.md") == "unknown"
 
 
+def batches(lengths, encode, size):
+    subject = Subject("tiny", "text {}".format, "a larger machine")
+    return encode_in_batches(lengths, Crew([Here(encode)]), lambda rows: (rows,), size, subject)
+
+
 @given(
     st.lists(st.integers(0, 50), max_size=60),
     st.integers(1, 9),
@@ -329,34 +335,28 @@ def test_every_text_is_encoded_once_in_batches_that_fit(lengths, texts, tokens, 
             raise MemoryError("out of memory")
         return array[rows, None].astype(np.float32)
 
-    parts = encode_in_batches(
-        array, encode, size, lambda error: isinstance(error, MemoryError), lambda row: ModelError("?")
-    )
-    for rows, vectors in parts:
+    for rows, vectors in batches(array, encode, size):
         seen += rows.tolist()
         assert vectors[:, 0].tolist() == array[rows].tolist()
     assert sorted(seen) == list(range(len(lengths)))
     assert [lengths[row] for row in seen] == sorted(lengths, reverse=True)
 
 
-def test_a_text_that_does_not_fit_alone_is_named_and_other_errors_pass():
+def test_errors_name_the_text():
     def full(rows):
         raise MemoryError
 
-    with pytest.raises(ModelError, match="text 1"):
-        list(
-            encode_in_batches(
-                np.array([1, 9]), full, BatchSize(8, 99), lambda error: True, lambda row: ModelError(f"text {row}")
-            )
-        )
+    with pytest.raises(ModelError, match=r"tiny runs out of memory over one text 1 \(a larger machine\)"):
+        list(batches(np.array([1, 9]), full, BatchSize(8, 99)))
 
     def broken(rows):
         raise RuntimeError("shapes differ")
 
-    with pytest.raises(RuntimeError, match="shapes differ"):
-        list(
-            encode_in_batches(np.array([1]), broken, BatchSize(8, 99), lambda error: False, lambda row: ModelError("?"))
-        )
+    with pytest.raises(ModelError, match=r"tiny failed over a text 0: RuntimeError: shapes differ$") as error:
+        list(batches(np.array([1]), broken, BatchSize(8, 99)))
+    assert str(error.value.__cause__) == "shapes differ"
+    with pytest.raises(ModelError, match=r"over a batch of 2, the longest a text 1: .*with batch_size=1 the error"):
+        list(batches(np.array([1, 9]), broken, BatchSize(8, 99)))
 
 
 def test_the_hash_of_a_large_file_is_remembered_until_it_changes(tmp_path, monkeypatch):

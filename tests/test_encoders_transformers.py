@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
@@ -21,13 +20,10 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from steelyard import load_task
 from steelyard.encoders import load_encoder
-from steelyard.encoders.dense_transformer import ALL_OPTIONS, DenseTransformer
-from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
-from steelyard.services.options import Options
 from steelyard.types import Corpus, Queries, TaskInfo
 from torch_models import DOCUMENTS, QUESTIONS, save_bert
 
@@ -256,16 +252,6 @@ def test_figures_are_those_of_the_librarys_evaluator():
     for name, theirs in (("ndcg_at_10", "ndcg@10"), ("mrr_at_10", "mrr@10"), ("map_at_100", "map@100")):
         assert found[name] == pytest.approx(expected[f"cosine_{theirs}"], abs=1e-4)
     assert 0.8 < found["ndcg_at_10"] < 0.99
-
-
-def test_two_processes_give_the_vectors_of_one(bert):
-    options = Options("dense", {"device": "cpu,cpu", "batch_size": "2"}, ALL_OPTIONS)
-    encoder = DenseTransformer(ModelFolder.find(str(bert)), options)
-    texts = [f"{text} {number}" for number in range(3) for text in TEXTS]
-    vectors = encoder.encode(texts, "document")
-    np.testing.assert_allclose(vectors, load_encoder(str(bert)).encode(texts, "document"), atol=1e-5)
-    del encoder
-    gc.collect()
 
 
 SCARCE = """

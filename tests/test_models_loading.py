@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from steelyard.cli import main
-from steelyard.encoders.devices import choose, choose_one
+from steelyard.encoders.devices import choose
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.onnx_declared import Declared
 from steelyard.encoders.torch_model import Loading
@@ -34,16 +34,15 @@ def test_the_name_counts_before_the_run_and_the_run_before_the_machine(monkeypat
     monkeypatch.setenv("STEELYARD_DEVICE", "cpu,cpu,cpu")
     assert choose(None) == ["cpu", "cpu", "cpu"]
     assert choose("cpu") == ["cpu"]
-    assert choose_one(None) == "cpu"
-    assert Loading().arguments["device"] == "cpu"
+    assert Loading().devices == ["cpu", "cpu", "cpu"]
+    assert Loading().arguments["device"] == Loading(device="cpu").arguments["device"] == "cpu"
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_computed():
     with pytest.raises(UsageError, match=f"there is no device {BEST}: torch .* finds"):
         choose(f"cpu,{BEST}")
-    with pytest.raises(UsageError, match="this model computes on one device") as error:
-        choose_one("cpu, cpu")
-    assert "device=cpu;" in str(error.value.hint)
+    with pytest.raises(UsageError, match="the option device is 'cpu,auto'"):
+        choose("cpu,auto")
 
 
 def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys):

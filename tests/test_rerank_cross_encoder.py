@@ -109,19 +109,19 @@ def test_several_labels_need_a_choice(tmp_path: Path) -> None:
 def test_memory_that_runs_out_makes_batches_smaller(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reranker = load_reranker(parse(f"rerank:{model}?batch_size=8"))
     expected = reranker.rerank(["river"], [texts(20, 2, 9)])[0]
-    predict, sizes = type(reranker)._predict, []
+    predict, sizes = CrossEncoder.predict, []
 
-    def tight(self: object, pairs: list[tuple[str, str]]) -> object:
+    def tight(self: CrossEncoder, pairs: list[tuple[str, str]], **arguments: object) -> object:
         sizes.append(len(pairs))
         if len(pairs) > 3:
             raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-        return predict(self, pairs)
+        return predict(self, pairs, **arguments)
 
-    monkeypatch.setattr(type(reranker), "_predict", tight)
+    monkeypatch.setattr(CrossEncoder, "predict", tight)
     np.testing.assert_allclose(reranker.rerank(["river"], [texts(20, 2, 9)])[0], expected, atol=1e-5)
     assert sizes[:3] == [8, 4, 2]
-    monkeypatch.setattr(type(reranker), "_predict", lambda self, pairs: (_ for _ in ()).throw(MemoryError()))
-    with pytest.raises(ModelError, match=r"memory runs out for one pair: the query 'river'"):
+    monkeypatch.setattr(CrossEncoder, "predict", lambda self, pairs, **_: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(ModelError, match=r"runs out of memory over one pair, the query 'river' with a document of 4"):
         reranker.rerank(["river"], [["snow"]])
 
 

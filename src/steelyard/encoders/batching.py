@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from steelyard.errors import ModelError
+from steelyard.encoders.crew import Crew, Job, Trouble
+from steelyard.errors import ModelError, SteelyardError
 from steelyard.types import Float32, Int64, Role
 
+R = TypeVar("R")
 WINDOW = 16_384
 """Texts that are measured and sorted together."""
 SHOWN = 60
@@ -38,45 +42,70 @@ class BatchSize:
         self.halved += 1
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What errors say of a model and of what it reads."""
+
+    name: str
+    one: Callable[[int], str]
+    """The text or the pair of a row, in words."""
+    remedy: str
+    """What to do about one that memory cannot hold."""
+
+    def too_large(self, row: int) -> ModelError:
+        """Memory has run out over one alone."""
+        return ModelError(f"{self.name} runs out of memory over one {self.one(row)}", hint=self.remedy)
+
+    def failed(self, rows: Int64, trouble: Trouble) -> Exception:
+        """Something else has gone wrong; of several, the longest stands first."""
+        if isinstance(trouble.error, SteelyardError):
+            return trouble.error
+        others = f"a batch of {len(rows)}, the longest a " if len(rows) > 1 else "a "
+        hint = trouble.hint or ("with batch_size=1 the error names the one at fault" if len(rows) > 1 else None)
+        error = ModelError(f"{self.name} failed over {others}{self.one(int(rows[0]))}: {trouble.cause}", hint=hint)
+        error.__cause__ = trouble.error
+        return error
+
+
 def encode_in_batches(
-    lengths: Int64,
-    encode: Callable[[Int64], Float32],
-    size: BatchSize,
-    exhausted: Callable[[BaseException], bool],
-    too_long: Callable[[int], ModelError],
-) -> Iterator[tuple[Int64, Float32]]:
-    """The vectors of each batch as they are ready, longest texts first: which rows, and theirs.
+    lengths: Int64, crew: Crew[R], job: Callable[[Int64], Job], size: BatchSize, subject: Subject
+) -> Generator[tuple[Int64, R], None, None]:
+    """What the crew makes of each batch as it is ready: which rows, and theirs. The longest are begun first.
 
-    An error that `exhausted` knows as memory running out makes this batch and those after it smaller; where a single
-    text does not fit, the error is what `too_long` makes of its row.
+    `job` is what a hand gets for some rows. Memory that runs out makes this batch and those after it smaller.
 
+    >>> from steelyard.encoders.crew import Here
     >>> def encode(rows):
     ...     if len(rows) > 2:
     ...         raise MemoryError
     ...     return np.zeros((len(rows), 1), dtype=np.float32)
     >>> size, lengths = BatchSize(texts=4, tokens=100), np.array([2, 9, 3, 2, 2])
-    >>> parts = encode_in_batches(lengths, encode, size, lambda error: isinstance(error, MemoryError), ModelError)
+    >>> subject = Subject("a model", "text {}".format, "a larger machine")
+    >>> parts = encode_in_batches(lengths, Crew([Here(encode)]), lambda rows: (rows,), size, subject)
     >>> [rows.tolist() for rows, _ in parts], size.halved
     ([[1, 2], [0, 3], [4]], 1)
     """
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        longest = int(lengths[order[start]])
-        rows = order[start : start + size.fitting(longest)]
-        vectors = None
-        try:
-            vectors = encode(rows)
-        except (RuntimeError, MemoryError) as error:
-            if not exhausted(error):
-                raise
+    waiting = deque([np.argsort(-lengths, kind="stable")] if len(lengths) else [])
+    with crew.shift() as shift:
+        while waiting or shift.busy:
+            while waiting and shift.room:
+                rows = waiting.popleft()
+                fitting = size.fitting(int(lengths[rows[0]]))
+                if len(rows) > fitting:
+                    waiting.appendleft(rows[fitting:])
+                shift.give(rows[:fitting], job(rows[:fitting]))
+            rows, found = shift.take()
+            if not isinstance(found, Trouble):
+                yield rows, found
+                continue
+            if not found.memory:
+                raise subject.failed(rows, found)
             if len(rows) == 1:
-                raise too_long(int(rows[0])) from error
-        if vectors is None:  # only here is the error gone, and with it what it held in memory
-            size.halve(len(rows), longest)
-            continue
-        yield rows, vectors
-        start += len(rows)
+                raise subject.too_large(int(rows[0]))
+            longest = int(lengths[rows[0]])
+            if len(rows) <= size.fitting(longest):  # else a batch that was under way at the same time has said so
+                size.halve(len(rows), longest)
+            waiting.appendleft(rows)
 
 
 def windows(count: int, size: int = WINDOW) -> Iterator[range]:
@@ -113,6 +142,15 @@ def shown(text: str) -> str:
     "aaa…'"
     """
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
+
+
+def described(texts: Sequence[str], kind: str, row: int) -> str:
+    """A text as an error tells of it.
+
+    >>> described(["river"], "query", 0)
+    "query of 5 characters: 'river'"
+    """
+    return f"{kind} of {len(texts[row]):,} characters: {shown(texts[row])}"
 
 
 def whole(text: str) -> str:

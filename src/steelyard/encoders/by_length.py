@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import ClassVar
 
-from steelyard.encoders.batching import BatchSize, check_finite, encode_in_batches, shown, whole, windows
-from steelyard.encoders.devices import ran_out_of_memory
+from steelyard.encoders.batching import (
+    BatchSize,
+    Subject,
+    check_finite,
+    described,
+    encode_in_batches,
+    whole,
+    windows,
+)
+from steelyard.encoders.crew import Crew, Job
 from steelyard.encoders.parts import joined
-from steelyard.errors import ModelError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.types import Float32, Int64, Role
 
@@ -24,7 +32,8 @@ class EncodesByLength(ABC):
     _too_long: ClassVar[str]
     """What to do about a text that memory cannot hold."""
 
-    def __init__(self, size: BatchSize) -> None:
+    def __init__(self, crew: Crew[Float32], size: BatchSize) -> None:
+        self._crew = crew
         self._size = size
         self._seen = self._cut = 0
 
@@ -34,11 +43,8 @@ class EncodesByLength(ABC):
         """Length of a vector."""
 
     @abstractmethod
-    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
-        """How many tokens of each text are read, and what encodes those at some rows; counts `_seen` and `_cut`."""
-
-    def _exhausted(self, error: BaseException) -> bool:
-        return ran_out_of_memory(error)
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+        """How many tokens of each text are read, and what the crew gets of some; counts `_seen` and `_cut`."""
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         """Vectors in the order of the texts."""
@@ -48,16 +54,9 @@ class EncodesByLength(ABC):
         """The vectors as they are ready, longest texts first: which texts, and theirs."""
         for window in windows(len(texts)):
             sound = [whole(texts[row]) for row in window]
-            lengths, encode = self._prepared(sound, role)
-
-            def too_long(row: int, sound: list[str] = sound) -> ModelError:
-                text = sound[row]
-                return ModelError(
-                    f"{self.name} runs out of memory over one {role} of {len(text)} characters: {shown(text)}",
-                    hint=self._too_long,
-                )
-
-            for rows, vectors in encode_in_batches(lengths, encode, self._size, self._exhausted, too_long):
+            lengths, job = self._prepared(sound, role)
+            subject = Subject(self.name, partial(described, sound, role), self._too_long)
+            for rows, vectors in encode_in_batches(lengths, self._crew, job, self._size, subject):
                 check_finite(vectors, [sound[row] for row in rows], role, self.name)
                 yield rows + window.start, vectors
 

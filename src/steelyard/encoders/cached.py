@@ -16,8 +16,8 @@ from steelyard.errors import ModelError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.types import Float32, Int64, Role
 
-PART = 4096
-"""Texts encoded between two writes to the store: what an interruption can cost."""
+PART = 512
+"""Texts encoded between two writes to the store: what an interruption can cost, some seconds of work."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.by_length import EncodesByLength
+from steelyard.encoders.crew import Crew, Here, Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.onnx_declared import Declared
 from steelyard.encoders.onnx_folder import model_file, padded, tokenizer, weights
-from steelyard.encoders.onnx_session import OnnxSession, depends_on_batch
+from steelyard.encoders.onnx_session import OnnxSession, depends_on_batch, open_sessions
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings
@@ -47,7 +48,8 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._declared = Declared(folder, options.text("tokenizer"))
         wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
-        self._session = OnnxSession(self._file, options.text("device"), pooled=not wanted)
+        sessions = open_sessions(self._file, options.text("device"), pooled=not wanted)
+        self._session = sessions[0]
         self._pooling = (wanted or self._declared.pooling) if self._session.gives_states else None
         if wanted and not self._session.gives_states:
             raise UsageError(f"{self._file} gives vectors that are pooled already", hint="leave out pooling_mode")
@@ -62,7 +64,8 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._prompts = self._choose()
         self._by_batch = depends_on_batch(self._file)
         texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
-        super().__init__(BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS)))
+        size = BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS))
+        super().__init__(Crew([Here(partial(self._vectors, session)) for session in sessions]), size)
         self._limit = options.whole("max_seq_length", self._declared.limit)
         if self._session.length is not None:
             self._limit = min(self._limit or self._session.length, self._session.length)
@@ -91,12 +94,12 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
     @cached_property
     def dimension(self) -> int:
         """Length of a vector: that of one for an empty text."""
-        return int(self._vectors([self._tokenizer.encode("").ids]).shape[1])
+        return int(self._vectors(self._session, [self._tokenizer.encode("").ids]).shape[1])
 
-    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         ids = self._ids([self._prompts.get(role, "") + text for text in texts])
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
-        return lengths, lambda rows: self._vectors([ids[row] for row in rows])
+        return lengths, lambda rows: ([ids[row] for row in rows],)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids, cut to the limit; counts those that had more."""
@@ -105,12 +108,12 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._cut += sum(bool(encoding.overflowing) for encoding in found)
         return [encoding.ids for encoding in found]
 
-    def _vectors(self, ids: list[list[int]]) -> Float32:
+    def _vectors(self, session: OnnxSession, ids: list[list[int]]) -> Float32:
         """Pad, run, pool. Where the file is fixed to a size, the batch is filled up to it."""
-        texts = max(len(ids), self._session.batch or 0)
-        length = self._session.length or max(1, *map(len, ids))
+        texts = max(len(ids), session.batch or 0)
+        length = session.length or max(1, *map(len, ids))
         mask = padded([[1] * len(text) for text in ids], texts, length, 0)
-        found = self._session.run(padded(ids, texts, length, self._pad), mask)[: len(ids)]
+        found = session.run(padded(ids, texts, length, self._pad), mask)[: len(ids)]
         if self._pooling is not None:
             found = pool(found, mask[: len(ids)], self._pooling)
         return normalised(found) if self._declared.normalises else found

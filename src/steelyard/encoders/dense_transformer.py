@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -13,11 +11,11 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.by_length import EncodesByLength
-from steelyard.encoders.devices import choose, ran_out_of_memory
+from steelyard.encoders.crew import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
-from steelyard.encoders.torch_pool import Crew
+from steelyard.encoders.torch_process import crew_of
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings
 from steelyard.services.options import Options
@@ -48,9 +46,7 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._devices = choose(options.text("device"))
-        first = self._devices[0] if len(self._devices) == 1 else "cpu"
-        self._loading = replace(Loading.of(options), device=first)
+        self._loading = Loading.of(options)
         self._more = self._encode_arguments(options)
         self._processor = options.json_object("processor_kwargs")
         self._model = self._load(options)
@@ -61,10 +57,11 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         self._choose = partial(prompts.all_prompts, self._model.prompts, options, self._model.default_prompt_name)
         self._prompts = self._choose()
         self._limit = _finite(self._model.max_seq_length)
-        self._crew = Crew(self._model, self._devices)
-        scale = self._crew.capacity * (1 if self._devices[0].startswith("cpu") else ACCELERATED)
-        texts = BATCH_TEXTS if "batch_size" not in options.given else self._loading.batch_size
-        super().__init__(BatchSize(texts * scale, options.whole("batch_tokens", BATCH_TOKENS) * scale))
+        devices = self._loading.devices
+        scale = 1 if devices[0].startswith("cpu") else ACCELERATED
+        texts, tokens = options.whole("batch_size", BATCH_TEXTS * scale), BATCH_TOKENS * scale
+        crew = crew_of(self._model, devices, vectors)
+        super().__init__(crew, BatchSize(texts, options.whole("batch_tokens", tokens)))
 
     def _load(self, options: Options) -> Any:
         """The model, on its device; what the library says while loading it is not for the terminal."""
@@ -115,23 +112,13 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
     def dimension(self) -> int:
         """Length of a vector."""
         known = self._model.get_embedding_dimension()
-        return int(known) if known else int(self._vectors(["steelyard"], "document").shape[1])
+        return int(known) if known else int(vectors(self._model, *self._job(["steelyard"], "document")).shape[1])
 
-    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Float32]]:
-        return self._lengths(texts, role), lambda rows: self._vectors([texts[row] for row in rows], role)
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+        return self._lengths(texts, role), lambda rows: self._job([texts[row] for row in rows], role)
 
-    def _vectors(self, texts: list[str], role: Role) -> Float32:
-        ways = {"query": self._model.encode_query, "document": self._model.encode_document, "text": self._model.encode}
-        found = ways[role](
-            texts,
-            prompt=self._prompts.get(role, ""),
-            show_progress_bar=False,
-            convert_to_numpy=False,
-            convert_to_tensor=True,
-            **self._crew.arguments(len(texts)),
-            **self._more,
-        )
-        return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+    def _job(self, texts: list[str], role: Role) -> Job:
+        return texts, role, self._prompts.get(role, ""), self._more
 
     def _lengths(self, texts: list[str], role: Role) -> Int64:
         """Tokens that the model reads of each text, marks included; counts those that have more."""
@@ -142,13 +129,20 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         self._cut += int((lengths > self._limit).sum())
         return np.minimum(lengths, self._limit)
 
-    def _exhausted(self, error: BaseException) -> bool:
-        if not ran_out_of_memory(error):
-            return False
-        torch: Any = importlib.import_module("torch")
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        return True
+
+def vectors(model: Any, texts: list[str], role: Role, prompt: str, more: Mapping[str, Any]) -> Float32:
+    """A batch, on the device where the model is."""
+    ways = {"query": model.encode_query, "document": model.encode_document, "text": model.encode}
+    found = ways[role](
+        texts,
+        prompt=prompt,
+        batch_size=len(texts),
+        show_progress_bar=False,
+        convert_to_numpy=False,
+        convert_to_tensor=True,
+        **more,
+    )
+    return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
 
 
 def set_pooling_mode(model: Any, mode: str, name: str) -> None:

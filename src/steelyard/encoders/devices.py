@@ -45,20 +45,6 @@ def choose(wanted: str | None) -> list[str]:
     return [str(util.get_device_name())]
 
 
-def choose_one(wanted: str | None) -> str:
-    """The device of a model that computes on one: the first of those that there are.
-
-    >>> choose_one("cpu")
-    'cpu'
-    """
-    if wanted and "," in wanted:
-        raise UsageError(
-            f"the option device is {wanted!r}, and this model computes on one device",
-            hint=f"device={wanted.partition(',')[0].strip()}; only dense models share texts among several",
-        )
-    return choose(wanted)[0]
-
-
 def _check(device: str) -> None:
     """A UsageError where torch has no such device; one of another kind than we know is left to torch."""
     kind, _, number = device.partition(":")

@@ -14,13 +14,15 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from steelyard.encoders import prompts
+from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_process import crew_of
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
-from steelyard.types import Role
+from steelyard.types import Float32, Role
 from steelyard.vectors.maxsim import TokenVectors
 
 OWN_OPTIONS = ("batch_tokens", "document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
@@ -43,8 +45,8 @@ class TransformerTokens:
         self._model = self._load()
         self._adjust(options)
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        tokens = options.whole("batch_tokens", BATCH_TOKENS)
-        self._batches = Batches(self._model, self.name, loading.batch_size, tokens)
+        size = BatchSize(loading.batch_size, options.whole("batch_tokens", BATCH_TOKENS))
+        self._batches = Batches(self._model, self.name, crew_of(self._model, loading.devices, token_vectors), size)
 
     def _load(self) -> Any:
         encoder = library("MultiVectorEncoder")
@@ -137,22 +139,28 @@ class TransformerTokens:
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> TokenVectors:
         """The token vectors of each text; an empty one has those of the marks that the model puts around texts."""
-        prompt = self._prompts[role]
-        encode = self._model.encode_query if role == "query" else self._model.encode_document
-
-        def vectors(part: list[str]) -> Any:
-            return encode(part, prompt=prompt, batch_size=len(part), show_progress_bar=False, convert_to_numpy=True)
-
         arrays: list[Any] = [None] * len(texts)
-        for rows, part in self._batches.encoded(texts, prompt, self._limit(role), vectors):
+        for rows, part in self._batches.encoded(texts, role, self._prompts[role], self._limit(role)):
             for row, array in zip(rows.tolist(), part, strict=True):
                 arrays[row] = array
             tick(len(rows))
         return TokenVectors.of(arrays, int(self._model.get_embedding_dimension() or 0))
 
+    @property
+    def workers(self) -> int:
+        """How many devices share the texts."""
+        return self._batches.workers
+
     def account(self) -> Settings:
         """How many texts were longer than the model reads."""
         return self._batches.account()
+
+
+def token_vectors(model: Any, texts: list[str], role: Role, prompt: str) -> list[Float32]:
+    """Those of each text of a batch, on the device where the model is."""
+    encode = model.encode_query if role == "query" else model.encode_document
+    found = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
+    return list(found)
 
 
 def declares_late_interaction(folder: ModelFolder) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import mmap
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,12 @@ def runtime() -> Any:
 class OnnxSession:
     """A loaded file. `batch` and `length` are the sizes that it is fixed to, None where any will do."""
 
-    def __init__(self, path: Path, device: str | None, *, pooled: bool) -> None:
+    def __init__(self, path: Path, device: str, *, pooled: bool, threads: int = 0) -> None:
         self.path = path
         library = runtime()
         options = library.SessionOptions()
         options.log_severity_level = 3
+        options.intra_op_num_threads = threads  # 0: as many as there are cores
         # Threads that wait by spinning take twice the processor, and many times the time where others work, too.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # Of the errors that the runtime raises each is a class of its own.
@@ -98,14 +100,21 @@ def depends_on_batch(path: Path) -> bool:
         return content.find(BY_BATCH) >= 0
 
 
-def _providers(library: Any, device: str | None) -> list[Any]:
-    """Where to compute: `auto` is the first GPU if the runtime has been built for it, else the CPU.
+def open_sessions(path: Path, wanted: str | None, *, pooled: bool) -> list[OnnxSession]:
+    """The file on each of the devices wanted, with commas between them; what is not said, `run --device` does.
 
-    Of several devices that `run --device` names it is the first.
+    Several on the CPU share its cores.
     """
+    devices = [device.strip() for device in (wanted or config.device()).split(",")]
+    on_cpu = sum(device.startswith("cpu") for device in devices)
+    threads = max(1, (os.cpu_count() or 1) // on_cpu) if on_cpu > 1 else 0
+    return [OnnxSession(path, device, pooled=pooled, threads=threads) for device in devices]
+
+
+def _providers(library: Any, device: str) -> list[Any]:
+    """Where to compute: `auto` is the first GPU if the runtime has been built for it, else the CPU."""
     available = library.get_available_providers()
     cpu = "CPUExecutionProvider"
-    device = device or config.device().partition(",")[0].strip()
     if device == "auto":
         return [name for name in ("CUDAExecutionProvider", cpu) if name in available]
     kind, _, number = device.partition(":")
@@ -113,4 +122,4 @@ def _providers(library: Any, device: str | None) -> list[Any]:
         return [cpu]
     if kind == "cuda" and "CUDAExecutionProvider" in available and (not number or number.isdecimal()):
         return [("CUDAExecutionProvider", {"device_id": int(number or 0)}), cpu]
-    raise UsageError(f"onnxruntime has no device {device!r} here", hint="auto, cpu, cuda or cuda:NUMBER")
+    raise UsageError(f"onnxruntime has no device {device!r} here", hint="auto, cpu, cuda, cuda:1 or cuda:0,cuda:1")

@@ -2,61 +2,56 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from steelyard.encoders.batching import BatchSize, encode_in_batches, shown, whole
+from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, whole
+from steelyard.encoders.crew import Crew, Job
 from steelyard.encoders.dense_transformer import token_counts
-from steelyard.encoders.devices import ran_out_of_memory
-from steelyard.errors import ModelError
 from steelyard.protocols import Settings
-from steelyard.types import Int64
+from steelyard.types import Int64, Role
+
+R = TypeVar("R")
+REMEDY = "a smaller max_seq_length, a smaller dtype, or another device"
 
 
-class Batches:
-    """Feeds a model, longest texts first; memory that runs out halves the batches. Keeps account of both."""
+class Batches(Generic[R]):
+    """Feeds a model, longest texts first; memory that runs out halves the batches. Keeps account of both.
 
-    def __init__(self, model: Any, name: str, texts: int, tokens: int) -> None:
+    The hands of the crew get texts, their role and its prompt.
+    """
+
+    def __init__(self, model: Any, name: str, crew: Crew[R], size: BatchSize) -> None:
         self._model = model
         self._name = name
-        self._size = BatchSize(texts, tokens)
+        self._crew = crew
+        self._size = size
         self._cut = 0
 
-    def encoded(
-        self, texts: Sequence[str], prompt: str, limit: int | None, encode: Callable[[list[str]], Any]
-    ) -> Iterator[tuple[Int64, Any]]:
-        """What `encode` gives for each batch, and which texts were in it; counts those of more tokens than `limit`."""
+    @property
+    def workers(self) -> int:
+        """How many batches are computed at a time."""
+        return len(self._crew)
+
+    def encoded(self, texts: Sequence[str], role: Role, prompt: str, limit: int | None) -> Iterator[tuple[Int64, R]]:
+        """What comes of each batch, and which texts were in it; counts those of more tokens than `limit`."""
         sound = [whole(text) for text in texts]
         lengths = token_counts(self._model, [prompt + text for text in sound])
         if limit is not None:
             self._cut += int((lengths > limit).sum())
             lengths = np.minimum(lengths, limit)
 
-        def too_long(row: int) -> ModelError:
-            return ModelError(
-                f"{self._name} runs out of memory over one text of {len(sound[row])} characters: {shown(sound[row])}",
-                hint="a smaller max_seq_length, a smaller dtype, or another device",
-            )
+        def job(rows: Int64) -> Job:
+            return [sound[row] for row in rows], role, prompt
 
-        def batch(rows: Int64) -> Any:
-            return encode([sound[row] for row in rows])
-
-        yield from encode_in_batches(lengths, batch, self._size, _exhausted, too_long)
+        subject = Subject(self._name, partial(described, sound, role), REMEDY)
+        yield from encode_in_batches(lengths, self._crew, job, self._size, subject)
 
     def account(self) -> Settings:
         """Since the last call: how many texts were longer than the model reads, and batches halved."""
         cut, halved = self._cut, self._size.halved
         self._cut = self._size.halved = 0
         return {"texts_cut": cut, "batches_halved": halved} if halved else {"texts_cut": cut}
-
-
-def _exhausted(error: BaseException) -> bool:
-    if not ran_out_of_memory(error):
-        return False
-    torch: Any = importlib.import_module("torch")
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    return True

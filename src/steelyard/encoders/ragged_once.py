@@ -22,7 +22,7 @@ from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.types import Role
 
 PART = 512
-"""Texts encoded between two writes to the store: what an interruption can cost."""
+"""Texts that each of the encoder's `workers` encodes between two writes to the store: what an interruption can cost."""
 
 
 class Bundle(Protocol):
@@ -125,8 +125,9 @@ def encode_bundle(
     tick(len(texts) - len(unknown))
     parts = [kind.from_blobs([blob for blob in blobs if blob is not None])]
     order = [row for row, blob in enumerate(blobs) if blob is not None]
-    for start in range(0, len(unknown), PART):
-        part = unknown[start : start + PART]
+    step = PART * getattr(encoder, "workers", 1)
+    for start in range(0, len(unknown), step):
+        part = unknown[start : start + step]
         encoded = _checked(encoder, [distinct[row] for row in part], role, tick)
         if store is not None:
             store.put([keys[row] for row in part], encoded.blobs())

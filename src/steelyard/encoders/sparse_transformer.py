@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
+from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
 from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_process import crew_of
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
@@ -48,8 +50,8 @@ class TransformerSparse:
                 hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
             )
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        tokens = options.whole("batch_tokens", BATCH_TOKENS)
-        self._batches = Batches(self._model, self.name, loading.batch_size, tokens)
+        size = BatchSize(loading.batch_size, options.whole("batch_tokens", BATCH_TOKENS))
+        self._batches = Batches(self._model, self.name, crew_of(self._model, loading.devices, sparse_vectors), size)
 
     @cached_property
     def settings(self) -> Settings:
@@ -72,26 +74,31 @@ class TransformerSparse:
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> SparseVectors:
         """The sparse vector of each text."""
-        prompt = self._prompts[role]
-        encode = self._model.encode_query if role == "query" else self._model.encode_document
-
-        def vectors(part: list[str]) -> SparseVectors:
-            found = encode(part, prompt=prompt, batch_size=len(part), show_progress_bar=False, save_to_cpu=True)
-            return _read(found.coalesce())
-
         parts = [SparseVectors.from_dense(np.empty((0, int(self._model.get_embedding_dimension() or 0))))]
         place = np.empty(len(texts), dtype=np.int64)
         done = 0
-        for rows, part in self._batches.encoded(texts, prompt, self._limit, vectors):
+        for rows, part in self._batches.encoded(texts, role, self._prompts[role], self._limit):
             parts.append(part)
             place[rows] = np.arange(done, done + len(rows))
             done += len(rows)
             tick(len(rows))
         return SparseVectors.joined(parts).take(place)
 
+    @property
+    def workers(self) -> int:
+        """How many devices share the texts."""
+        return self._batches.workers
+
     def account(self) -> Settings:
         """How many texts were longer than the model reads."""
         return self._batches.account()
+
+
+def sparse_vectors(model: Any, texts: list[str], role: Role, prompt: str) -> SparseVectors:
+    """Those of a batch, on the device where the model is."""
+    encode = model.encode_query if role == "query" else model.encode_document
+    found = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, save_to_cpu=True)
+    return _read(found.coalesce())
 
 
 def _read(matrix: Any) -> SparseVectors:

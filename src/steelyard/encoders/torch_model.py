@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from steelyard.encoders.devices import choose_one
+from steelyard.encoders.devices import choose
 from steelyard.errors import MissingPart, UsageError
 from steelyard.services.options import Options
 
@@ -26,7 +26,7 @@ class Loading:
 
     batch_size: int = 32
     device: str | None = None
-    """None: as the run says, else the best that there is."""
+    """One, or several with commas between them; None: as the run says, else the best that there is."""
     dtype: str = "float32"
     max_seq_length: int | None = None
     """None: the model's own."""
@@ -48,10 +48,16 @@ class Loading:
         )
 
     @property
+    def devices(self) -> list[str]:
+        """Where the model computes."""
+        return choose(self.device)
+
+    @property
     def arguments(self) -> dict[str, Any]:
-        """For a constructor of sentence-transformers, of a model that computes on one device."""
+        """For a constructor of sentence-transformers; a model for several devices goes to them from the CPU."""
+        devices = self.devices
         return {
-            "device": choose_one(self.device),
+            "device": devices[0] if len(devices) == 1 else "cpu",
             "trust_remote_code": self.trust_remote_code,
             "model_kwargs": {"dtype": self.dtype, **dict(self.model_kwargs)},
             "config_kwargs": dict(self.config_kwargs),

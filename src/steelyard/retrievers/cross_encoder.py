@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.dense_encoders import kind_of
-from steelyard.encoders.devices import choose_one
+from steelyard.encoders.devices import choose
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.onnx_folder import wanted_files
 from steelyard.encoders.torch_model import DTYPES, library, quiet
+from steelyard.encoders.torch_process import crew_of
 from steelyard.errors import UsageError
 from steelyard.protocols import Reranker, Settings
 from steelyard.retrievers.pair_batches import ReadsPairs, chosen_label
@@ -42,7 +43,7 @@ class CrossEncoderReranker(ReadsPairs):
         self.name = name
         self._folder = folder
         self._options = options
-        self._device = choose_one(options.text("device"))
+        self._devices = choose(options.text("device"))
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
         # Until version 6 of the library, this had another name.
@@ -51,9 +52,12 @@ class CrossEncoderReranker(ReadsPairs):
             setattr(self._model, self._length, longest)
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, least=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
-        scale = 1 if self._device.startswith("cpu") else ACCELERATED
+        scale = 1 if self._devices[0].startswith("cpu") else ACCELERATED
         pairs, tokens = BATCH_PAIRS * scale, BATCH_TOKENS * scale
-        super().__init__(options, BatchSize(options.whole("batch_size", pairs), options.whole("batch_tokens", tokens)))
+        compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
+        crew = crew_of(self._model, self._devices, compute)
+        size = BatchSize(options.whole("batch_size", pairs), options.whole("batch_tokens", tokens))
+        super().__init__(options, crew, size)
 
     def _load(self) -> Any:
         options = self._options
@@ -62,7 +66,7 @@ class CrossEncoderReranker(ReadsPairs):
             with quiet():
                 return encoder(
                     str(self._folder.path),
-                    device=self._device,
+                    device=self._devices[0] if len(self._devices) == 1 else "cpu",
                     trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
                     model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
                     config_kwargs=options.json_object("config_kwargs"),
@@ -98,19 +102,6 @@ class CrossEncoderReranker(ReadsPairs):
             "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
         }
 
-    def _predict(self, pairs: list[tuple[str, str]]) -> Float32:
-        prompt = {"prompt": text} if (text := self._options.text("prompt")) else {}
-        found = self._model.predict(
-            pairs,
-            batch_size=len(pairs),
-            activation_fn=self._activation,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-            **prompt,
-        )
-        scores = np.asarray(found, dtype=np.float32)
-        return scores if self._label is None else scores[:, self._label]
-
     def _tokens(self, texts: list[str]) -> Int64:
         """How many tokens each text has; of a model that reads more than texts, its characters."""
         tokenizer = self._model.tokenizer
@@ -124,6 +115,22 @@ class CrossEncoderReranker(ReadsPairs):
         """The most tokens of a pair; None where the model knows no limit (transformers then says 10 to the 30th)."""
         longest = getattr(self._model, self._length)
         return int(longest) if longest and longest < 1_000_000 else None
+
+
+def scores(
+    model: Any, pairs: list[tuple[str, str]], *, activation: Any, label: int | None, prompt: str | None
+) -> Float32:
+    """Those of a batch, on the device where the model is."""
+    found = model.predict(
+        pairs,
+        batch_size=len(pairs),
+        activation_fn=activation,
+        show_progress_bar=False,
+        convert_to_numpy=True,
+        **({"prompt": prompt} if prompt else {}),
+    )
+    given = np.asarray(found, dtype=np.float32)
+    return given if label is None else given[:, label]
 
 
 def from_spec(spec: ModelSpec) -> Reranker:

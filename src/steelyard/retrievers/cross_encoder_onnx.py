@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 
 import numpy as np
 
 from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.crew import Crew, Here
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.onnx_declared import Declared
 from steelyard.encoders.onnx_folder import model_file, padded, tokenizer, weights
-from steelyard.encoders.onnx_session import OnnxSession, depends_on_batch
+from steelyard.encoders.onnx_session import OnnxSession, depends_on_batch, open_sessions
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings
 from steelyard.retrievers.pair_batches import ReadsPairs, chosen_label
@@ -38,7 +39,8 @@ class OnnxCrossEncoder(ReadsPairs):
         self.name = name
         self._folder = folder
         self._file = model_file(folder, options.text("file_name"))
-        self._session = OnnxSession(self._file, options.text("device"), pooled=True)
+        sessions = open_sessions(self._file, options.text("device"), pooled=True)
+        self._session = sessions[0]
         if self._session.gives_states:
             raise UsageError(
                 f"{self._file} gives states of tokens, not a score", hint="is it a model for sequence classification?"
@@ -46,7 +48,7 @@ class OnnxCrossEncoder(ReadsPairs):
         self._by_batch = depends_on_batch(self._file)
         pairs: int = options.whole("batch_size", 1 if self._by_batch else BATCH_PAIRS)
         size = BatchSize(self._session.batch or pairs, options.whole("batch_tokens", BATCH_TOKENS))
-        super().__init__(options, size)
+        super().__init__(options, Crew([Here(partial(self._predict, session)) for session in sessions]), size)
         longest = options.whole("max_length", Declared(folder, options.text("tokenizer")).limit)
         fixed = self._session.length
         self._longest = longest if fixed is None else min(longest or fixed, fixed)
@@ -55,7 +57,7 @@ class OnnxCrossEncoder(ReadsPairs):
         self._counting, _ = tokenizer(folder, self._words, None)
         self._document_first = options.choice("first", ("query", "document")) == "document"
         self._activation = options.choice("activation", ACTIVATIONS)
-        labels = self._logits([("steelyard", "steelyard")]).shape[1]
+        labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
         self._label = chosen_label(labels, options.whole("label", None, least=0), folder.id)
         if self._activation == "softmax" and self._label is None:
             raise UsageError(f"{folder.id} gives one score for each pair", hint="softmax is for several labels")
@@ -87,26 +89,27 @@ class OnnxCrossEncoder(ReadsPairs):
         found = self._counting.encode_batch(texts, add_special_tokens=False)
         return np.array([len(encoding.ids) for encoding in found], dtype=np.int64)
 
-    def _predict(self, pairs: list[tuple[str, str]]) -> Float32:
-        logits = self._logits(pairs)
+    def _predict(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
+        """The score of each pair."""
+        logits = self._logits(session, pairs)
         if self._activation == "softmax":  # its logarithm: the same order, and nothing rounds to 1
             top = logits.max(axis=1, keepdims=True)
             logits = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         scores = logits[:, self._label or 0]
         return (1 / (1 + np.exp(-scores))).astype(np.float32) if self._activation == "sigmoid" else scores
 
-    def _logits(self, pairs: list[tuple[str, str]]) -> Float32:
+    def _logits(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
         """Pad and run. Where the file is fixed to a size, the batch is filled up to it."""
         read = [(document, query) for query, document in pairs] if self._document_first else pairs
         found = self._tokenizer.encode_batch(read)
-        lines = max(len(pairs), self._session.batch or 0)
-        length = self._session.length or max(len(encoding.ids) for encoding in found)
+        lines = max(len(pairs), session.batch or 0)
+        length = session.length or max(len(encoding.ids) for encoding in found)
         ids = padded([encoding.ids for encoding in found], lines, length, self._pad)
         mask, types = (
             padded([getattr(encoding, part) for encoding in found], lines, length, 0)
             for part in ("attention_mask", "type_ids")
         )
-        return self._session.run(ids, mask, types)[: len(pairs)]
+        return session.run(ids, mask, types)[: len(pairs)]
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str], name: str) -> OnnxCrossEncoder:

@@ -8,9 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from steelyard.encoders.batching import BatchSize, encode_in_batches, shown, whole, windows
-from steelyard.encoders.devices import ran_out_of_memory
-from steelyard.errors import ModelError, UsageError
+from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, shown, whole, windows
+from steelyard.encoders.crew import Crew, Job
+from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Int64
@@ -22,10 +22,18 @@ MARKS = 3
 class ReadsPairs(ABC):
     """Pairs of all queries are sorted by length and go to the model in batches sized by tokens."""
 
-    def __init__(self, options: Options, size: BatchSize) -> None:
+    name: str
+
+    def __init__(self, options: Options, crew: Crew[Float32], size: BatchSize) -> None:
+        self._crew = crew
         self._prompts = [options.text(f"{role}_prompt") or "" for role in ("query", "document")]
         self._size = size
         self._cut = 0
+
+    @property
+    def workers(self) -> int:
+        """How many devices share the pairs."""
+        return len(self._crew)
 
     @property
     @abstractmethod
@@ -35,10 +43,6 @@ class ReadsPairs(ABC):
     @abstractmethod
     def _tokens(self, texts: list[str]) -> Int64:
         """How many tokens each text has, without marks."""
-
-    @abstractmethod
-    def _predict(self, pairs: list[tuple[str, str]]) -> Float32:
-        """The score of each pair of a query and a document."""
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """The scores of each query's documents, in their order. `tick` counts documents."""
@@ -65,18 +69,15 @@ class ReadsPairs(ABC):
             self._cut += int((lengths > self._limit).sum())
             lengths = np.minimum(lengths, self._limit)
 
-        def predict(places: Int64) -> Float32:
-            return self._predict([(asked[query[row]], read[row]) for row in rows[places].tolist()])
+        def job(places: Int64) -> Job:
+            return ([(asked[query[row]], read[row]) for row in rows[places].tolist()],)
 
-        def too_long(place: int) -> ModelError:
+        def pair(place: int) -> str:
             row = int(rows[place])
-            return ModelError(
-                f"memory runs out for one pair: the query {shown(asked[query[row]])} with a document of "
-                f"{len(read[row]):,} characters: {shown(read[row])}",
-                hint="read less of it: max_length=512",
-            )
+            return f"pair, the query {shown(asked[query[row]])} with a {described(read, 'document', row)}"
 
-        for places, found in encode_in_batches(lengths, predict, self._size, ran_out_of_memory, too_long):
+        subject = Subject(self.name, pair, "read less of it: max_length=512")
+        for places, found in encode_in_batches(lengths, self._crew, job, self._size, subject):
             yield rows[places], found
 
     def account(self) -> Settings:

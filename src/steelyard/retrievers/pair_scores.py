@@ -25,7 +25,7 @@ from steelyard.protocols import Reranker, Settings, Tick, Unjudged, no_tick
 from steelyard.types import Float32, Float64, Int32, Int64, Role
 
 PART = 4096
-"""Pairs scored between two writes to the store: what an interruption can cost."""
+"""Pairs that each of the reranker's `workers` scores between two writes to the store: what an interruption can cost."""
 
 
 @runtime_checkable
@@ -131,8 +131,9 @@ class PairScorer:
             scores[known] = vectors[known, 0]
         unknown = np.flatnonzero(~known)
         tick(len(query) - len(unknown))
-        for start in range(0, len(unknown), PART):
-            part = unknown[start : start + PART]
+        step = PART * getattr(self.reranker, "workers", 1)
+        for start in range(0, len(unknown), step):
+            part = unknown[start : start + step]
             begin = time.perf_counter()
             self._part(asked, read, (first[part], second[part]), scores, part, keys, tick)
             seconds[part] = (time.perf_counter() - begin) / len(part)

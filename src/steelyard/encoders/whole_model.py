@@ -1,0 +1,75 @@
+"""Load a model whole or not at all: what a folder lacks, the library makes up, with random weights and no words."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.torch_model import quiet
+from steelyard.errors import ModelError
+
+REPORTS = "transformers.modeling_utils"
+"""The logger that tells which weights were not in the files."""
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+UNUSED = re.compile(r"(^|\.)pooler\.")
+"""Weights that nothing reads: sentence-transformers pools by itself."""
+
+
+@contextmanager
+def whole_model(folder: ModelFolder) -> Iterator[None]:
+    """Load quietly; weights that were not in the folder's files are a ModelError: figures would be made of chance."""
+    reports = _Reports()
+    logger = logging.getLogger(REPORTS)
+    level, passes_on = logger.level, logger.propagate
+    with quiet():
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        logger.addHandler(reports)
+        try:
+            yield
+        finally:
+            logger.removeHandler(reports)
+            logger.setLevel(level)
+            logger.propagate = passes_on
+    if missing := [name for name in missing_weights(reports.texts) if not UNUSED.search(name)]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ModelError(
+            f"the files of {folder.id} lack weights that the model needs: {missing[0]}{more}",
+            hint="the library would make them up at random; is it a model of another kind, or saved under other names?",
+        )
+
+
+def check_words(tokenizer: Any, folder: ModelFolder) -> None:
+    """A ModelError where a tokenizer knows no words: where its files are missing, one is made that does not."""
+    marks = getattr(tokenizer, "all_special_tokens", None)
+    if marks is not None and hasattr(tokenizer, "get_vocab") and set(tokenizer.get_vocab()) <= set(marks):
+        raise ModelError(
+            f"{folder.id} has no tokenizer: every word would be unknown to it",
+            hint="copy tokenizer.json and tokenizer_config.json of the model that it was trained from",
+        )
+
+
+def missing_weights(reports: Sequence[str]) -> list[str]:
+    r"""The weights that the library's reports call missing; like ones of several layers are one.
+
+    >>> missing_weights(["LOAD REPORT\nKey | Status |\na.{0, 1}.b | \x1b[31mMISSING\x1b[0m |\nc | UNEXPECTED |"])
+    ['a.{0, 1}.b']
+    """
+    rows = [COLOUR.sub("", line).split("|") for report in reports for line in report.splitlines()]
+    return [row[0].strip() for row in rows if len(row) > 1 and row[1].strip() == "MISSING"]
+
+
+class _Reports(logging.Handler):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.texts.append(record.getMessage())
