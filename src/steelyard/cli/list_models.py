@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from steelyard.cli.listing import Column, Listing, Row, same_names
 from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection
 
-Row = dict[str, Any]
-
-COLUMNS = {
-    "model": "model",
-    "dimension": "dimension",
-    "size": "size",
-    "languages": "shown_languages",
-    "licence": "licence",
-    "needs": "needs",
-    "installed": "shown_installed",
-}
+    from steelyard.cli.output import Output
 
 
-def rows(arguments: argparse.Namespace) -> list[Row]:
+def models(arguments: argparse.Namespace, output: Output) -> Listing:
     """The models that `--family`, `-l` and `--installed` leave."""
     from steelyard.datasets.languages import language_code
     from steelyard.retrievers import RETRIEVERS
@@ -33,20 +24,21 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
         raise UnknownName("model family", family, RETRIEVERS, hint=f"known: {', '.join(RETRIEVERS)}")
     wanted = set(map(language_code, arguments.languages))
     found = [*_carded(wanted), *(() if wanted else _uncarded())]
-    return [
+    rows = [
         row for row in found if family in (None, row["family"]) and (row["installed"] or not arguments.installed_only)
     ]
+    if not output.json:
+        output.note("any other model of a hub or folder works too: FAMILY:ID")
+    return Listing(rows, COLUMNS)
 
 
-def shown(row: Row) -> Row:
-    """A row with the cells that are for people."""
-    needs = row.get("needs")
-    here = "service" if needs == "api" else "yes" if row["installed"] else "no"
-    return row | {
-        "size": short_number(row.get("parameters")),
-        "shown_languages": shown_languages(row.get("languages", ())),
-        "shown_installed": here,
-    }
+COLUMNS: dict[str, Column] = {
+    **same_names("model", "dimension"),
+    "size": lambda row: short_number(row.get("parameters")),
+    "languages": lambda row: shown_languages(row.get("languages", ())),
+    **same_names("licence", "needs"),
+    "installed": lambda row: "service" if row.get("needs") == "api" else "yes" if row["installed"] else "no",
+}
 
 
 def _carded(languages: Collection[str]) -> list[Row]:

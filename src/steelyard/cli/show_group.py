@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard.cli.list_tasks import PUBLISHED, task_rows
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from steelyard.cli.output import Output
 
-PUBLISHED = {f"published_{title.lower()}_ndcg_at_10": title for title in ("BM25", "dense", "hybrid")}
 COLUMNS = ("task", "type", "language", "queries", "documents", "positives")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """A row for each task; their mean where all have published figures."""
-    from steelyard.cli.list import task_rows
-
     rows = task_rows(group=arguments.name)
     if output.json:
         output.data({"group": arguments.name, "tasks": rows})
         return 0
-    body = [[row.get(column) for column in (*COLUMNS, *PUBLISHED)] for row in rows]
-    if all(figure in row for row in rows for figure in PUBLISHED):
-        means = [sum(row[figure] for row in rows) / len(rows) for figure in PUBLISHED]
+    body = [[row.get(column) for column in (*COLUMNS, *PUBLISHED.values())] for row in rows]
+    if all(figure in row for row in rows for figure in PUBLISHED.values()):
+        means = [sum(row[figure] for row in rows) / len(rows) for figure in PUBLISHED.values()]
         body.append([f"mean of {len(rows)}", "", "", None, None, None, *means])
-    output.table([*COLUMNS, *PUBLISHED.values()], body)
+    output.table([*COLUMNS, *PUBLISHED], body)
     output.note("the figures are published nDCG@10, to compare with")
     return 0
 
