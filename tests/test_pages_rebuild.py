@@ -220,7 +220,7 @@ def test_interrupted_pages_of_what_is_done_are_written(
 ) -> None:
     words = ["pages", str(nano_set), "-o", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
     with monkeypatch.context() as patch:
-        patch.setattr("steelyard.cli.page_maker._audit", Impatient())
+        patch.setattr("steelyard.cli.page_maker.audit_of", Impatient())
         assert main(words) == 130
     assert "the same command goes on from there" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out" / "NanoToy").glob("*.html")} == {"index.html", "first.html"}

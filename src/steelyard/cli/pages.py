@@ -53,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Write the pages; 1 if a task or a model failed, with the pages of the others written; 130 if interrupted."""
     heed_data_options(arguments)
-    from steelyard.cli.page_maker import PageMaker, published_figures
+    from steelyard.cli.page_maker import PageMaker
+    from steelyard.cli.page_published import published_figures
     from steelyard.cli.progress import counted
     from steelyard.reports.pages.writing import left_behind, parse_formats, write_contents, write_pages
 
