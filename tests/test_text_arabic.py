@@ -15,6 +15,7 @@ from steelyard.text.spans import Grams, find, keys_of_strings
 from steelyard.text.tokens import Words
 
 LETTERS = "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي"
+MARKS = "\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652"
 BEGINNINGS = "ال,بال,كال,لل,و,ف,وال,فا,ب,بب,كك,سي,ست,سن,سأ,سيست,سيتست,يست,نست,تست,أأ,أآ,أؤ,أا,أإ,وب,فسي,با"
 ENDINGS = (
     "ه,ك,ني,نا,ها,هم,هن,كم,كن,هما,كما,كمو,ت,ا,ن,ي,تا,تن,ان,ون,ين,تما,وا,تم,و,تمو,ات,ة,ى,يه,ية,يها,ؤ,ئ,ياتهم,تها,ينا,يك"
@@ -46,8 +47,8 @@ def test_a_sentence() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["", *BEGINNINGS.split(",")]),
-            st.text(alphabet=LETTERS, max_size=6) | st.text(alphabet=LETTERS + "\u064b\u064e\u064f\u0650", max_size=5),
+            st.sampled_from(["", *MARKS, *BEGINNINGS.split(","), "ا\u064eل", "بِال"]),
+            st.text(alphabet=LETTERS, max_size=6) | st.text(alphabet=LETTERS + 4 * MARKS, max_size=5),
             st.sampled_from(["", *ENDINGS.split(",")]),
             st.sampled_from(["", "", *ENDINGS.split(",")]),
         )
@@ -70,4 +71,4 @@ def test_most_words_are_stemmed_in_arrays(monkeypatch: pytest.MonkeyPatch) -> No
     asked: list[bytes] = []
     monkeypatch.setattr(analyser, "stem", lambda algorithm, words: asked.extend(words) or stem(algorithm, words))
     stemmed(SENTENCE.split())
-    assert {word.decode() for word in asked} == {"كُتُبٌ", "مُهِمَّة", "٢٠٢٦", "و2026", "وgpu", "ومستشفياتهما"}
+    assert {word.decode() for word in asked} == {"٢٠٢٦", "و2026", "وgpu", "ومستشفياتهما"}

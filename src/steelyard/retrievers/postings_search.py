@@ -92,9 +92,12 @@ def _block(
     sizes = postings.offsets[terms + 1] - begins
     short = sizes <= _SHORT
     kept = sizes[short]
-    at = np.arange(kept.sum()) + np.repeat(begins[short] - (np.cumsum(kept) - kept), kept)
-    cells = postings.rows[at] + np.repeat(lines[short] * documents, kept)
-    weights = postings.weights[at] * np.repeat(counts[short], kept)
+    at = np.repeat(begins[short] - (np.cumsum(kept) - kept), kept)
+    at += np.arange(len(at))
+    cells = np.repeat(lines[short] * documents, kept)
+    cells += postings.rows.take(at)
+    weights = np.repeat(counts[short], kept)
+    weights *= postings.weights.take(at)
     board = np.bincount(cells, weights, minlength=(last - first) * documents).astype(np.float64, copy=False)
     board = board.reshape(last - first, documents)
     _add_long(board, postings, lines[~short], terms[~short], counts[~short])

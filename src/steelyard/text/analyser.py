@@ -142,7 +142,8 @@ class Analyser:
         asking = _asking(self.language)
         if asking is not None:
             # A query of nothing but a question word keeps it.
-            texts = [asking.sub(" ", text) if asking.sub("", text).strip() else text for text in texts]
+            bare = [asking.sub(" ", text) for text in texts]
+            texts = [left if left.strip() else text for left, text in zip(bare, texts, strict=True)]
         words = Words.of(find(texts, self.grams)).without(_function_words(self.language))
         return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
 

@@ -28,11 +28,18 @@ _MARK, _FOREIGN = 63 | 64, 128
 """Codes of a vowel mark, which the stemmer takes out of words, and of a letter that it does not know."""
 _BITS, _LONGEST = np.uint64(6), 10
 _ONE = np.uint64(1)
+_FIRST_THREE = np.uint64(6 * (_LONGEST - 3))
 _NOT_ASCII = np.uint64(0x8080808080808080)
-_THREE_LETTERS = np.uint64((1 << 18) - 1)
+_THREE_LETTERS, _TEN_LETTERS = np.uint64((1 << 18) - 1), np.uint64((1 << 60) - 1)
 
 _Table = UInt8
 """By three letters: eight times the least length of a word that loses an affix, and the letters that it loses."""
+_ENTRIES = np.arange(256, dtype=np.uint64)
+_LEAST = np.where(_ENTRIES & np.uint64(7), _ENTRIES >> np.uint64(3), np.uint64(63)).astype(np.int64)
+"""By the entry of a table, the least length of a word that loses anything."""
+_LEAST_WORD = _ONE << np.minimum(_BITS * np.maximum(_LEAST - 1, 0).astype(np.uint64), np.uint64(63))
+"""The same as the least number of such a word."""
+_SHIFT = (_ENTRIES & np.uint64(7)) * _BITS
 
 
 def _table(affixes: str, *, at_end: bool) -> _Table:
@@ -80,31 +87,38 @@ def _may_end() -> Bools:
 class _Words:
     """Words as numbers, stemmed step by step in place."""
 
-    def __init__(self, letters: UInt64, sizes: Int64) -> None:
-        self.letters, self.sizes = letters, sizes
+    def __init__(self, letters: UInt64) -> None:
+        self.letters = letters
         self.odd: Bools = np.zeros(len(letters), dtype=np.bool_)
         """Words that take a turn which is left to Snowball."""
 
     def drop_ending(self, rows: Int64, table: _Table) -> Bools:
         """Take an ending off the words of these rows; whether each had one."""
-        letters = self.letters[rows]
+        letters = self.letters.take(rows)
         entry = table.take((letters & _THREE_LETTERS).view(np.int64))
-        drop = entry & 7
-        found = (drop > 0) & (self.sizes[rows] >= entry >> 3)
-        mine, drop = rows[found], drop[found]
-        self.letters[mine] = letters[found] >> (drop * _BITS)
-        self.sizes[mine] -= drop
+        found: Bools = letters >= _LEAST_WORD.take(entry)
+        at = np.flatnonzero(found)
+        self.letters[rows.take(at)] = letters.take(at) >> _SHIFT.take(entry.take(at))
         return found
+
+    def measure(self) -> None:
+        """Count the letters of each word, for what is asked of its beginning."""
+        _, bits = np.frexp(self.letters.astype(np.float64))
+        self.sizes: Int64 = (bits.astype(np.int64) + 5) // 6
 
     def beginnings(self, rows: Int64) -> Int64:
         """The first three letters of words, as a place in a table."""
-        left = self.letters[rows] << (_BITS * (_LONGEST - self.sizes[rows]).astype(np.uint64))
-        return (left >> (_BITS * np.uint64(_LONGEST - 3))).view(np.int64)
+        return (_to_the_left(self.letters.take(rows), self.sizes.take(rows)) >> _FIRST_THREE).view(np.int64)
 
     def drop_first(self, rows: Int64, count: Int64 | int) -> None:
         """Take so many letters off the beginning of words."""
         self.sizes[rows] -= count
         self.letters[rows] &= (_ONE << (_BITS * self.sizes[rows].astype(np.uint64))) - _ONE
+
+
+def _to_the_left(letters: UInt64, sizes: Int64) -> UInt64:
+    """The same words with the first letter highest."""
+    return letters << _BITS * (_LONGEST - sizes).astype(np.uint64)
 
 
 def _first_of(rows: Int64, *steps: Callable[[Int64], Bools]) -> Int64:
@@ -188,7 +202,7 @@ def _drop_beginnings(words: _Words, definite: Bools) -> None:
     rows = rows[words.sizes[rows] > 3]
     first = words.beginnings(rows)
     entry = _tables()[3].take(first)
-    article = (entry & 7 > 0) & (words.sizes[rows] >= entry >> 3)
+    article = words.sizes[rows] >= _LEAST.take(entry)
     words.drop_first(rows[article], (entry[article] & 7).astype(np.int64))
     rows, first = rows[~article], first[~article]
     prefixed = preposition[first]
@@ -206,10 +220,8 @@ def _drop_beginnings(words: _Words, definite: Bools) -> None:
 
 
 def _behind_first(words: _Words, rows: Int64) -> Int64:
-    behind = _Words(words.letters[rows], words.sizes[rows])
-    every = np.arange(len(rows))
-    behind.drop_first(every, 1)
-    return behind.beginnings(every)
+    without_first = _to_the_left(words.letters[rows], words.sizes[rows]) << _BITS & _TEN_LETTERS
+    return (without_first >> _FIRST_THREE).view(np.int64)
 
 
 @cache
@@ -230,53 +242,40 @@ def _last_letters() -> UInt64:
 
 
 @cache
-def _code_of_bytes() -> UInt64:
+def _code_of_bytes() -> UInt8:
     """By the two bytes of a letter, its code; nothing for no bytes at all."""
-    table = np.full(1 << 16, _FOREIGN, dtype=np.uint64)
+    table = np.full(1 << 16, _FOREIGN, dtype=np.uint8)
     table[0] = 0
     for letter, code in (*_CODES.items(), *((mark, _MARK) for mark in _MARKS)):
         table[int.from_bytes(letter.encode(), "little")] = code
     return table
 
 
-def _read(spans: Spans) -> tuple[UInt64, Int64, Bools]:
-    """Words as numbers, how many letters each has, and which of them can be stemmed here."""
-    plain = (spans.lengths <= 2 * _LONGEST) & (spans.lengths & 1 == 0)
-    left = np.zeros(len(plain), dtype=np.uint64)  # the first letter highest
-    strange = np.zeros(len(plain), dtype=np.uint64)
-    for place, block in enumerate(blocks(spans, 3)):
-        for letter in range(4 * place, min(4 * place + 4, _LONGEST)):
-            pair = block >> np.uint64(16 * (letter % 4)) & np.uint64(0xFFFF)
-            code = _code_of_bytes().take(pair.view(np.int64))
-            strange |= code
-            left |= (code & np.uint64(63)) << _BITS * np.uint64(_LONGEST - 1 - letter)
-    plain &= strange < _FOREIGN
-    sizes = np.where(plain, spans.lengths >> 1, _LONGEST)
-    letters = left >> _BITS * (_LONGEST - sizes).astype(np.uint64)
-    marked = np.flatnonzero(plain & (strange >= 64))
-    letters[marked], sizes[marked], plain[marked] = _without_marks(left[marked])
-    return letters, sizes, plain
+def _read(spans: Spans) -> tuple[UInt64, Bools, Bools]:
+    """Words as numbers with the first letter highest; which can be stemmed here; which of all have marks."""
+    pairs = np.stack(list(blocks(spans, 3)), axis=1).view(np.uint16)
+    codes = _code_of_bytes().take(pairs).view(">u4").astype(np.uint32)  # four letters each, a byte for one
+    strange = codes[:, 0] | codes[:, 1] | codes[:, 2]
+    plain = (spans.lengths <= 2 * _LONGEST) & (spans.lengths & 1 == 0) & (strange & np.uint32(0x80808080) == 0)
+    twos = codes & np.uint32(0x3F003F) | (codes & np.uint32(0x3F003F00)) >> np.uint32(2)
+    fours = (twos & np.uint32(0xFFF) | (twos & np.uint32(0xFFF0000)) >> np.uint32(4)).astype(np.uint64)
+    left = fours[:, 0] << np.uint64(36) | fours[:, 1] << np.uint64(12) | fours[:, 2] >> np.uint64(12)
+    return left, plain, strange & np.uint32(0x40404040) != 0
 
 
-def _without_marks(left: UInt64) -> tuple[UInt64, Int64, Bools]:
-    """As `_read`. Whether a word has the article is asked with its marks: words with one at the front are left out."""
-    letters, sizes = np.zeros(len(left), dtype=np.uint64), np.zeros(len(left), dtype=np.int64)
-    plain = np.ones(len(left), dtype=np.bool_)
-    for place in range(_LONGEST):
-        code = left >> _BITS * np.uint64(_LONGEST - 1 - place) & np.uint64(63)
-        mark = code == 63
-        letter = ~mark & (code > 0)
+def _without_marks(left: UInt64) -> UInt64:
+    """Words as numbers with the last letter lowest, given those with marks and the first letter highest."""
+    letters = np.zeros(len(left), dtype=np.uint64)
+    for place in reversed(range(_LONGEST)):
+        code = left >> _BITS * np.uint64(place) & np.uint64(63)
+        letter = (code > 0) & (code < 63)
         letters = np.where(letter, letters << _BITS | code, letters)
-        sizes += letter
-        if place < 3:
-            plain &= ~mark
-    return letters, sizes, plain
+    return letters
 
 
 def _keys(letters: UInt64, sizes: Int64) -> UInt64:
     ending = _last_letters().take((letters & np.uint64(63)).view(np.int64))
-    letters = letters & ~np.uint64(63) | ending
-    left = letters << _BITS * (_LONGEST - sizes).astype(np.uint64)
+    left = _to_the_left(letters & ~np.uint64(63) | ending, sizes)
     fields = [
         _bytes_of_pairs().take((left >> np.uint64(12 * place) & np.uint64(0xFFF)).view(np.int64))
         for place in reversed(range(_LONGEST // 2))
@@ -287,18 +286,23 @@ def _keys(letters: UInt64, sizes: Int64) -> UInt64:
 
 def stem_keys(spans: Spans, keys: UInt64, snowball: Callable[[Int64], UInt64]) -> UInt64:
     """The key of each word's stem, given that of the word; `snowball` gives those of some words, by their places."""
-    letters, sizes, plain = _read(spans)
+    left, plain, marked = _read(spans)
     rows = np.flatnonzero(plain)
-    words = _Words(letters[rows], sizes[rows])
-    entry = _tables()[2].take(words.beginnings(np.arange(len(rows))))
-    definite = (entry & 7 > 0) & (spans.lengths[rows] >> 1 >= entry >> 3)
+    left, sizes = left.take(rows), spans.lengths.take(rows) >> 1
+    # The article is looked for before marks are taken out.
+    definite = sizes >= _LEAST.take(_tables()[2].take((left >> _FIRST_THREE).view(np.int64)))
+    words = _Words(left >> _BITS * (_LONGEST - sizes).astype(np.uint64))
+    with_marks = np.flatnonzero(marked.take(rows))
+    words.letters[with_marks] = _without_marks(left.take(with_marks))
+    words.odd[with_marks] = words.letters.take(with_marks) == 0
     _drop_endings(words, definite)
+    words.measure()
     _drop_beginnings(words, definite)
     found = keys.copy()
     found[rows] = _keys(words.letters, words.sizes)
     # ASCII, such as years and names, is its own stem; the key of up to eight bytes is the word.
     same = (spans.lengths <= 8) & (keys & _NOT_ASCII == 0)
-    left = np.concatenate((np.flatnonzero(~plain & ~same), rows[words.odd]))
-    if len(left):
-        found[left] = snowball(left)
+    others = np.concatenate((np.flatnonzero(~plain & ~same), rows[words.odd]))
+    if len(others):
+        found[others] = snowball(others)
     return found
