@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine_parts import small_task
-from steelyard.engine import evaluate
+from steelyard.engine import Results, evaluate
 from steelyard.reports import write_report
 from steelyard.reports.board import Board
 from steelyard.reports.charts import Dot, dot_plot
@@ -108,6 +108,39 @@ def test_means_are_over_tasks_that_all_models_finished(results: list[Result]) ->
     assert board.common_tasks == ["NanoX/en", "NanoX/zh"]
     assert board.mean("bm25", "ndcg_at_10") == pytest.approx(0.625)
     assert board.mean("bm25", "no_such_metric") is None
+
+
+def test_a_model_that_finished_nothing_takes_no_mean_from_the_others(results: list[Result]) -> None:
+    broken = [
+        Result(task, "broken", {}, task, status="failed", error=Failure("HubError", "out of reach"))
+        for task in ("NanoX/en", "NanoX/zh")
+    ]
+    text = page([*results, *broken])
+    assert Board([*results, *broken]).common_tasks == ["NanoX/en", "NanoX/zh"]
+    assert "Mean of the 2 tasks that all finished" in text
+    assert '<span class="bad">failed</span>' in text
+    assert Results([*results, *broken]).means() == Results(results).means() != {}
+    assert Results([*results, *broken]).table()[1][-1][-1] == "-"
+
+
+def test_many_models_stand_in_rows_the_best_first() -> None:
+    levels = [(i * 7) % 12 / 12 for i in range(12)]
+    results = [result(f"NanoX/{t}", f"m{i:02}", [level]) for t in ("en", "zh") for i, level in enumerate(levels)]
+    text = page(results)
+    rows = re.findall(r"<tr><td>(m\d\d)</td><td class=\"number([^\"]*)\">([\d.]+)</td>", text.split("<h2>Plot</h2>")[0])
+    assert [float(mean) for _, _, mean in rows] == pytest.approx(sorted(levels, reverse=True), abs=1e-4)
+    assert [" best" in marks for _, marks, _ in rows] == [True] + [False] * 11
+    checker = Checker()
+    checker.feed(text)
+    legend = re.search(r'<p class="legend">.*?</p>', text)
+    assert not checker.open and legend and "NanoX/en" in legend[0] and "m00" not in legend[0], "marks are for tasks"
+    assert "nDCG@10 by model and task" in text
+
+
+def test_many_models_on_many_tasks_are_drawn_by_their_means() -> None:
+    results = [result(f"NanoX/t{t}", f"m{i}", [i / 10]) for t in range(9) for i in range(9)]
+    picture = page(results).split("<h2>Plot</h2>")[1]
+    assert picture.count('class="mark') == 9 + 1 and "m8, mean: 0.8000" in picture
 
 
 def test_of_two_results_the_newer_counts() -> None:

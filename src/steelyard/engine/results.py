@@ -60,17 +60,23 @@ class Results(Sequence[Result]):
     def means(self, metric: str | None = None) -> dict[str, float]:
         """The mean of each model over the tasks that *every* model has finished, so that means can be compared.
 
-        Without a metric, of the main figure of every task.
+        A model that has finished none has no mean, and takes none from the others. Without a metric, of the main
+        figure of every task.
         """
         common = self.common_tasks(metric)
-        values = {model: [self._value(task, model, metric) for task in common] for model in self.models}
+        values = {model: [self._value(task, model, metric) for task in common] for model in self._able(metric)}
         return {model: sum(value or 0.0 for value in found) / len(common) for model, found in values.items() if common}
 
     def common_tasks(self, metric: str | None = None) -> tuple[TaskKey, ...]:
-        """The tasks on which every model has the figure: name, and hash of the data."""
+        """The tasks on which every model has the figure that has it on any: name, and hash of the data."""
+        able = self._able(metric)
         return tuple(
-            task for task in self._places if all(self._value(task, m, metric) is not None for m in self.models)
+            task for task in self._places if able and all(self._value(task, m, metric) is not None for m in able)
         )
+
+    def _able(self, metric: str | None) -> list[str]:
+        """The models that have the figure on some task."""
+        return [m for m in self.models if any(self._value(task, m, metric) is not None for task in self._places)]
 
     def table(self, metric: str | None = None, *, intervals: bool = False) -> tuple[list[str], list[list[Cell]]]:
         """Columns and rows: a task a row, a model a column, the best of several marked with a star.
@@ -93,7 +99,8 @@ class Results(Sequence[Result]):
         if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
-            rows.append([label, *(_figure(means[model], best) + self._spread(model, metric) for model in self.models)])
+            figures = {model: _figure(mean, best) + self._spread(model, metric) for model, mean in means.items()}
+            rows.append([label, *(figures.get(model, _MISSING) for model in self.models)])
         table = [[self._title(metric), *self.models], *rows]
         if MANY <= len(self.models) > len(rows):
             table = [list(line) for line in zip(*table, strict=True)]

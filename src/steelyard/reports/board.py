@@ -53,10 +53,16 @@ class Board:
         """Pairs that have no figures, with their error."""
         return [r for r in self._cells.values() if not r.done]
 
+    def failed(self, task: str, model: str) -> bool:
+        """Whether the pair was tried and has no figures."""
+        result = self._cells.get((task, model))
+        return result is not None and not result.done
+
     @cached_property
     def common_tasks(self) -> list[str]:
-        """Tasks that every model finished: the only ones whose mean may be compared."""
-        return [task for task in self.tasks if all(self.cell(task, model) for model in self.models)]
+        """Tasks that every model finished, but for models that finished none: only their means may be compared."""
+        able = [model for model in self.models if any(self.cell(task, model) for task in self.tasks)]
+        return [task for task in self.tasks if able and all(self.cell(task, model) for model in able)]
 
     def mean(self, model: str, metric: str) -> float | None:
         """The mean of a metric over the common tasks."""

@@ -7,13 +7,14 @@ from importlib import resources
 from pathlib import Path
 
 from steelyard import __version__
-from steelyard.reports.board import Board, Strongest
-from steelyard.reports.charts import Dot, dot_plot, legend, swatch
+from steelyard.reports.board import Board
+from steelyard.reports.charts import SERIES_CLASSES
+from steelyard.reports.figures import figures, plot
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.reports.other_types import is_searched, other_types
 from steelyard.reports.stages import stage_section
 from steelyard.reports.variants import variant_table
-from steelyard.results import HEADLINES, MAIN_METRIC, Miss, Result
+from steelyard.results import Miss, Result
 from steelyard.results.atomic import write_whole
 
 SECTIONS = {
@@ -61,110 +62,6 @@ def page(results: Sequence[Result]) -> str:
     return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
 
 
-def figures(board: Board) -> Markup:
-    """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
-    if not board.models:
-        return Markup("")
-    spans = [tag("th", name, rowspan=2) for name in ("Task", "Language", "Queries × docs", "Strongest")]
-    spans += [tag("th", name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
-    models = [_model_head(s, model) for _ in HEADLINES for s, model in enumerate(board.models)]
-    rows = [_figure_row(board, task) for task in board.tasks]
-    if len(board.common_tasks) > 1:
-        rows.append(_mean_row(board))
-    note = tag(
-        "p",
-        "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
-        "(on reranking tasks, the highest MAP); “or” names a rival that a paired randomisation test (p ≥ 0.05) can't "
-        "tell from it. "
-        "recall@100 is the mean of each query's recall.",
-        class_="soft",
-    )
-    table = tag("table", tag("thead", tag("tr", *spans), tag("tr", *models)), tag("tbody", *rows), class_="figures")
-    return join(note, legend(board.models), tag("div", table, class_="scroll"))
-
-
-def _model_head(series: int, model: str) -> Markup:
-    """The model's mark and as much of its name as fits; the legend above the table has the whole."""
-    return tag(
-        "th", swatch(series, model), model, class_="number model first" if series == 0 else "number model", title=model
-    )
-
-
-def _figure_row(board: Board, task: str) -> Markup:
-    cells = [board.cell(task, model) for model in board.models]
-    facts = next((cell.facts for cell in cells if cell), None)
-    size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
-    partial = " (partial)" if any(cell and cell.partial for cell in cells) else ""
-    row = [
-        tag("td", task + partial),
-        tag("td", facts.language if facts else "-"),
-        tag("td", size, class_="number"),
-        _strongest_cell(board, board.strongest(task)),
-    ]
-    for metric in HEADLINES:
-        values = [cell.metrics.get(metric) if cell else None for cell in cells]
-        best = max((v for v in values if v is not None), default=None)
-        row += [
-            _figure_cell(cell, metric, value, best=best is not None and value == best, first=s == 0)
-            for s, (cell, value) in enumerate(zip(cells, values, strict=True))
-        ]
-    return tag("tr", *row)
-
-
-def _figure_cell(cell: Result | None, metric: str, value: float | None, *, best: bool, first: bool) -> Markup:
-    classes = " ".join(["number", *(["best"] if best else []), *(["first"] if first else [])])
-    if cell is None or value is None:
-        return tag("td", "-", class_=classes)
-    interval = cell.intervals.get(metric)
-    spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
-    return tag("td", f"{value:.4f}", spread, class_=classes)
-
-
-def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
-    if strongest is None:
-        return tag("td", "-")
-    names = [strongest.model, *([strongest.rival] if strongest.rival else [])]
-    marks = (
-        tag(
-            "span", "or " if place else None, swatch(board.models.index(name), name), name, class_="profile", title=name
-        )
-        for place, name in enumerate(names)
-    )
-    chance = None if strongest.p_value is None else f"p = {strongest.p_value:.4f} against the next"
-    return tag("td", *marks, title=chance)
-
-
-def _mean_row(board: Board) -> Markup:
-    count = len(board.common_tasks)
-    label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of {count} tasks that all models finished"
-    cells = []
-    for metric in HEADLINES:
-        values = [board.mean(model, metric) for model in board.models]
-        best = max((v for v in values if v is not None), default=None)
-        cells += [
-            tag("td", "-" if v is None else f"{v:.4f}", class_=f"number{' best' * (v == best)}{' first' * (i == 0)}")
-            for i, v in enumerate(values)
-        ]
-    return tag("tr", tag("td", label, colspan=4), *cells, class_="mean")
-
-
-def plot(board: Board) -> Markup:
-    """The main figure of every model by task, with intervals."""
-    dots = [[_dot(board.cell(task, model)) for model in board.models] for task in board.tasks]
-    if not any(any(row) for row in dots):
-        return Markup("")
-    mains = {result.main_metric for result in board.results if result.done}
-    what = HEADLINES[MAIN_METRIC] if mains == {MAIN_METRIC} else "The main figure"
-    title = f"{what} by task and model, with 95 % intervals"
-    return join(tag("p", title, class_="soft"), legend(board.models), dot_plot(board.tasks, board.models, dots, title))
-
-
-def _dot(cell: Result | None) -> Dot | None:
-    if cell is None or cell.score is None:
-        return None
-    return Dot(cell.score, *((cell.interval.low, cell.interval.high) if cell.interval else ()))
-
-
 def misses(board: Board) -> Markup:
     """The worst queries of every task and model, with what came first instead."""
     blocks = []
@@ -177,13 +74,18 @@ def misses(board: Board) -> Markup:
 
 
 def _miss_count(cells: Sequence[Result]) -> str:
-    """How many queries each model left without a hit in its first ten."""
+    """How many queries each model left without a hit in its first ten; of many models, the fewest and the most."""
     counts = []
     for cell in cells:
         hit, queries = cell.metrics.get("hit_rate_at_10"), cell.facts.queries
         if hit is not None and queries:
-            counts.append(f"{cell.model} {round((1 - hit) * queries)} of {queries}")
-    return "queries without a relevant document in the first ten: " + ", ".join(counts)
+            counts.append((round((1 - hit) * queries), queries, cell.model))
+    if len(counts) > SERIES_CLASSES:
+        few, (most, queries, _) = min(counts)[0], max(counts)
+        told = f"{few} to {most} of {queries}" if few < most else f"{few} of {queries} for every model"
+    else:
+        told = ", ".join(f"{model} {count} of {queries}" for count, queries, model in counts)
+    return f"queries without a relevant document in the first ten: {told}"
 
 
 def _miss_table(rows: Sequence[Miss]) -> Markup:
@@ -241,9 +143,14 @@ def errors(board: Board) -> Markup:
 def _summary(board: Board) -> Markup:
     done = sum(result.done for result in board.results)
     newest = max((result.created for result in board.results), default="")
-    text = f"{len(board.models)} models on {len(board.tasks)} tasks: {done} evaluations"
+    text = f"{_counted(len(board.models), 'model')} on {_counted(len(board.tasks), 'task')}: "
+    text += _counted(done, "evaluation")
     failed = f", {len(board.failures)} failed" if board.failures else ""
     return tag("p", f"{text}{failed}. Steelyard {__version__}; newest result {newest or 'none'}.", class_="soft")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _megabytes(value: int) -> str:
