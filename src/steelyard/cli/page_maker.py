@@ -135,7 +135,7 @@ class PageMaker:
 
     def _unchanged(self, task: Task, context: Context) -> TaskFigures | None:
         """The figures of the page that stands in the folder, where it was made from the same."""
-        from steelyard.reports.pages.measure import set_of
+        from steelyard.reports.pages.origins import set_of
         from steelyard.reports.pages.reading import json_file, read_figures
         from steelyard.reports.pages.task_page import file_name, slug_of
 

@@ -9,8 +9,9 @@ passed a threshold of `thresholds.py`. Words that come from a card or a catalogu
 
 from __future__ import annotations
 
+from steelyard.reports.pages.group_measure import group_figures
 from steelyard.reports.pages.inputs import Audit, Profile, stored_profiles
-from steelyard.reports.pages.measure import group_figures, task_figures
+from steelyard.reports.pages.measure import task_figures
 from steelyard.reports.pages.page_figures import PAGE_SCHEMA, GroupFigures, TaskFigures
 from steelyard.reports.pages.writing import FORMATS, write_pages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages import group_findings as findings
-from steelyard.reports.pages import pictures, published_findings, tables
+from steelyard.reports.pages import group_tables, pictures, published_findings, tables
 from steelyard.reports.pages.blocks import Links, Page, Section, Table, said, section, table
 from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.page_figures import GroupFigures
@@ -22,20 +22,20 @@ def group_page(group: GroupFigures) -> Page:
 def _sections(group: GroupFigures) -> Iterator[Section]:
     home = Links((("All groups", "../index"),))
     yield section("Overview", said(findings.overview(group)), pictures.group_scores(group), home)
-    yield section("What This Group Measures", said(findings.measures(group)), tables.descriptions(group))
+    yield section("What This Group Measures", said(findings.measures(group)), group_tables.descriptions(group))
     yield section("Task Families", *(said([one]) for one in findings.families(group)))
     yield section("Dataset Shape", said(findings.shape(group)))
     yield section("Retrieval Behavior")
     for kind in KINDS:
         yield section(HEADINGS[kind], said(findings.profile(group, kind)), level=3)
     slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
-    yield section("Task Summary", tables.task_summary(group, slugs))
-    yield section("Language Summary", pictures.group_languages(group), tables.language_summary(group))
+    yield section("Task Summary", group_tables.task_summary(group, slugs))
+    yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
     yield section("Interpretation Notes for Model Researchers", said(findings.interpretation(group)))
     yield section("Training and Leakage Notes", said(findings.leakage(group)))
     yield section("Source Reference Table", tables.sources(group.sources, "Source"))
-    yield section("Metadata Summary", tables.metadata_summary(group))
-    yield section("Task Metadata Summary", tables.task_metadata(group))
+    yield section("Metadata Summary", group_tables.metadata_summary(group))
+    yield section("Task Metadata Summary", group_tables.task_metadata(group))
     if any(task.published_name for task in group.tasks):
         yield section("Against Published Figures", said(published_findings.of_group(group)), _published(group))
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages import data_findings, findings, metric_findings, pictures, published_findings, tables
+from steelyard.reports.pages import (
+    data_findings,
+    findings,
+    metric_findings,
+    pictures,
+    published_findings,
+    slice_findings,
+    tables,
+)
 from steelyard.reports.pages.blocks import Block, Links, Page, Quote, Section, said, section
 from steelyard.reports.pages.inputs import KINDS, LABELS
 from steelyard.reports.pages.page_figures import TaskFigures
@@ -55,15 +63,15 @@ def _sections(figures: TaskFigures) -> Iterator[Section]:
     yield from _failures(figures)
     yield section(
         "Slices",
-        said(findings.slices(figures)) if figures.slices else None,
+        said(slice_findings.slices(figures)) if figures.slices else None,
         pictures.overlap_gain(figures),
         pictures.task_languages(figures),
         tables.slices(figures.slices),
         level=3,
     )
-    yield section("Training Data That May Help", said(findings.training(figures)), level=3)
+    yield section("Training Data That May Help", said(slice_findings.training(figures)), level=3)
     yield section("Training and Leakage Notes", said(findings.leakage(figures)), level=3)
-    yield section("Model Improvement Notes", said(findings.improvement(figures)), level=3)
+    yield section("Model Improvement Notes", said(slice_findings.improvement(figures)), level=3)
     yield section("Example Data", tables.example_data(figures))
     yield section("Source Reference Table", tables.sources(figures.sources))
     yield section("Dataset Information", tables.dataset_information(figures))
