@@ -16,7 +16,7 @@ class Vocabulary:
     """Numbers of things that are known by their keys (`spans.keys`), in order of first sight.
 
     A hash table over arrays: thousands of keys look into their slots at once, and those that find another key there
-    look into the next.
+    look on, one slot further, then two, then three, which in a table of a power of two leads to every slot.
 
     >>> from steelyard.text.spans import keys_of_strings as keys
     >>> vocabulary = Vocabulary()
@@ -59,10 +59,13 @@ class Vocabulary:
         numbers = self._slots.take(slots)
         left = np.flatnonzero(self._keys.take(numbers) != keys)
         left = left[numbers.take(left) >= 0]
+        slots, wanted, step = slots.take(left), keys.take(left), 0
         while len(left):
-            slots[left] = at = (slots.take(left) + 1) & (len(self._slots) - 1)
-            numbers[left] = found = self._slots.take(at)
-            left = left[(found >= 0) & (self._keys.take(found) != keys.take(left))]
+            step += 1
+            slots = (slots + step) & (len(self._slots) - 1)
+            numbers[left] = found = self._slots.take(slots)
+            more = np.flatnonzero((found >= 0) & (self._keys.take(found) != wanted))
+            left, slots, wanted = left.take(more), slots.take(more), wanted.take(more)
         return numbers
 
     def _keep(self, new: UInt64) -> None:
@@ -80,13 +83,13 @@ class Vocabulary:
             self._slots = np.full(_room(self._count), -1, dtype=np.int32)
             self._placed = 0
         numbers = np.arange(self._placed, self._count, dtype=np.int32)
-        slots = self._first_slots(self._keys[self._placed : self._count])
+        slots, step = self._first_slots(self._keys[self._placed : self._count]), 0
         while len(numbers):
             free = np.flatnonzero(self._slots.take(slots) < 0)
             self._slots[slots.take(free)] = numbers.take(free)
             others = np.flatnonzero(self._slots.take(slots) != numbers)
-            numbers = numbers.take(others)
-            slots = (slots.take(others) + 1) & (len(self._slots) - 1)
+            step += 1
+            numbers, slots = numbers.take(others), (slots.take(others) + step) & (len(self._slots) - 1)
         self._placed = self._count
 
     def _first_slots(self, keys: UInt64) -> Int64:
