@@ -14,8 +14,9 @@ from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.crew import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
 from steelyard.encoders.torch_process import crew_of
+from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings
 from steelyard.services.options import Options
@@ -72,8 +73,7 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         arguments["similarity_fn_name"] = similarity(asked, self.name).name if asked else None
         arguments["processor_kwargs"] = self._processor
         try:
-            with quiet():
-                return encoder(str(self._folder.path), **arguments)
+            return load_whole(self._folder, lambda: encoder(str(self._folder.path), **arguments))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
             raise failed_to_load(self.name, error) from error
 

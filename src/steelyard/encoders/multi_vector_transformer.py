@@ -17,8 +17,9 @@ from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
 from steelyard.encoders.torch_process import crew_of
+from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
@@ -51,10 +52,9 @@ class TransformerTokens:
     def _load(self) -> Any:
         encoder = library("MultiVectorEncoder")
         try:
-            with quiet():
-                if self.head == "declared":
-                    return encoder(str(self._folder.path), **self._loading.arguments)
-                return self._over_states(encoder)
+            if self.head != "declared":
+                return load_whole(self._folder, lambda: self._over_states(encoder))
+            return load_whole(self._folder, lambda: encoder(str(self._folder.path), **self._loading.arguments))
         except (OSError, ValueError, KeyError) as error:
             raise failed_to_load(self.name, error) from error
 

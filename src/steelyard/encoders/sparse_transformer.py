@@ -12,8 +12,9 @@ from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library, quiet
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
 from steelyard.encoders.torch_process import crew_of
+from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
@@ -37,8 +38,7 @@ class TransformerSparse:
         self._loading = loading
         encoder = library("SparseEncoder")
         try:
-            with quiet():
-                self._model: Any = encoder(str(folder.path), **loading.arguments)
+            self._model: Any = load_whole(folder, lambda: encoder(str(folder.path), **loading.arguments))
         except (OSError, ValueError, KeyError) as error:
             raise failed_to_load(folder.id, error) from error
         if loading.max_seq_length is not None:

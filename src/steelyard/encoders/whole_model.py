@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from steelyard.encoders.model_folder import ModelFolder
@@ -19,9 +19,8 @@ UNUSED = re.compile(r"(^|\.)pooler\.")
 """Weights that nothing reads: sentence-transformers pools by itself."""
 
 
-@contextmanager
-def whole_model(folder: ModelFolder) -> Iterator[None]:
-    """Load quietly; weights that were not in the folder's files are a ModelError: figures would be made of chance."""
+def load_whole(folder: ModelFolder, load: Callable[[], Any]) -> Any:
+    """What `load` makes of the folder, without a word on the terminal; a ModelError where the folder lacks a part."""
     reports = _Reports()
     logger = logging.getLogger(REPORTS)
     level, passes_on = logger.level, logger.propagate
@@ -30,7 +29,10 @@ def whole_model(folder: ModelFolder) -> Iterator[None]:
         logger.propagate = False
         logger.addHandler(reports)
         try:
-            yield
+            model = load()
+        except importlib.import_module("safetensors").SafetensorError as error:
+            hint = "is a file still being written, or was it copied in part?"
+            raise ModelError(f"the weights of {folder.id} cannot be read: {error}", hint=hint) from error
         finally:
             logger.removeHandler(reports)
             logger.setLevel(level)
@@ -41,9 +43,11 @@ def whole_model(folder: ModelFolder) -> Iterator[None]:
             f"the files of {folder.id} lack weights that the model needs: {missing[0]}{more}",
             hint="the library would make them up at random; is it a model of another kind, or saved under other names?",
         )
+    _check_words(getattr(model, "tokenizer", None), folder)
+    return model
 
 
-def check_words(tokenizer: Any, folder: ModelFolder) -> None:
+def _check_words(tokenizer: Any, folder: ModelFolder) -> None:
     """A ModelError where a tokenizer knows no words: where its files are missing, one is made that does not."""
     marks = getattr(tokenizer, "all_special_tokens", None)
     if marks is not None and hasattr(tokenizer, "get_vocab") and set(tokenizer.get_vocab()) <= set(marks):

@@ -14,8 +14,9 @@ from steelyard.encoders.dense_encoders import kind_of
 from steelyard.encoders.devices import choose
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.onnx_folder import wanted_files
-from steelyard.encoders.torch_model import DTYPES, library, quiet
+from steelyard.encoders.torch_model import DTYPES, library
 from steelyard.encoders.torch_process import crew_of
+from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
 from steelyard.protocols import Reranker, Settings
 from steelyard.retrievers.pair_batches import ReadsPairs, chosen_label
@@ -63,14 +64,15 @@ class CrossEncoderReranker(ReadsPairs):
         options = self._options
         encoder = library("CrossEncoder")
         try:
-            with quiet():
-                return encoder(
-                    str(self._folder.path),
-                    device=self._devices[0] if len(self._devices) == 1 else "cpu",
-                    trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
-                    model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
-                    config_kwargs=options.json_object("config_kwargs"),
-                )
+            make = partial(
+                encoder,
+                str(self._folder.path),
+                device=self._devices[0] if len(self._devices) == 1 else "cpu",
+                trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
+                model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
+                config_kwargs=options.json_object("config_kwargs"),
+            )
+            return load_whole(self._folder, make)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
             raise UsageError(
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
