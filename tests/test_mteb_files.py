@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.compat.mteb_files import MtebFolder, MtebModel
+from steelyard.compat.mteb_files import MtebFolder
+from steelyard.compat.mteb_names import MtebModel
 from steelyard.encoders.callables import from_function
 from steelyard.engine import evaluate
 from steelyard.engine.plan import Profile

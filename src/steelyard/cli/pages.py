@@ -86,8 +86,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _names(arguments: argparse.Namespace, output: Output) -> Sequence[str]:
     """The tasks that were asked for, without those that have nothing to search, which are told."""
-    from steelyard.datasets import task_names
-    from steelyard.datasets.loading import task_facts
+    from steelyard.datasets import task_facts, task_names
 
     offline = arguments.offline or None
     names = task_names(arguments.sets, languages=arguments.languages, type=arguments.type, offline=offline)

@@ -100,7 +100,7 @@ def _show_result(arguments: argparse.Namespace, output: Output) -> int:
 
 def _unknown(name: str) -> UnknownName:
     from steelyard.datasets import known_names
-    from steelyard.datasets.loading import same_task
+    from steelyard.datasets.naming import same_task
     from steelyard.metrics import METRICS
     from steelyard.models import cards
     from steelyard.retrievers import RETRIEVERS

@@ -9,18 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steelyard.datasets.loading import (
-    benchmark_names,
-    benchmarks,
-    known_names,
-    load_any,
-    load_task,
-    load_tasks,
-    task_facts,
-    task_names,
-    with_splits,
-    with_type,
-)
+from steelyard.datasets.benchmark_tasks import benchmark_names, benchmarks, with_splits
+from steelyard.datasets.loading import load_any, load_task, load_tasks
+from steelyard.datasets.naming import known_names, task_facts, task_names, with_type
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from steelyard.compat.evalscope.models import Keys, is_local, is_ours, spec_of
 from steelyard.compat.evalscope.naming import MASTER, Names, identity, label
 from steelyard.compat.evalscope.schema import Config, ModelEntry
 from steelyard.compat.evalscope.tasks import SEARCHED, Wanted
-from steelyard.compat.mteb_files import MtebModel
+from steelyard.compat.mteb_names import MtebModel
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model
 from steelyard.errors import UsageError

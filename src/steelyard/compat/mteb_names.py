@@ -1,0 +1,99 @@
+"""What mteb calls our models and tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.errors import UsageError
+from steelyard.results import Result
+from steelyard.results.keys import model_slug
+from steelyard.results.layout import MTEB_VERSION, mteb_version
+from steelyard.spec import parse
+
+CMTEB = "C-MTEB"
+NO_REVISION = "no_revision_available"
+"""What mteb calls the revision of a model that has none."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+_TASK = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
+
+
+@dataclass(frozen=True)
+class MtebModel:
+    """A model as mteb's files name it."""
+
+    name: str
+    """`organisation/name`; the first version has names without an organisation, too."""
+    revision: str = NO_REVISION
+    cross_encoder: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the retriever or reranker: dimension, length and similarity are told from them."""
+    encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The folders of the model and its revision.
+
+        >>> MtebModel("intfloat/multilingual-e5-small", "main").path
+        'intfloat__multilingual-e5-small/main'
+        """
+        parts = (file_name(self.name), _UNSAFE.sub("_", self.revision))
+        return "/".join(part.lstrip(".") or "model" for part in parts)
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """How predictions and second stages refer to it."""
+        return {"model_name": self.name, "revision": self.revision}
+
+
+def file_name(name: str) -> str:
+    """The name of a model or task as one of a file.
+
+    >>> file_name("intfloat/e5 large")
+    'intfloat__e5_large'
+    """
+    return _UNSAFE.sub("_", name.replace("/", "__"))
+
+
+def model_of(result: Result) -> MtebModel:
+    """The model of any result: an id of a hub under its own name, everything else under ours.
+
+    >>> model_of(Result("T/a", "dense:intfloat/e5", {"model_settings": {"revision": "abc"}}, "")).path
+    'intfloat__e5/abc'
+    >>> model_of(Result("T/a", "[bm25, dense:X/y]?k=10", {}, "")).name
+    'steelyard/bm25_dense_X__y_k_10'
+    """
+    settings = result.settings.get("model_settings") or {}
+    try:
+        spec = parse(result.model)
+    except UsageError:  # a model that was given as an object may have any name
+        spec = None
+    revision = settings.get("revision")
+    if spec is not None and not spec.parts and not spec.options and spec.id.count("/") == 1 and revision:
+        return MtebModel(spec.id, str(revision), settings=settings)
+    return MtebModel(f"steelyard/{model_slug(result.model)}", str(revision or NO_REVISION), settings=settings)
+
+
+def task_name(result: Result) -> tuple[str, str]:
+    """What mteb calls the task, and the subset.
+
+    >>> task_name(Result("C-MTEB/ATEC:validation", "m", {}, "")), task_name(Result("mteb/STS22.v2[zh]", "m", {}, ""))
+    (('ATEC', 'default'), ('STS22.v2', 'zh'))
+    >>> task_name(Result("C-MTEB/CMedQAv1-reranking", "m", {"profile": "mteb-1.14"}, ""))[0]
+    'CMedQAv1'
+    """
+    group, _, task = result.task.rpartition("/")
+    match = _TASK.fullmatch(task)
+    name, subset = (match["task"], match["subset"]) if match else (task, None)
+    if group == CMTEB and not speaks_mteb_2(result):
+        name = name.removesuffix("-reranking")  # it got that ending later
+    if group not in (CMTEB, "mteb", ""):
+        name = f"{group}/{name}"
+    return name, subset or "default"
+
+
+def speaks_mteb_2(result: Result) -> bool:
+    """Whether the figures are those of mteb 2."""
+    return mteb_version(result) == MTEB_VERSION
