@@ -117,6 +117,32 @@ def write(folder: Path, files: dict[str, bytes], without: Iterable[str] = ()) ->
     return folder
 
 
+def test_one_fault_does_not_hide_the_others(tmp_path: Path) -> None:
+    rows = b'{"_id": "a", "text": "x"}\nnot json\n{"_id": "", "text": "z"}\n{"_id": "b", "text": "y"}\n'
+    write(tmp_path, {CORPUS: rows + b'{"_id": "a", "text": "y"}\n', QRELS: qrels("1 a 1", "2 gone 1", "1 b nan")})
+    (checked,) = check(tmp_path)
+    told = {problem.kind: problem.rows for problem in checked.report.of("error")}
+    assert told == {
+        "row": (2,),
+        "missing-id": (2, 3),
+        "duplicate-id": (5,),
+        "unknown-document": (2,),
+        "missing-grade": (3,),
+    }
+    with pytest.raises(DataError, match="not JSON"):
+        load_task(tmp_path, validate="report")
+
+
+def test_a_table_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    twice = lines({"_id": "1", "text": "x"}, {"_id": "2", "text": "y"}, {"_id": "1", "text": "z"})
+    write(tmp_path, {CORPUS: lines({"_id": "a", "txt": "one"}), QUERIES: twice})
+    (checked,) = check(tmp_path)
+    assert [(problem.kind, problem.file) for problem in checked.report.problems] == [
+        ("columns", CORPUS),
+        ("duplicate-id", QUERIES),
+    ]
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
     write(tmp_path, fault.files, fault.replaces)

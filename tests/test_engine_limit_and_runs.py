@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_parts import Overlap, small_task
-from steelyard.engine import evaluate
+from steelyard.engine import Results, evaluate
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.events import Event, Finished, Loading, Planned
 from steelyard.engine.limit import limited
@@ -49,6 +49,7 @@ def test_a_partial_result_says_so_and_has_its_own_key(tmp_path: Path) -> None:
     (other,) = evaluate(Overlap(), small_task(), limit=3, seed=2, results=tmp_path)
     assert part.partial and (part.facts.limit, part.facts.queries, part.facts.queries_in_full) == (3, 3, 6)
     assert part.settings["limit"] == 3 and part.settings["seed"] == 1 and "(partial)" in str(part)
+    assert Results([part]).table()[1][0][0] == f"{part.task} (partial)" != Results([whole]).table()[1][0][0]
     assert not whole.partial and whole.facts.queries == 6 and "limit" not in whole.settings
     assert len({part.key, whole.key, other.key}) == 3 == len(ResultStore(tmp_path).all())
     mean = dict(zip(whole.per_query.ids, whole.per_query["ndcg_at_10"], strict=True))

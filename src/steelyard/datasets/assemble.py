@@ -33,6 +33,9 @@ def assemble(tables: Tables, report: Report) -> Task | None:
     With faults the task is what `validate="report"` promises; whether it may be used is the caller's to decide.
     """
     if tables.corpus is None or tables.queries is None or tables.qrels is None:
+        for table in (tables.corpus, tables.queries):
+            if table is not None:
+                validation.unique_ids(table, report)
         return None
     for table in (tables.corpus, tables.queries, tables.qrels):
         if not len(table):

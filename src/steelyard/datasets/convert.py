@@ -33,7 +33,10 @@ def whole(column: Any) -> Any:
 
 
 def as_ids(column: Any, tell: Tell) -> Any:
-    """Ids as text. Whole numbers are written in decimal; a missing or empty id is told."""
+    """Ids as text. Whole numbers are written in decimal; a missing or empty id is told.
+
+    A row without one goes by its number, so that the rest can be checked; nothing is loaded from such a file.
+    """
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
         tell("id-type", f"ids of type {kind}, where text or whole numbers were expected", ())
@@ -45,7 +48,10 @@ def as_ids(column: Any, tell: Tell) -> Any:
     absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, NOTHING))
     if rows := _rows(absent):
         tell("missing-id", "no id", rows)
-        return None
+        named = ids.to_pylist()
+        for row in rows:
+            named[row] = f"(row {row + 1})"
+        return pa.array(named, TEXT)
     return ids
 
 

@@ -84,7 +84,7 @@ def _type(field: Field, example: Any) -> Any:
 
 
 def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]:
-    """Record number and record of every line that is not blank."""
+    """Record number and record of every line that is not blank; one that is no JSON is told, and empty."""
     row, bad_bytes = 0, []
     with text_lines(path) as lines:
         for line in lines:
@@ -98,9 +98,11 @@ def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]
                 bad_bytes.append(row)
                 text = line.decode(errors="replace")
             try:
-                yield row, json.loads(text)
+                record = json.loads(text)
             except ValueError as error:
                 report.add("row", name, f"not JSON ({error}): {text.strip()[:60]!r}", [row])
+                record = {}
+            yield row, record
     if bad_bytes:
         report.add("encoding", name, "bytes that are not UTF-8", bad_bytes)
 

@@ -88,14 +88,16 @@ class Results(Sequence[Result]):
 
         Without a metric every task has its main figure, and names it where the tasks differ in that.
 
-        With several tasks the last row is the mean over the tasks that every model has finished. Different data
-        under one name stands in different rows, told apart by its hash.
+        A task of which only some queries were asked is called partial. With several tasks the last row is the mean
+        over the tasks that every model has finished. Different data under one name stands in different rows, told
+        apart by its hash.
         """
         rows = []
         for task, found in self._places.items():
             best = self._best(self._value(task, model, metric) for model in self.models)
             cells = (_cell(found.get(model), metric, best, intervals) for model in self.models)
-            rows.append([self._label(task) + self._what(found, metric), *cells])
+            partial = " (partial)" if any(result.partial for result in found.values()) else ""
+            rows.append([self._label(task) + partial + self._what(found, metric), *cells])
         if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
             label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
