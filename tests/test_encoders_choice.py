@@ -183,6 +183,12 @@ def test_a_function_is_weighed_in_python():
     assert max(calls) == 2
 
 
+def test_what_is_no_model_is_told_how_to_become_one():
+    task = Task(INFO, CORPUS, QUERIES, Qrels.of([0], [CORPUS.row_of["d1"]], [1], queries=2))
+    with pytest.raises(UsageError, match=r"not a function \(.*from_function"):
+        evaluate(lambda texts: np.ones((len(texts), 2)), task)
+
+
 def test_a_function_that_fails_spoils_its_own_results_alone():
     task = Task(INFO, CORPUS, QUERIES, Qrels.of([0], [CORPUS.row_of["d1"]], [1], queries=2))
     broken = DenseRetriever("dense:broken", from_function(lambda texts: 1 / 0, "broken"))

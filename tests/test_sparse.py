@@ -194,6 +194,19 @@ def test_files_give_what_the_function_gives(tmp_path, write):
     assert run.scores[0, :2].tolist() == [4, 2]
 
 
+def test_words_may_stand_in_the_place_of_columns(tmp_path):
+    def spelt(texts, role):
+        return [{f"##{chr(97 + column)}": weight for column, weight in text.items()} for text in letters(texts, role)]
+
+    write_jsonl(tmp_path, "documents", CORPUS.ids, spelt(CORPUS.texts, "document"))
+    write_jsonl(tmp_path, "queries", QUERIES.ids, spelt(QUERIES.texts, "query"))
+    run = load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO).search(QUERIES, 4)
+    assert rows_of(run) == [["d", "a"], [], ["b", "a"], []]
+    write_jsonl(tmp_path, "documents", CORPUS.ids, letters(CORPUS.texts, "document"))
+    with pytest.raises(DataError, match=r"queries\.jsonl: '##.' is no number"):
+        load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO).search(QUERIES, 4)
+
+
 def test_settings_follow_the_names_beside_a_matrix(tmp_path):
     write_npz(tmp_path, "documents", CORPUS.ids, letters(CORPUS.texts, "document"))
     write_npz(tmp_path, "queries", QUERIES.ids, letters(QUERIES.texts, "query"))

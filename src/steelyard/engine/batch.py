@@ -193,6 +193,12 @@ def _load_model(model: ModelSpec | Retriever) -> Model:
     from steelyard.retrievers.names import result_name
 
     if not isinstance(model, ModelSpec):
+        if not (hasattr(model, "name") and hasattr(model, "index")):
+            raise UsageError(
+                f"a model is a name or a retriever, not a {type(model).__name__}",
+                hint="a function of texts, such as the `encode` of a loaded model, becomes one: "
+                "DenseRetriever('dense:NAME', from_function(FUNCTION, 'NAME'))",
+            )
         described = attempt(lambda: model.settings, raises=UsageError)  # some have to be run to be described
         return (
             Model(model.name, failure=described.failure) if isinstance(described, Failed) else Model(model.name, model)
