@@ -343,6 +343,23 @@ def test_what_is_odd_about_the_data_is_told(
     assert not capsys.readouterr().err
 
 
+def test_a_pipe_that_does_not_have_the_characters_gets_their_numbers(tmp_path: Path) -> None:
+    folder = tmp_path / "数据"
+    write_nano_set(folder, [small_task("local/数据")])
+    base = [sys.executable, "-m", "steelyard"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "STEELYARD_HOME": str(tmp_path / "home")}
+    for words in (["run", "bm25", "-t", str(folder), "-o", str(tmp_path / "out")], ["show", str(folder)]):
+        done = subprocess.run([*base, *words], capture_output=True, env=environment, check=False)
+        assert done.returncode == 0 and b"\\u6570" in done.stdout, done.stderr
+    told = subprocess.run(
+        [*base, "list", "results", "-o", str(tmp_path / "out"), "--json"],
+        capture_output=True,
+        env=environment,
+        check=True,
+    )
+    assert "数据" in json.loads(told.stdout)[0]["task"]
+
+
 def test_a_home_that_cannot_be_written_is_a_note_and_no_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -128,6 +129,13 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old" and [p.name for p in path.parent.iterdir()] == ["b.json"]
+
+
+def test_a_name_of_bytes_that_are_no_text_is_kept(tmp_path: Path) -> None:
+    name = os.fsdecode(b"local/na\xefve")
+    store = ResultStore(tmp_path)
+    store.put(Result(name, "bm25", {}, "k1", status="failed"))
+    assert [result.task for result in store.all()] == [name]
 
 
 def test_an_unwritable_place_is_told(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ A verb's module has two names: `configure(parser)` adds its arguments,
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -48,7 +49,12 @@ def build_parser(verb: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; a reader (head, less) that has gone is not an error."""
+    """Run one command and return its exit code; a reader (head, less) that has gone is not an error.
+
+    A character that the terminal, or the code page of a pipe, does not have is written as its number.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _main(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The only place that prints: tables and notes to standard error, data to standard output."""
+"""The only place that prints: what was asked for to standard output, notes and complaints to standard error."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Output:
     verbose: bool = False
 
     def data(self, value: Any) -> None:
-        """Print a value as strict JSON on standard output (null, never NaN)."""
-        print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+        """Print a value as strict JSON on standard output (null, never NaN), in ASCII where that is not Unicode."""
+        unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+        print(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False))
 
     def line(self, text: str) -> None:
         """Print a line of data on standard output."""

@@ -31,7 +31,7 @@ SECTIONS = {
 
 def write_report(results: Sequence[Result], path: Path) -> Path:
     """Write the report of these results to `path`, whole or not at all, and return the path."""
-    write_whole(path, page(results).encode())
+    write_whole(path, page(results).encode(errors="backslashreplace"))
     return path
 
 

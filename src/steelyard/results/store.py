@@ -74,7 +74,8 @@ class ResultStore:
             write_whole(queries_path(path), result.queries.to_parquet())
         for ending, content in (beside or {}).items():
             write_whole(beside_path(path, ending), content)
-        write_whole(path, result.to_json().encode())
+        # A name from a path may hold bytes that are no text: JSON has an escape for each.
+        write_whole(path, result.to_json().encode(errors="backslashreplace"))
         if result.done:
             self._forget_failures(result, path)
         return replace(result, path=path)
