@@ -138,9 +138,11 @@ def test_properties_of_a_ranking(words: list[list[str]], query: list[str], rando
         ("bm25?b=1.5", "from 0 to 1"),
         ("bm25?k1=many", "'many'"),
         ("bm25?k1=nan", "'nan'"),
+        ("bm25?k1=1&b=0.5&k1=2", "k1 twice"),
         ("bm25?form=lucene&delta=1", "no delta"),
         ("bm25?preset=hakary", "'hakari'"),
         ("bm25?analyser=segments", "'segment'"),
+        ("bm25?language=japanese", "a code such as ja"),
         ("bm25:large", "no models"),
     ],
 )
@@ -157,6 +159,13 @@ def test_options_reach_the_settings() -> None:
     notes = retriever.index(corpus_of(["東京の地図"]), ENGLISH).notes
     assert notes["analysers"] == {"segmented by fugashi": 1}
     assert notes["language_from"] == "asked for"
+
+
+def test_a_language_of_no_list_is_read_in_words_as_they_stand() -> None:
+    index = from_spec(parse("bm25?language=und")).index(corpus_of(["the foxes", "the dog"]), ENGLISH)
+    assert ask(index, "fox").rows[0].tolist() == [-1, -1]
+    assert (ask(index, "the foxes").rows[0] >= 0).all()
+    assert index.notes["analysers"] == {"words": 2}
 
 
 def test_progress_counts_every_document() -> None:

@@ -88,6 +88,8 @@ def _options(text: str, options: str) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise _bad(text, f"an option is written name=value, found {pair!r}")
+        if name in pairs:
+            raise _bad(text, f"an option has one value, found {name} twice")
         pairs[name] = unquote(value)
     return dict(sorted(pairs.items()))
 

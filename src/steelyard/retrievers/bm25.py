@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
+from steelyard.text.languages import canonical
 from steelyard.text.policy import KINDS, Policy, choose
 from steelyard.text.tokens import Words
 from steelyard.text.vocabulary import Readers, cut_rows
@@ -209,7 +211,7 @@ def from_spec(spec: ModelSpec) -> Bm25:
         b=_number(options["b"], "b", 1.0),
         delta=_number(options["delta"], "delta", 100.0) if "delta" in options else FORMS[form].delta,
         analyser=_one_of(options["analyser"], "analyser", KINDS),
-        language=options.get("language", ""),
+        language=_language(options.get("language", "")),
         name=str(spec),
     )
 
@@ -218,6 +220,15 @@ def _one_of(value: str, option: str, known: Iterable[str]) -> str:
     if value not in known:
         raise UnknownName(f"{option} of bm25", value, known, hint=f"known: {', '.join(known)}")
     return value
+
+
+def _language(code: str) -> str:
+    if code and not re.fullmatch("[a-z]{2,3}|code", canonical(code)):
+        raise UsageError(
+            f"the option language of bm25 is {code!r}",
+            hint="a code such as ja was expected, code for programs, or und for words as they stand",
+        )
+    return code
 
 
 def _number(text: str, name: str, limit: float) -> float:
