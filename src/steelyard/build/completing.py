@@ -12,7 +12,7 @@ from steelyard.datasets import nano_card
 from steelyard.datasets.folder import Place, places
 from steelyard.datasets.layout import TaskFiles
 from steelyard.datasets.nano_files import CARD, EVALUATION, SCHEMA_VERSION, file_facts, task_counts, write_json
-from steelyard.datasets.problems import Problem, Report
+from steelyard.datasets.problems import OURS, Problem, Report
 from steelyard.datasets.sidecar import MANIFEST, info_facts, read_json_object
 from steelyard.errors import DataError
 from steelyard.types import Task, TaskInfo
@@ -90,7 +90,7 @@ def _read_back(place: Place, info: TaskInfo) -> Written:
     task = place.read(report)
     report.stop_if_bad("strict", place.reference)
     if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
-        raise DataError("the data could not be put together", where=place.reference)
+        raise DataError("the data could not be put together", where=place.reference, hint=OURS)
     return Written(replace(task, info=info), report.problems)
 
 

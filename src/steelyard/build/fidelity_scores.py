@@ -49,7 +49,11 @@ class Scored:
 
     def __post_init__(self) -> None:
         if self.values.shape[0] != len(self.models):
-            raise DataError(f"figures of {self.values.shape[0]} models for {len(self.models)}", where=self.task)
+            raise DataError(
+                f"figures of {self.values.shape[0]} models for {len(self.models)}",
+                where=self.task,
+                hint="give a row of figures for each model",
+            )
         if len(self.models) < FEWEST:
             raise UsageError(
                 f"{len(self.models)} models on {self.task} make no ranking that a cut could keep",
@@ -87,7 +91,11 @@ def stored_scores(folder: Path, task: str, metric: str, models: Sequence[str] = 
         queries = result.per_query
         order = sorted(range(len(queries)), key=queries.ids.__getitem__)
         if [queries.ids[at] for at in order] != ids:  # one data hash, so somebody changed a file
-            raise DataError("the queries are not those of the other results", where=str(result.path))
+            raise DataError(
+                "the queries are not those of the other results",
+                where=str(result.path),
+                hint="a file beside it was changed: evaluate the model again with --overwrite-strategy always",
+            )
         rows.append(queries[metric][order])
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(ids))
     return Scored(task, metric, tuple(usable), values, passed_over)

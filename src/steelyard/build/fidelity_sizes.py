@@ -162,7 +162,10 @@ def _cut(reference: str, recipe: Recipe, offline: bool | None) -> Task:
         # Read as anybody would: language and category, which analysers go by, come from the finished manifest.
         task = load_task(cut(reference, Path(folder) / "cut", recipe, offline=offline).folder)
     if len(task.queries) < recipe.queries or len(task.corpus) < recipe.documents:
-        raise UsageError(f"only {len(task.queries):,} queries and {len(task.corpus):,} documents were left")
+        raise UsageError(
+            f"only {len(task.queries):,} queries and {len(task.corpus):,} documents were left",
+            hint="ask for a smaller cut, or keep near copies with --near 0",
+        )
     return task
 
 

@@ -38,7 +38,9 @@ def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None) -> MtebT
     if isinstance(task, Task):
         return _retrieval(task, candidates)
     if candidates is not None:
-        raise UsageError(f"{task.name} is a task of type {task.info.type}: it has no candidate lists")
+        raise UsageError(
+            f"{task.name} is a task of type {task.info.type}: it has no candidate lists", hint="leave candidates out"
+        )
     if isinstance(task, PairTask):
         return _pairs(task)
     return _classification(task) if isinstance(task, LabelTask) else _clustering(task)

@@ -122,5 +122,9 @@ def _field(rows: Sequence[Any], names: Iterable[str], needed: bool = True) -> st
     found = next((name for name in names if hasattr(first, name)), "")
     if needed and not found:
         fields = ", ".join(getattr(first, "_fields", ())) or "nothing"
-        raise DataError(f"none of {', '.join(names)} among the fields {fields}", where="ir_datasets")
+        raise DataError(
+            f"none of {', '.join(names)} among the fields {fields}",
+            where="ir_datasets",
+            hint="export it as JSONL with one of these names, and give the files",
+        )
     return found

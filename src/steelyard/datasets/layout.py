@@ -37,10 +37,6 @@ class TaskFiles:
         return TaskFiles(self.corpus, self.queries, self.qrels, kept)
 
 
-Finder = Callable[[Iterable[str]], dict[str, TaskFiles]]
-"""From the names of a set's files to its tasks, by task name; empty where the layout is another."""
-
-
 def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
     """The tasks that a list of files holds, in either layout."""
     from steelyard.datasets import beir, nano

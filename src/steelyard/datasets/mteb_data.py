@@ -23,6 +23,7 @@ from steelyard.types import Task, TaskInfo
 TOP_RANKED = "top_ranked"
 """The candidate lists of a reranking task."""
 OFFLINE = "HF_HUB_OFFLINE"
+_OF_MTEB = "the data is as mteb loads it: see the task in mteb, or give its files yourself"
 LONGEST = 300
 """Characters of an error of `datasets` that are passed on: some list every extension there is."""
 
@@ -139,7 +140,7 @@ def _pairs(task: Any, rows: Any, info: TaskInfo) -> PairTask:
     values = np.asarray(columns[gold], dtype=np.float64)
     if info.type == "pair_classification" and not np.isin(values, (0, 1)).all():
         odd = values[~np.isin(values, (0, 1))][0]
-        raise DataError(f"a label of {odd:g}, expected 0 or 1", where=info.name)
+        raise DataError(f"a label of {odd:g}, expected 0 or 1", where=info.name, hint=_OF_MTEB)
     return PairTask(info, _texts(columns[first], info), _texts(columns[second], info), values)
 
 
@@ -188,14 +189,14 @@ def _levels(label: Any, deepest: int | None, info: TaskInfo) -> Levels:
 def _labels(labels: Sequence[Any], info: TaskInfo) -> tuple[Label, ...]:
     for label in labels:
         if not isinstance(label, int | str):
-            raise DataError(f"the label {label!r}, expected a whole number or a word", where=info.name)
+            raise DataError(f"the label {label!r}, expected a whole number or a word", where=info.name, hint=_OF_MTEB)
     return tuple(labels)
 
 
 def _texts(texts: Sequence[Any], info: TaskInfo) -> tuple[str, ...]:
     for row, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise DataError(f"row {row} holds {text!r}, expected a text", where=info.name)
+            raise DataError(f"row {row} holds {text!r}, expected a text", where=info.name, hint=_OF_MTEB)
     return tuple(texts)
 
 

@@ -24,6 +24,8 @@ Severity = Literal["error", "warning", "note"]
 Validate = Literal["strict", "report"]
 """`strict`: any error stops the load. `report`: what has a repair is repaired, with one `DataWarning`."""
 
+OURS = "no fault was found in it, so this one is ours: please report it"
+"""What to do where only Steelyard itself can be wrong."""
 SHOWN = 5
 
 
@@ -202,7 +204,7 @@ class Report:
         """What was built of the data, unless a fault stops it; repairs are warned of, the rest told who listens."""
         self.stop_if_bad(validate, reference)
         if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-            raise DataError("the data could not be put together", where=reference)
+            raise DataError("the data could not be put together", where=reference, hint=OURS)
         self.warn_of_repairs(reference)
         if told := [problem for problem in self.problems if problem.severity != "error"]:
             _listener.get()(told)

@@ -218,7 +218,9 @@ def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
             csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
         )
     except pa.ArrowInvalid as error:
-        raise _first_malformed(path, data, columns) or DataError(str(error), where=str(path)) from error
+        raise _first_malformed(path, data, columns) or DataError(
+            str(error), where=str(path), hint=f"expected lines of {' '.join(columns)}"
+        ) from error
 
 
 def _first_columns(data: bytes) -> bytes:

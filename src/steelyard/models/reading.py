@@ -108,12 +108,13 @@ def read(folder: Traversable) -> dict[str, Card]:
     lines = folder.joinpath("cards.csv").read_text(encoding="utf-8").splitlines()
     found: dict[str, Card] = {}
     for number, row in enumerate(csv.DictReader(lines), 2):
+        where = f"cards.csv line {number}"
         try:
             made = _made(row, shared)
         except (KeyError, ValueError) as error:
-            raise DataError(f"cannot read the card: {error}", where=f"cards.csv line {number}") from error
+            raise DataError(f"cannot read the card: {error}", where=where, hint="mend the line") from error
         if made.model in found:
-            raise DataError(f"a second card of {made.model}", where=f"cards.csv line {number}")
+            raise DataError(f"a second card of {made.model}", where=where, hint="remove one of them")
         found[made.model] = made
     return found
 

@@ -156,7 +156,7 @@ class Service:
             return MissingPart(said, hint="are the address and the model's name right?")
         if 300 <= reply.status < 400:
             return MissingPart(said, hint="redirects are not followed: give the address that it points to")
-        return ModelError(said)
+        return ModelError(said, hint="the service does not take what it was sent: does its model, and its form, fit?")
 
 
 def _message(reply: Reply) -> str:

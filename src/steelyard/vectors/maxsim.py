@@ -50,7 +50,10 @@ class TokenVectors:
         for place, array in enumerate(arrays):
             if array.ndim != 2 or array.shape[1] != arrays[0].shape[1]:
                 width = arrays[0].shape[1] if arrays[0].ndim == 2 else "dimension"
-                raise ModelError(f"the token vectors of text {place} have shape {array.shape}, not (tokens, {width})")
+                raise ModelError(
+                    f"the token vectors of text {place} have shape {array.shape}, not (tokens, {width})",
+                    hint="a text has a vector for each of its tokens, all of one dimension",
+                )
         matrix = np.concatenate(arrays) if arrays else np.empty((0, dimension), dtype=np.float32)
         return cls(offsets_of(map(len, arrays)), matrix)
 
@@ -134,9 +137,8 @@ class MaxSim:
         if similarity not in SIMILARITIES:
             raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
         if len(queries.matrix) and len(self._kept.matrix) and queries.dimension != self._kept.dimension:
-            raise UsageError(
-                f"queries of {queries.dimension} dimensions cannot be compared with documents of {self._kept.dimension}"
-            )
+            widths = f"queries of {queries.dimension} dimensions cannot be compared with documents of"
+            raise UsageError(f"{widths} {self._kept.dimension}", hint="encode both with one model")
         depth = min(k, len(self._copy_of))
         rows = np.full((len(queries), depth), -1, dtype=np.int32)
         scores = np.full((len(queries), depth), -np.inf, dtype=np.float32)

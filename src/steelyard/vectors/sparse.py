@@ -41,10 +41,16 @@ class SparseVectors:
         begins = np.asarray(offsets, dtype=np.int64)
         column, weight = np.asarray(columns, dtype=np.int64), np.asarray(weights, dtype=np.float32)
         if len(column) != len(weight) or not len(begins) or begins[0] != 0 or begins[-1] != len(column):
-            raise ModelError(f"sparse vectors of {len(column)} columns and {len(weight)} weights do not fit together")
+            raise ModelError(
+                f"sparse vectors of {len(column)} columns and {len(weight)} weights do not fit together",
+                hint="offsets begin with 0 and end with the number of columns, and each column has a weight",
+            )
         if len(column) and not 0 <= column.min() <= column.max() < dimension:
             found = column.min() if column.min() < 0 else column.max()
-            raise ModelError(f"a sparse vector has the column {found}, expected 0 to {dimension - 1}")
+            raise ModelError(
+                f"a sparse vector has the column {found}, expected 0 to {dimension - 1}",
+                hint="the dimension is that of the model's vocabulary",
+            )
         text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
         kept = weight != 0
         text, column, weight = text[kept], column[kept], weight[kept]
@@ -52,7 +58,10 @@ class SparseVectors:
         text, column, weight = text[order], column[order], weight[order]
         twice = np.flatnonzero((text[1:] == text[:-1]) & (column[1:] == column[:-1]))
         if len(twice):
-            raise ModelError(f"the sparse vector of text {text[twice[0]]} has the column {column[twice[0]]} twice")
+            raise ModelError(
+                f"the sparse vector of text {text[twice[0]]} has the column {column[twice[0]]} twice",
+                hint="add up the weights of a column",
+            )
         counts = np.bincount(text, minlength=len(begins) - 1)
         return cls(offsets_of(counts), column.astype(np.int32), weight, dimension)
 

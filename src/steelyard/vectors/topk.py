@@ -81,7 +81,10 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
     """
     compared = named(similarity)
     if queries.ndim != 2 or documents.ndim != 2 or queries.shape[1] != documents.shape[1]:
-        raise UsageError(f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared")
+        raise UsageError(
+            f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared",
+            hint="give (queries, dimension) and (documents, dimension), encoded with one model",
+        )
     if similarity == "cosine":
         queries, documents = normalised(queries), normalised(documents)
     return search(queries, Matrix(documents), k, compared)

@@ -58,7 +58,7 @@ def _parsed(reader: Callable[[str], Any], content: str, where: str) -> Any:
     try:
         found = reader(content)
     except ValueError as error:  # what JSON and TOML raise; `_yaml` raises it, too
-        raise DataError(f"the config cannot be read: {error}", where=where) from error
+        raise DataError(f"the config cannot be read: {error}", where=where, hint="mend it there") from error
     if not isinstance(found, dict | list):
         raise DataError(f"found {json.dumps(found, default=str)[:60]}, expected a table", where=where, hint=HOLDS)
     return found

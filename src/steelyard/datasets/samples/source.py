@@ -65,7 +65,9 @@ def _load_from_hub(reference: Reference, options: LoadOptions) -> AnyTask:
     splits = find_splits(opened.names)
     chosen = split or weighed_split(splits)
     if chosen is None:
-        raise DataError(f"which split? it has {', '.join(splits) or 'none'}", where=repository)
+        raise DataError(
+            f"which split? it has {', '.join(splits) or 'none'}", where=repository, hint="name one: ...::SPLIT"
+        )
     Constants.of(reference.options, reference.type, str(reference))
     info = TaskInfo(f"{repository}:{chosen}", source=repository, split=chosen)
     return load_samples(opened, chosen, replace(info, type=reference.type), reference.options, options)

@@ -52,10 +52,6 @@ class Reading:
     among: tuple[str, ...] = ()
     """The languages that texts may be in; any, if none is named."""
 
-    def of_query(self, query: int) -> list[int]:
-        """The places of the query's pairs."""
-        return np.flatnonzero(self.pair_queries == query).tolist()
-
 
 def read(task: Task) -> Reading:
     """Tell language and script of every text of the task, and the overlap of every query with its positives."""
