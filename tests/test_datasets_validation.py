@@ -66,6 +66,8 @@ FAULTS = [
     Fault("row", CORPUS, (2,), "where a JSON object was expected", {
         CORPUS: lines({"_id": "a", "text": "x"}, ["b", "y"])}),
     Fault("row", QRELS, (2,), "not 3 columns", {QRELS: qrels("1 a 1", "2 b", "2 a 1")}),
+    Fault("row", "docs.csv", (2,), "never closed", {
+        "docs.csv": b'id,text\na,x\nb,"y\nc,z\n'}, (CORPUS,)),
     Fault("encoding", CORPUS, (2,), "not UTF-8", {
         CORPUS: b'{"_id": "a", "text": "x"}\n{"_id": "b", "text": "caf\xe9"}\n'}),
     Fault("encoding", "queries.csv", (1,), "not UTF-8", {"queries.csv": b"qid,query\n1,caf\xe9\n2,x\n"}, (QUERIES,)),

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from steelyard.datasets.columns import Role
 from steelyard.datasets.convert import whole
-from steelyard.datasets.files import look_at_head, open_bytes
+from steelyard.datasets.files import look_at_head, open_bytes, read_bytes
 from steelyard.datasets.problems import Report
 
 
@@ -65,7 +65,15 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
         rows = [row - int(header) for row in ragged]
         report.add("row", name, f"not {len(fields)} columns as in the first line", rows)
         return None
+    if comma and len(table) and _runs_on(path, table[names[-1]][-1].as_py()):
+        report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
+        return None
     return {field: whole(table[names[i]]) for i, field in enumerate(fields) if field}
+
+
+def _runs_on(path: Path, last: bytes) -> bool:
+    """Whether the last field has line breaks, so that it must be quoted, and yet no quotation mark ends the file."""
+    return b"\n" in last.strip() and not read_bytes(path).rstrip().endswith(b'"')
 
 
 def _cut(first: list[str]) -> str:
