@@ -192,6 +192,19 @@ def test_the_command_line_shows_what_each_variant_takes_and_keeps(capsys):
     assert err.count("left out: dense:use-multilingual-v3 has 512 dimensions and can't be cut to 768") == 1
     assert "768" not in out and "truncate_dim=128, precision=binary" in out
     assert main(["run", "dense?truncate_dim=768", "--precision", "binary", "-t", "NanoAlmanac/en"]) == 2
+    usual = [
+        "run",
+        "dense",
+        "--precision",
+        "binary",
+        "--rescore",
+        "-t",
+        "NanoAlmanac/en",
+        "-o",
+        "results",
+        "--no-report",
+    ]
+    assert main(usual) == 0 and "precision=binary, rescore=4" in capsys.readouterr().out
 
 
 def test_kept_is_told_only_where_it_can_be():

@@ -76,7 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--depths", type=numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
     add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
-    add("--rescore", default="", metavar="N", help="and each with its N x 100 best rescored in float (4 is usual)")
+    rescored = "and each with its N x 100 best rescored in float (N is 4 if left out)"
+    add("--rescore", nargs="?", const="4", default="", metavar="N", help=rescored)
     add("--device", metavar="D,D", help="where models compute: auto (default), cpu, cuda:1, mps; several share them")
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
