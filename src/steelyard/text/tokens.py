@@ -161,11 +161,11 @@ def first_places(every: UInt64) -> Int32:
     """
     owners = np.empty(len(every), dtype=np.int32)
     # Backwards: of several keys in a slot the one assigned last stays, which is the first.
-    left, wanted = np.arange(len(every) - 1, -1, -1, dtype=np.int32), every[::-1].copy()
+    left, wanted = np.arange(len(every) - 1, -1, -1, dtype=np.int32), every[::-1]
     # The first table stays in the processor's cache; the next ones have room for all, should all be distinct.
     bits, multiplier = min(_room(len(left)), _TABLE_BITS), ODD
     while len(left):
-        slots = wanted * np.uint64(multiplier)
+        slots = np.multiply(wanted, np.uint64(multiplier), out=np.empty(len(wanted), dtype=np.uint64))
         slots >>= np.uint64(64 - bits)
         places = slots.view(np.int64)
         table = np.empty(1 << bits, dtype=np.int32)
