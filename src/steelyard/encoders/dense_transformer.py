@@ -14,7 +14,7 @@ from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.crew import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
@@ -185,7 +185,7 @@ def _finite(limit: float | None) -> int | None:
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
     """The encoder of a folder; variants of one search share one that is loaded."""
-    return _loaded(folder, folder.weights, tuple(sorted(given.items())))
+    return _loaded(folder, folder.weights, known(given))
 
 
 @lru_cache(maxsize=2)

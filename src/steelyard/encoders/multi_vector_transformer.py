@@ -17,7 +17,7 @@ from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
@@ -89,7 +89,8 @@ class TransformerTokens:
             if similarity := options.text("similarity_fn_name"):
                 self._model.similarity_fn_name = similarity
         except ValueError as error:
-            raise UsageError(f"{self.name} does not take these options: {error}") from error
+            hint = "docs/late-interaction.md tells what each option takes"
+            raise UsageError(f"{self.name} does not take these options: {error}", hint=hint) from error
         if (skiplist := options.text("skiplist")) is not None:
             self._skip(options.choice("skiplist", ("punctuation", "none")) if skiplist else "none")
 
@@ -190,7 +191,7 @@ def _expansion(options: Options) -> dict[str, Any] | None:
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerTokens:
     """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, tuple(sorted(given.items())))
+    return _loaded(id, revision, known(given))
 
 
 @lru_cache(maxsize=2)

@@ -38,7 +38,7 @@ class OnnxSession:
         self.path = path
         library = runtime()
         options = library.SessionOptions()
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # errors are raised, and told once
         options.intra_op_num_threads = threads  # 0: as many as there are cores
         # Threads that wait by spinning take twice the processor, and many times the time where others work, too.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -51,7 +51,8 @@ class OnnxSession:
         try:
             self._session = library.InferenceSession(path, options, providers=_providers(library, device))
         except not_loaded as error:
-            raise UsageError(f"onnxruntime cannot load {path}: {error}") from error
+            hint = "is the file whole, and exported for this version of onnxruntime?"
+            raise UsageError(f"onnxruntime cannot load {path}: {error}", hint=hint) from error
         inputs = {node.name: node for node in self._session.get_inputs()}
         if "input_ids" not in inputs or not inputs.keys() <= set(KNOWN_INPUTS):
             raise UsageError(f"{path} wants the inputs {', '.join(inputs)}", hint=f"known: {', '.join(KNOWN_INPUTS)}")

@@ -12,7 +12,7 @@ from steelyard.encoders import prompts
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
@@ -110,7 +110,7 @@ def _read(matrix: Any) -> SparseVectors:
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerSparse:
     """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, tuple(sorted(given.items())))
+    return _loaded(id, revision, known(given))
 
 
 @lru_cache(maxsize=2)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
+from steelyard import config
 from steelyard.encoders.devices import choose
 from steelyard.errors import MissingPart, UsageError
 from steelyard.services.options import Options
@@ -72,6 +73,11 @@ class Loading:
             "config_kwargs": dict(self.config_kwargs),
             "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
         }
+
+
+def known(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What a model that is loaded is known by: its options, and the device that the run names if they do not."""
+    return tuple(sorted({"device": config.device(), **given}.items()))
 
 
 def library(name: str, module: str = "sentence_transformers") -> Any:
