@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard import errors
 from steelyard.cli import main
 from steelyard.metrics import score
 
@@ -41,3 +43,16 @@ def test_every_package_and_module_at_the_top_is_on_the_map() -> None:
     rows = re.findall(r"^\| `([\w/]+)(?:\.py)?` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M)
     there = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert set(rows) == {name for name in there if not name.startswith("__")}
+
+
+def test_every_error_says_what_to_do() -> None:
+    """Also those that no other test provokes: wherever one of ours is made, it is given a hint."""
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)} - {"UnknownName"}  # which guesses
+    silent = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds
+        if all(option.arg != "hint" for option in node.keywords)
+    ]
+    assert not silent

@@ -13,6 +13,8 @@ from steelyard.errors import ModelError
 from steelyard.services.reading import shown
 from steelyard.types import Float32
 
+FORM = "an embeddings service answers with a vector for each text, numbered by index"
+
 
 def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where: str) -> Float32:
     """One finite vector for each text, all of one length: `dimension`, if that is known.
@@ -30,7 +32,9 @@ def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where
             f"{where} answered without a list of vectors under 'data'", hint="is it an embeddings service?"
         )
     if len(items) != len(texts):
-        raise ModelError(f"{where} gave {len(items)} vectors for {len(texts)} texts, the first {shown(texts[0])}")
+        raise ModelError(
+            f"{where} gave {len(items)} vectors for {len(texts)} texts, the first {shown(texts[0])}", hint=FORM
+        )
     vectors: list[Float32 | None] = [None] * len(texts)
     for place, item in zip(_places(items, where), items, strict=True):
         vectors[place] = _vector(item.get("embedding"), texts[place], dimension, where)
@@ -44,7 +48,9 @@ def _places(items: Sequence[dict[str, Any]], where: str) -> list[int]:
         return list(range(len(items)))
     places = [index for index in given if isinstance(index, int)]
     if sorted(places) != list(range(len(items))):
-        raise ModelError(f"{where} did not number {len(items)} vectors from 0 to {len(items) - 1}, each once")
+        raise ModelError(
+            f"{where} did not number {len(items)} vectors from 0 to {len(items) - 1}, each once", hint=FORM
+        )
     return places
 
 
@@ -55,9 +61,9 @@ def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32
         else:
             vector = np.asarray(value, dtype=np.float64)
     except (binascii.Error, ValueError, TypeError, OverflowError):  # which would quote what came
-        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}") from None
+        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}", hint=FORM) from None
     if vector.ndim != 1 or not len(vector):
-        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}")
+        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}", hint=FORM)
     if dimension is not None and len(vector) != dimension:
         raise ModelError(
             f"{where} gave a vector of {len(vector)} numbers for the text {shown(text)}, expected {dimension}",

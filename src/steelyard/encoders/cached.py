@@ -16,6 +16,7 @@ from steelyard.errors import ModelError
 from steelyard.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.types import Float32, Int64, Role
 
+PROMISE = "an encoder gives one vector for each text, of the dimension that it declares"
 PART = 512
 """Texts encoded between two writes to the store: what an interruption can cost, some seconds of work."""
 
@@ -102,6 +103,8 @@ def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> 
     vectors = np.asarray(encoder.encode(texts, role, tick), dtype=np.float32)
     expected = (len(texts), encoder.dimension)
     if vectors.shape != expected:
-        raise ModelError(f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}")
+        raise ModelError(
+            f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}", hint=PROMISE
+        )
     check_finite(vectors, texts, role, encoder.name)
     return vectors

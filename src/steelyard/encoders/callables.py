@@ -65,8 +65,10 @@ class FunctionEncoder:
             part = list(texts[start : start + self._batch])
             found = self._call(part, role)
             if found.shape[1] != self.dimension:
+                widths = f"{found.shape[1]} numbers, and of {self.dimension} before"
                 raise ModelError(
-                    f"the function {self.name} gave vectors of {found.shape[1]} numbers, and of {self.dimension} before"
+                    f"the function {self.name} gave vectors of {widths}",
+                    hint="all its vectors, of queries and of documents, must have one dimension",
                 )
             vectors[start : start + len(part)] = found
             tick(len(part))

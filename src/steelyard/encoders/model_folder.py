@@ -18,6 +18,8 @@ NOT_NEEDED = ("onnx/*", "openvino/*", "*.onnx", "*.onnx_data", "*.msgpack", "*.h
 """Copies of the weights for other libraries, and what is for people to read."""
 READ = {".safetensors", ".bin", ".json", ".txt", ".model", ".py", ".metadata"}
 HUBS = ("huggingface", "modelscope")
+OFFLINE = "fetch it where there is a network, or give the folder that has its files"
+SPELLING = "is the name spelt owner/model, does the revision exist, does it want a token?"
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class ModelFolder:
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=str(path)) from error
+            raise DataError(f"not JSON: {error}", where=str(path), hint="fetch or save the model again") from error
 
 
 def _from_hugging_face(id: str, wanted: dict[str, Any]) -> ModelFolder:
@@ -89,9 +91,11 @@ def _from_hugging_face(id: str, wanted: dict[str, Any]) -> ModelFolder:
     try:
         found = snapshot_download(id, **wanted)
     except LocalEntryNotFoundError as error:
-        raise HubError(f"the model {id} is not on this machine, and the hub is out of reach: {error}") from error
+        raise HubError(
+            f"the model {id} is not on this machine, and the hub is out of reach: {error}", hint=OFFLINE
+        ) from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
-        raise HubError(f"the hub did not give the model {id}: {error}") from error
+        raise HubError(f"the hub did not give the model {id}: {error}", hint=SPELLING) from error
     return ModelFolder(id, Path(found), Path(found).name)
 
 
@@ -107,5 +111,5 @@ def _from_modelscope(id: str, wanted: dict[str, Any]) -> ModelFolder:
     try:
         found = snapshot_download(id, **wanted)
     except troubles as error:
-        raise HubError(f"ModelScope did not give the model {id}: {error}") from error
+        raise HubError(f"ModelScope did not give the model {id}: {error}", hint=SPELLING) from error
     return ModelFolder(id, Path(found), wanted["revision"] or "master")

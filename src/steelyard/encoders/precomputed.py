@@ -56,7 +56,9 @@ class Table:
             raise DataError(f"found {found}", where=str(path), hint=hint)
         names, vectors = [str(name) for name in columns[kind]], columns[column]
         if vectors.ndim != 2 or len(vectors) != len(names):
-            raise DataError(f"{len(names)} names for vectors of shape {vectors.shape}", where=str(path))
+            raise DataError(
+                f"{len(names)} names for vectors of shape {vectors.shape}", where=str(path), hint="one vector a name"
+            )
         roles = columns.get("role", [None] * len(names))
         if "role" in columns and (odd := set(roles) - set(ALL_STEMS)):
             raise DataError(
@@ -104,7 +106,11 @@ class Precomputed:
         self.dimension = int(documents.vectors.shape[1])
         if queries.vectors.shape[1] != self.dimension:
             found = queries.vectors.shape[1]
-            raise DataError(f"{found} dimensions, and documents have {self.dimension}", where=str(queries.path))
+            raise DataError(
+                f"{found} dimensions, and documents have {self.dimension}",
+                where=str(queries.path),
+                hint="encode both with one model",
+            )
 
     @cached_property
     def settings(self) -> Settings:
@@ -198,7 +204,9 @@ def _parquet(path: Path, _: Path | None) -> dict[str, Any]:
         columns = {name: table[name].combine_chunks() for name in table.column_names}
         return {name: _matrix(column) if name in VECTORS else column.to_pylist() for name, column in columns.items()}
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"not a table of vectors: {error}", where=str(path)) from error
+        raise DataError(
+            f"not a table of vectors: {error}", where=str(path), hint="lists of numbers, all of one length"
+        ) from error
 
 
 def _matrix(column: Any) -> Float32:

@@ -106,7 +106,7 @@ def _find(folder: Path, stem: str) -> Path:
     for suffix in SUFFIXES:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    raise MissingPart(f"no {stem}.npz, {stem}.parquet or {stem}.jsonl in {folder}")
+    raise MissingPart(f"no {stem}.npz, {stem}.parquet or {stem}.jsonl in {folder}", hint="name the folder that has one")
 
 
 def read_columns(path: Path) -> Columns:
@@ -119,7 +119,7 @@ def read_columns(path: Path) -> Columns:
     names = [str(value) for value in columns.pop(name)]
     if len(set(names)) < len(names):
         twice = next(value for value in names if names.count(value) > 1)
-        raise DataError(f"the {name} {twice[:60]!r} is there twice", where=str(path))
+        raise DataError(f"the {name} {twice[:60]!r} is there twice", where=str(path), hint="remove one of the rows")
     return Columns(path, "text" if name.startswith("text") else "id", names, columns)
 
 
@@ -148,7 +148,7 @@ def _parquet(path: Path) -> dict[str, Any]:
     try:
         table = pyarrow.parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"not a Parquet file: {error}", where=str(path)) from error
+        raise DataError(f"not a Parquet file: {error}", where=str(path), hint="is it whole?") from error
     return {name: table[name].to_pylist() for name in table.column_names}
 
 
@@ -159,7 +159,7 @@ def _jsonl(path: Path) -> dict[str, Any]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise DataError(f"not JSON: {error}", where=f"{path} line {number}") from error
+                raise DataError(f"not JSON: {error}", where=f"{path} line {number}", hint="mend the line") from error
             if not isinstance(row, dict) or (columns and set(row) != set(columns)):
                 fields = ", ".join(sorted(columns)) or "an object"
                 raise DataError("not the fields of the lines before", where=f"{path} line {number}", hint=fields)

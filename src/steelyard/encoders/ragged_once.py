@@ -145,6 +145,8 @@ def _checked(encoder: BundleEncoder[B], texts: Sequence[str], role: Role, tick: 
     """What the encoder gives, if it is one for each text and all of it finite."""
     encoded = encoder.encode(texts, role, tick)
     if len(encoded) != len(texts):
-        raise ModelError(f"the encoder {encoder.name} gave {len(encoded)} encodings for {len(texts)} texts")
+        raise ModelError(
+            f"the encoder {encoder.name} gave {len(encoded)} encodings for {len(texts)} texts", hint="one a text"
+        )
     refuse_bad(np.flatnonzero(~encoded.finite), texts, role, encoder.name)
     return encoded

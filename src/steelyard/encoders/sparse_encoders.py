@@ -97,7 +97,11 @@ class Words:
             self._plain = True
             return texts
         if self._plain:
-            raise DataError(f"{word!r} is no number, as columns are in the other file", where=where)
+            raise DataError(
+                f"{word!r} is no number, as columns are in the other file",
+                where=where,
+                hint="name columns in one way in both",
+            )
         return [{self._number.setdefault(n, len(self._number)): w for n, w in text.items()} for text in texts]
 
 
@@ -117,7 +121,9 @@ def _read_columns(words: Words, columns: Columns) -> SparseVectors:
             weights = [weight for text in values for weight in text]
             found = SparseVectors.of(offsets_of(map(len, indices)), flat, weights, dimension=max(flat, default=-1) + 1)
     except ModelError as error:
-        raise DataError(error.message, where=str(columns.path)) from error
+        raise DataError(error.message, where=str(columns.path), hint=error.hint) from error
     if len(found) != len(columns.names):
-        raise DataError(f"{len(columns.names)} names for {len(found)} vectors", where=str(columns.path))
+        raise DataError(
+            f"{len(columns.names)} names for {len(found)} vectors", where=str(columns.path), hint="one vector a name"
+        )
     return found

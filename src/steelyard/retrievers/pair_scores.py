@@ -174,7 +174,9 @@ class PairScorer:
             else:
                 lists = self.reranker.rerank(queries, documents, tick)
                 if len(lists) != len(queries):
-                    raise ModelError(f"{self.reranker.name} gave {len(lists)} lists for {len(queries)} queries")
+                    raise ModelError(
+                        f"{self.reranker.name} gave {len(lists)} lists for {len(queries)} queries", hint="one a query"
+                    )
                 for query, found in enumerate(lists):
                     receive(query, np.arange(len(documents[query])), np.asarray(found, dtype=np.float32))
         finally:
@@ -204,7 +206,8 @@ def _pair_keys(asked: Sequence[str], read: Sequence[str], first: Int64, second: 
 def _check(name: str, query: str, documents: Sequence[str], scores: Float32) -> None:
     if scores.shape != (len(documents),):
         raise ModelError(
-            f"{name} gave an array of shape {scores.shape} for {len(documents)} documents of the query {shown(query)}"
+            f"{name} gave an array of shape {scores.shape} for {len(documents)} documents of the query {shown(query)}",
+            hint="a reranker gives one score for each document",
         )
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):

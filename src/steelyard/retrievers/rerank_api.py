@@ -199,7 +199,8 @@ def read_scores(answer: Any, query: str, documents: Sequence[str], where: str) -
             found = "NaN or infinity" if isinstance(value, float) else "null" if value is None else "no number"
             raise ModelError(
                 f"{where} gave {found} as the score of the query {shown(query)} "
-                f"with the document {shown(documents[index])}"
+                f"with the document {shown(documents[index])}",
+                hint="every score must be a finite number",
             )
         scores[index] = value
     return scores

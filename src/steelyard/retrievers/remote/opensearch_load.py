@@ -17,6 +17,7 @@ from steelyard.types import Corpus
 
 PORTION_BYTES = 4 << 20
 PORTION_DOCUMENTS = 1000
+MAPPING = "the server says why: do its mapping and its limits fit the documents?"
 PATIENCE = 6
 """How often documents that the server had no room for are sent again."""
 
@@ -96,7 +97,7 @@ def _store(client: Client, name: str, portion: list[Document], corpus: Corpus) -
         for (row, _), outcome in zip(portion, outcomes, strict=True):
             if outcome["status"] >= 300 and outcome["status"] != 429:
                 reason = json.dumps(outcome.get("error", outcome), ensure_ascii=False)[:300]
-                raise ModelError(f"the server refused document {corpus.ids[row]!r}: {reason}")
+                raise ModelError(f"the server refused document {corpus.ids[row]!r}: {reason}", hint=MAPPING)
         portion = [document for document, out in zip(portion, outcomes, strict=True) if out["status"] == 429]
         time.sleep(backoff(attempt, FIRST_WAIT))
     raise ModelError(

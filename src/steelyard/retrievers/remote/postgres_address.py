@@ -59,7 +59,8 @@ class Address:
         try:
             yield
         except pg8000.DatabaseError as error:
-            raise ModelError(self.secrets.hide(f"postgres at {self} refused: {_said(error)}")) from error
+            message = self.secrets.hide(f"postgres at {self} refused: {_said(error)}")
+            raise ModelError(message, hint="the database says why; its log says more") from error
         except (pg8000.InterfaceError, ConnectionError, TimeoutError) as error:
             late = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
             reason = f"no answer within {self.timeout:g} s" if late else str(error)

@@ -183,7 +183,8 @@ class QdrantRetriever:
             said = self.secrets.hide(f"qdrant at {self.address} refused: {_short(error)}")
             raise (MissingPart if may_heal(error.status_code or 0) else ModelError)(said) from error
         except (errors.ApiException, ValueError, RuntimeError) as error:
-            raise ModelError(self.secrets.hide(f"qdrant at {self.address} refused: {_short(error)}")) from error
+            said = self.secrets.hide(f"qdrant at {self.address} refused: {_short(error)}")
+            raise ModelError(said, hint="the server says why; its log says more") from error
 
     @cached_property
     def _memory(self) -> Any:
