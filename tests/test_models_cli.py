@@ -274,7 +274,8 @@ def write_folder(folder: Path) -> Path:
     head = (
         "---\nlanguage:\n- pt\n- 'en'\nlicense: mit\ntags: [a, b]\nmodel-index:\n- name: x\n  license: no\n---\n# It\n"
     )
-    (folder / "README.md").write_text(head, encoding="utf-8")
+    loss = '```json\n{"loss": "MultipleNegativesRankingLoss", "matryoshka_dims": [\n  24,\n  12,\n  6\n]}\n```\n'
+    (folder / "README.md").write_text(head + loss, encoding="utf-8")
     return folder
 
 
@@ -283,6 +284,7 @@ def test_a_folder_without_a_card_is_shown_by_its_files(data: Any, tmp_path: Path
     told = data("show", "model", f"dense:{folder}")
     expected = {
         "dimension": 24,
+        "matryoshka": [24, 12, 6],
         "parameters": 327,
         "max_length": 64,
         "languages": ["pt", "en"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,34 @@ from steelyard.errors import UsageError
 MOST_HEADER = 100_000_000
 """Bytes that the header of a safetensors file has at most."""
 README = "README.md"
+MATRYOSHKA = re.compile(r'"matryoshka_dims"\s*:\s*\[([\d,\s]+)\]')
 
 
 def declared_facts(folder: ModelFolder, family: str) -> dict[str, Any]:
-    """Dimension, parameters, length, languages, licence, similarity and prompts; those that the files tell.
+    """Dimensions, parameters, length, languages, licence, similarity and prompts; those that the files tell.
 
     What a page of the hub shows comes from the same places: the JSON files, the headers of the weights, and the lines
-    at the head of README.md.
+    at the head of README.md; lengths that a model was trained to be cut to stand further down in it.
     """
     page = front_matter(folder.path / README)
     told: dict[str, Any] = {
         "dimension": None if family == "rerank" else _dimension(folder, family),
+        "matryoshka": matryoshka_dims(folder.path / README) if family == "dense" else [],
         "parameters": _parameters(folder.path),
         "languages": page.get("language", []),
         "licence": next(iter(page.get("license", [])), None),
         **_words(folder, family),
     }
     return {name: value for name, value in told.items() if value not in (None, [], {})}
+
+
+def matryoshka_dims(page: Path) -> list[int]:
+    """The lengths that a model was trained to be cut to, as sentence-transformers writes them into its page."""
+    try:
+        found = MATRYOSHKA.search(page.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return []
+    return [int(number) for number in re.findall(r"\d+", found[1])] if found else []
 
 
 def front_matter(path: Path) -> dict[str, list[str]]:
