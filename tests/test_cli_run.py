@@ -118,6 +118,8 @@ def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, found in [
         (["bm52", "-t", str(nano)], "did you mean 'bm25'"),
         (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
+        (["bm25,dense", "-t", str(nano)], "bm25 dense"),
+        (["bm25", "-t", "nanoalmanac/EN"], "did you mean 'NanoAlmanac/en'"),
         (["bm25", "-t", "Belebele"], "did you mean 'NanoMMTEB-v2/belebele'"),
         (["bm25", "-t", str(nano), "--metrics", "ndgc@10"], "did you mean 'ndcg"),
         (["bm25", "-t", str(nano), "--top-k", "0"], "top-k of 0"),
@@ -136,7 +138,7 @@ def test_every_metric_asked_for_has_a_table(nano: Path, results: Path, capsys: p
 
 
 def test_flags_that_are_given_again_add_up(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", "bm25", "-t", "NanoAlmanac/en", "-t", "NanoAlmanac/zh", "NanoAlmanac/de"]
+    words = ["run", "bm25", "-t", "NanoAlmanac/en", "-t", "NanoAlmanac/zh,NanoAlmanac/de"]
     words += ["-l", "de,en", "-l", "zh"]
     assert main([*words, "--metrics", "P@3", "--metrics", "P@7", "--json", "--no-report"]) == 0
     rows = json.loads(capsys.readouterr().out)

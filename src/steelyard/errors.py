@@ -46,12 +46,13 @@ class UsageError(SteelyardError):
 class UnknownName(UsageError):
     """No such task, model or metric; names the nearest ones.
 
-    >>> str(UnknownName("metric", "ncdg", ["ndcg", "map"]))
-    "unknown metric 'ncdg' (did you mean 'ndcg'?)"
+    >>> str(UnknownName("metric", "ncdg", ["ndcg", "map"])), UnknownName("task", "x/EN", ["X/zh", "X/en"]).near
+    ("unknown metric 'ncdg' (did you mean 'ndcg'?)", ['X/en'])
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str | None = None) -> None:
-        near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+        folded = {other.casefold(): other for other in known}
+        near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
         guess = f"did you mean {' or '.join(map(repr, near))}?" if near else None
         super().__init__(f"unknown {kind} {name!r}", hint=guess or hint)
         self.kind, self.name, self.near = kind, name, near

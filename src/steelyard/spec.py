@@ -65,6 +65,8 @@ def parse(text: str) -> ModelSpec:
     family, colon, identity = head.partition(":")
     if "/" in family:
         family, identity = "", head
+    elif "," in family:
+        raise _bad(text, "several models stand apart, bm25 dense; their fusion stands in brackets, '[bm25, dense]'")
     elif not FAMILY.fullmatch(family) or (colon and not identity):
         raise _bad(text, "a model is written family:id, such as bm25 or dense:use-multilingual-v3")
     identity, _, revision = identity.rpartition("@") if "@" in identity else (identity, "", "")

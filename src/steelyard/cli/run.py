@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="such as bm25, dense:ID@REVISION?option=value, '[bm25, dense] > rerank:ID?depth=50'",
     )
-    add("-m", "--model", action="append", default=[], help="the same, as a flag; may be given again")
+    add("-m", "--model", "--models", action="append", default=[], help="the same, as a flag; may be given again")
     add(
         *("-t", "--tasks"),
         nargs="+",
@@ -78,7 +78,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
     rescored = "and each with its N x 100 best rescored in float (N is 4 if left out)"
     add("--rescore", nargs="?", const="4", default="", metavar="N", help=rescored)
-    add("--device", metavar="D,D", help="where models compute: auto (default), cpu, cuda:1, mps; several share them")
+    add(
+        "--device",
+        metavar="D,D",
+        help="where models compute: auto (default: every GPU, else the CPU), cpu, cuda:1, mps; of several, such as "
+        "cuda:0,cuda:1 or cpu,cpu, each gets a process of its own, and they share the texts",
+    )
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
         "--overwrite-strategy",

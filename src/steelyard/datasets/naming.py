@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.datasets.languages import language_code
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.sources import PREFIXES, TYPES, FolderSource, source_of
+from steelyard.datasets.sources import PREFIXES, SOURCES, TYPES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def task_names(
 
     >>> task_names(["NanoMMTEB-v2/bel*", "NanoMMTEB-v2/belebele"])
     ['NanoMMTEB-v2/belebele']
+    >>> task_names(["NanoAlmanac/en,NanoAlmanac/zh"])
+    ['NanoAlmanac/en', 'NanoAlmanac/zh']
     >>> len(task_names(["MNanoBEIR/NanoBEIR-ar"])), task_names(["C-MTEB"], type="reranking")[0]
     (13, 'C-MTEB/T2Reranking')
     """
@@ -91,10 +93,19 @@ def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
         if not matched:
             raise UsageError(f"no task matches {reference!r}", hint="steelyard list tasks lists them")
         return matched
+    parts = reference.split(",")
+    if len(parts) > 1 and all(_is_name(part, options) for part in parts):
+        return [name for part in parts for name in _expand(part, options)]
     source = source_of(reference, options)
     if source is None:
         raise unknown_task(reference)
     return source.names(reference)
+
+
+def _is_name(word: str, options: LoadOptions) -> bool:
+    """Whether a word is the name of a known task or group, and no path."""
+    known = (SOURCES.get(kind)(options) for kind in ("builtin", "catalogue"))
+    return not Path(word).exists() and any(source.accepts(word) for source in known)
 
 
 def _is_pattern(reference: str) -> bool:
