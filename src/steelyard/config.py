@@ -5,7 +5,7 @@ STEELYARD_RESULTS       where results go                     (default: ./results
 STEELYARD_CACHE_BYTES   the most that stored vectors may take (default: 10GB; 0: store none)
 STEELYARD_HUB           where published datasets come from: huggingface (default) or modelscope
 STEELYARD_DATA          a folder of copies of published datasets, read instead of any hub
-STEELYARD_DEVICE        where models compute that do not say so themselves: auto (default), cpu, cuda:1, mps ...
+STEELYARD_DEVICE        where models compute that do not say so themselves: auto (default), cpu, cuda:0,cuda:1, mps ...
 STEELYARD_OFFLINE       1: never reach for the network       (HF_HUB_OFFLINE does the same)
 
 The variables of the hub clients (HF_TOKEN, HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE) are left to those clients.
