@@ -127,6 +127,11 @@ def test_fold_is_normalise(text: str) -> None:
         assert classes.tolist() == list(map(class_of, normalise(text)))
 
 
+def test_a_mark_that_folding_leaves_is_put_in_order_with_the_next() -> None:
+    text = "\u0130\u20e5"
+    assert Tokens.of_spans(find([text], Grams())).distinct == Tokens.of_spans(find([normalise(text)], Grams())).distinct
+
+
 def test_two_marks_are_put_in_order_without_a_detour() -> None:
     folded, _, unsure = fold(np.array([ord(character) for character in "عل\u0651\u064eم"], dtype=np.uint32))
     assert "".join(map(chr, folded)) == normalise("عل\u0651\u064eم") == "عل\u064e\u0651م" and not len(unsure)

@@ -18,7 +18,7 @@ from steelyard.text.spans import Grams, UInt64, find, keys_of_bytes, keys_of_str
 from steelyard.text.tokens import Tokens, Words, utf8
 from steelyard.types import Int64
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {
