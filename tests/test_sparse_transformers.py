@@ -8,7 +8,7 @@ from sentence_transformers import SparseEncoder
 from sentence_transformers.sparse_encoder.evaluation import SparseInformationRetrievalEvaluator
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
-from steelyard.encoders.sparse_encoders import load_sparse_encoder
+from steelyard.encoders.sparse_encoders import as_sparse, load_sparse_encoder
 from steelyard.errors import UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
@@ -41,6 +41,14 @@ def task():
     triples = [(QUERIES.row_of[q], CORPUS.row_of[d]) for q, ids in RELEVANT.items() for d in ids]
     qrels = Qrels.of(*zip(*triples, strict=True), [1] * len(triples), queries=len(QUERIES))
     return Task(INFO, CORPUS, QUERIES, qrels)
+
+
+def test_what_the_library_gives_is_read_as_it_is(splade):
+    model = SparseEncoder(str(splade), device="cpu")
+    given = model.encode_document(list(CORPUS.texts))
+    read, ours = as_sparse(given), load_sparse_encoder(str(splade)).encode(CORPUS.texts, "document")
+    assert given.is_sparse and (read.columns == ours.columns).all()
+    np.testing.assert_allclose(read.weights, ours.weights, atol=1e-5)
 
 
 @pytest.mark.parametrize(("query_cap", "document_cap"), [(None, None), (4, 8), (16, None)])

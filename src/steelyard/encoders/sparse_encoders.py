@@ -53,11 +53,13 @@ def from_function(function: Function, *, name: str, similarity: str = "dot") -> 
 
 
 def as_sparse(found: Any) -> SparseVectors:
-    """Sparse vectors in a form that people have them in: a scipy matrix, a dense array, or {column: weight} a text.
+    """Sparse vectors as people have them: a scipy matrix, an array, a tensor of torch, or {column: weight} a text.
 
     >>> as_sparse(np.array([[0, 0.5], [1, 0]]))
     SparseVectors(2 texts of 2 dimensions, 2 active)
     """
+    if hasattr(found, "to_dense"):  # of torch, as sentence-transformers gives it
+        found = found.detach().to_dense().float().cpu().numpy()
     if hasattr(found, "tocsr"):
         matrix = found.tocsr()
         return SparseVectors.of(matrix.indptr, matrix.indices, matrix.data, dimension=matrix.shape[1])
@@ -70,7 +72,7 @@ def as_sparse(found: Any) -> SparseVectors:
         return SparseVectors.of(offsets, columns, weights, dimension=max(columns, default=-1) + 1)
     raise ModelError(
         f"a sparse encoder gave a {type(found).__name__}",
-        hint="expected a scipy sparse matrix, an array (texts, dimension), or a list of {column: weight}",
+        hint="expected a scipy sparse matrix, an array or tensor (texts, dimension), or a list of {column: weight}",
     )
 
 
