@@ -15,10 +15,11 @@ from steelyard.build.cut_tables import tables_of
 from steelyard.build.cutting import Cutting, Watch, unwatched
 from steelyard.build.documents import choose_documents
 from steelyard.build.journal import Journal
-from steelyard.build.queries import check_strata, choose_queries
+from steelyard.build.queries import choose_queries
 from steelyard.build.recipe import Recipe
 from steelyard.build.scan import Scan, scan
 from steelyard.build.source import Source, open_sources
+from steelyard.build.strata import check_strata
 from steelyard.datasets.nano_files import write_json, write_table
 from steelyard.datasets.sidecar import read_json_object
 from steelyard.errors import UsageError

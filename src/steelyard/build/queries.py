@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from steelyard.build.copies import NearCopies, plain
-from steelyard.build.recipe import Recipe, Shares, draw
+from steelyard.build.recipe import Recipe, draw
 from steelyard.build.scan import Scan
 from steelyard.build.source import Source
-from steelyard.errors import DataError, UsageError
+from steelyard.build.strata import allot, strata_of
+from steelyard.errors import DataError
 from steelyard.types import Int64
-
-LANGUAGE = "language"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,91 +44,50 @@ def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueri
     draws = dict(zip(eligible, draw(recipe.seed, "queries", (ids[row] for row in eligible)), strict=True))
     if recipe.order == "random":
         eligible.sort(key=draws.__getitem__)
-    strata = _strata(source, eligible, recipe.stratify)
-    seen, near = set[str](), NearCopies(recipe.near)
+    fresh = _Fresh(texts, recipe, tally)
+    chosen, counts = _dealt(strata_of(source, eligible, recipe.stratify), recipe, fresh)
+    chosen.sort(key=draws.__getitem__ if recipe.order == "random" else None)
+    return ChosenQueries(np.array(chosen, dtype=np.int64), dict(tally), counts)
 
-    def fresh(row: int) -> bool:
-        text = texts[row].strip() if recipe.exact else plain(texts[row])
-        if text in seen:
-            tally["copies"] += 1
+
+class _Fresh:
+    """Tells queries from copies of those that came before, and counts the copies."""
+
+    def __init__(self, texts: Sequence[str], recipe: Recipe, tally: Counter[str]) -> None:
+        self._texts, self._exact, self._tally = texts, recipe.exact, tally
+        self._seen, self._near = set[str](), NearCopies(recipe.near)
+
+    def __call__(self, row: int) -> bool:
+        text = self._texts[row].strip() if self._exact else plain(self._texts[row])
+        if text in self._seen:
+            self._tally["copies"] += 1
             return False
-        if near.like(text) is not None:
-            tally["near_copies"] += 1
+        if self._near.like(text) is not None:
+            self._tally["near_copies"] += 1
             return False
-        seen.add(text)
-        near.keep(text)
+        self._seen.add(text)
+        self._near.keep(text)
         return True
 
+
+def _dealt(
+    strata: Mapping[str, Sequence[int]], recipe: Recipe, fresh: Callable[[int], bool]
+) -> tuple[list[int], dict[str, int]]:
+    """The rows that each stratum gives, and how many those are.
+
+    A stratum whose queries turn out to be copies leaves places for the others: they are asked again until all places
+    are given, or nobody has more.
+    """
     chosen: list[int] = []
     counts = Counter[str]()
-    waiting = {name: iter(rows) for name, rows in strata.items()}
-    # A stratum whose queries turn out to be copies leaves places for the others: ask again until all are given.
+    waiting = {name: filter(fresh, rows) for name, rows in strata.items()}
     while waiting and len(chosen) < recipe.queries:
         left = {name: rest for name in waiting if (rest := len(strata[name]) - counts[name])}
         waiting = {name: waiting[name] for name in left}
         for name, quota in allot(left, recipe.queries - len(chosen), recipe.shares).items():
-            got = 0
-            while got < quota:
-                row = next((row for row in waiting[name] if fresh(row)), None)
-                if row is None:
-                    del waiting[name]
-                    break
-                chosen.append(row)
-                got += 1
-            counts[name] += got
-    chosen.sort(key=draws.__getitem__ if recipe.order == "random" else None)
-    return ChosenQueries(np.array(chosen, dtype=np.int64), dict(tally), dict(counts))
-
-
-def allot(sizes: Mapping[str, int], total: int, shares: Shares) -> dict[str, int]:
-    """How many each stratum gives: equally many as far as it has them, or in proportion to its size.
-
-    >>> allot({"en": 90, "sw": 2, "zh": 8}, 12, "equal"), allot({"en": 90, "sw": 2, "zh": 8}, 12, "proportional")
-    ({'en': 5, 'sw': 2, 'zh': 5}, {'en': 11, 'sw': 0, 'zh': 1})
-    """
-    total = min(total, sum(sizes.values()))
-    names = sorted(sizes)
-    if shares == "proportional":
-        exact = {name: total * sizes[name] / sum(sizes.values()) for name in names}
-        given = {name: int(exact[name]) for name in names}
-        by_rest = sorted(names, key=lambda name: (given[name] - exact[name], name))
-        for name in by_rest[: total - sum(given.values())]:
-            given[name] += 1
-        return given
-    given = dict.fromkeys(names, 0)
-    while (left := total - sum(given.values())) > 0:
-        open_ = [name for name in names if given[name] < sizes[name]]
-        each = max(1, left // len(open_))
-        for name in open_:
-            step = min(each, sizes[name] - given[name], total - sum(given.values()))
-            given[name] += step
-    return given
-
-
-def check_strata(source: Source, recipe: Recipe) -> None:
-    """A UsageError where the queries cannot be told apart as the recipe asks."""
-    _strata(source, [], recipe.stratify)
-
-
-def _strata(source: Source, rows: Sequence[int], column: str | None) -> dict[str, list[int]]:
-    """The rows by their value in the column, each in the given order; all in one where no column was named."""
-    if column is None:
-        return {"": list(rows)}
-    if column in source.queries.column_names:
-        every = source.queries[column].to_pylist()
-        values = {row: "" if every[row] is None else str(every[row]) for row in rows}
-    elif column == LANGUAGE:
-        from steelyard.text.detect import detect
-
-        texts = source.queries["text"].to_pylist()
-        values = dict(zip(rows, detect([texts[row] for row in rows]), strict=True))
-    else:
-        there = ", ".join(name for name in source.queries.column_names if name not in ("_id", "text")) or "none"
-        raise UsageError(
-            f"the queries have no column {column!r} to stratify by",
-            hint=f"further columns: {there}; `language` can be told from the texts",
-        )
-    strata: dict[str, list[int]] = {}
-    for row in rows:
-        strata.setdefault(values[row], []).append(row)
-    return strata
+            given = list(islice(waiting[name], quota))
+            chosen += given
+            counts[name] += len(given)
+            if len(given) < quota:
+                del waiting[name]
+    return chosen, dict(counts)
