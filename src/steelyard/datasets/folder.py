@@ -92,14 +92,18 @@ def places(reference: str | Path) -> list[Place]:
     folder = Path(path_text).expanduser()
     if not folder.exists():
         raise DataError("no such file or folder", where=path_text, hint=near(folder))
-    if not folder.is_dir():
-        if (log := _click_log(text)) is not None:
-            return [log]
-        raise DataError(
-            "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
-            where=path_text,
-            hint="give the folder, or corpus,queries,qrels as three files joined by commas",
-        )
+    if folder.is_dir():
+        return _in_folder(folder, path_text, task)
+    if (log := _click_log(text)) is not None:
+        return [log]
+    raise DataError(
+        "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
+        where=path_text,
+        hint="give the folder, or corpus,queries,qrels as three files joined by commas",
+    )
+
+
+def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
     names = listing(folder)
     found = find_tasks(names)
     if not found and not task:

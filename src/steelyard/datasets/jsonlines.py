@@ -146,9 +146,14 @@ def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
     if field.kind == "grade":
         return _grades(values, name, report)
     if field.kind in LOOSE:
-        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+        return _strings(values)
     if field.kind == "ids" and any(isinstance(value, list) for value in values):
         return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
+    return _texts(values, field, name, report)
+
+
+def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
+    """Texts, or ids, which may be numbers; but all of them, or none."""
     # bool is an int to Python, but nobody means it as an id.
     numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
     others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
@@ -161,14 +166,18 @@ def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
         minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
         found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
         report.add("id-type", name, found, minority)
-    return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+    return _strings(values)
 
 
 def _grades(values: list[Any], name: str, report: Report) -> Any:
     if any(isinstance(value, str) for value in values):
-        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+        return _strings(values)
     bad = [row for row, value in enumerate(values, 1) if not isinstance(value, int | float | None)]
     if bad:
         report.add("grade", name, f"the grade {values[bad[0] - 1]!r}, which is not a number", bad)
         return None
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def _strings(values: list[Any]) -> Any:
+    return pa.array([None if value is None else str(value) for value in values], pa.large_string())
