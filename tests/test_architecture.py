@@ -56,3 +56,10 @@ def test_every_error_says_what_to_do() -> None:
         if all(option.arg != "hint" for option in node.keywords)
     ]
     assert not silent
+
+
+def test_every_page_of_the_docs_is_on_their_first_page() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (docs / "README.md").read_text(encoding="utf-8")))
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
+    assert linked == pages - {"README.md"}
