@@ -82,10 +82,11 @@ def known(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def library(name: str, module: str = "sentence_transformers") -> Any:
     """A class of sentence-transformers by name; where it is not there, a MissingPart that says what to install."""
-    try:
-        importlib.import_module("sentence_transformers")
-    except ImportError as error:
-        raise MissingPart.extra("sentence-transformers", "torch") from error
+    for package, wheel in (("torch", "torch"), ("sentence_transformers", "sentence-transformers")):
+        try:  # torch before what needs it: without it, transformers is imported in part and stays so
+            importlib.import_module(package)
+        except ImportError as error:
+            raise MissingPart.extra(wheel, "torch") from error
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
