@@ -43,6 +43,9 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_computed():
         choose(f"cpu,{BEST}")
     with pytest.raises(UsageError, match="the option device is 'cpu,auto'"):
         choose("cpu,auto")
+    for unheard in ("gpu", "cpu,gpu:1", "cuda:one"):
+        with pytest.raises(UsageError, match=f"torch knows no device '{unheard.removeprefix('cpu,')}'"):
+            choose(unheard)
 
 
 def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys):

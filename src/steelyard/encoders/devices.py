@@ -9,6 +9,7 @@ from steelyard import config
 from steelyard.errors import MissingPart, UsageError
 
 AUTO = "auto"
+CHOICES = "auto, cpu, cuda, cuda:0,cuda:1, mps ..."
 SIGNS = (
     "out of memory",
     "can't allocate memory",
@@ -34,7 +35,7 @@ def choose(wanted: str | None) -> list[str]:
     named = [device.strip() for device in asked.split(",")]
     if named != [AUTO]:
         if AUTO in named or not all(named):
-            raise UsageError(f"the option device is {asked!r}", hint="auto, cpu, cuda, cuda:0,cuda:1, mps ...")
+            raise UsageError(f"the option device is {asked!r}", hint=CHOICES)
         for device in named:
             _check(device)
         return named
@@ -46,11 +47,17 @@ def choose(wanted: str | None) -> list[str]:
 
 
 def _check(device: str) -> None:
-    """A UsageError where torch has no such device; one of another kind than we know is left to torch."""
+    """A UsageError where torch has no such device; whether one of another kind is there is left to torch."""
     kind, _, number = device.partition(":")
-    if kind not in ("cuda", "mps"):
+    if kind == "cpu" and not number:
         return
     torch = _torch()
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise UsageError(f"torch knows no device {device!r}", hint=CHOICES) from error
+    if kind not in ("cuda", "mps"):
+        return
     there = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
     if there <= (int(number) if number.isdecimal() else 0):
         found = f"cuda:0 to cuda:{there - 1}" if there else f"no {kind}"
