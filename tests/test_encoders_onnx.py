@@ -180,5 +180,4 @@ def test_static_embeddings_equal_model2vec(bert, tmp_path):
         short.encode(texts, "query"), theirs.encode(["what " + text for text in texts], max_length=8), atol=1e-6
     )
     assert short.account() == {"texts_cut": 1}
-    assert short.settings["symmetric"] is False
     assert (encoder.encode([""], "query") == 0).all()

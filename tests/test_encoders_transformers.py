@@ -20,6 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from steelyard import load_task
 from steelyard.encoders import load_encoder
+from steelyard.encoders.cached import encode_once, open_store
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.metrics import score
@@ -92,6 +93,21 @@ def test_what_follows_the_pooling_is_kept_or_the_mode_refused(bert, tmp_path):
         ours(tmp_path / "two", pooling_mode="mean")
 
 
+def test_another_prompt_for_queries_encodes_no_document_again(declared):
+    def encoded(role, **options):
+        encoder = load_encoder(str(declared), None, options)
+        vectors, tally = encode_once(encoder, TEXTS, role, store=open_store(encoder))
+        prompt = encoder.settings["prompts"][role]
+        np.testing.assert_allclose(vectors, library(declared).encode(TEXTS, prompt=prompt), atol=1e-5)
+        return tally.encoded
+
+    count = len(set(TEXTS))
+    assert encoded("document") == encoded("query") == count
+    assert encoded("document", query_prompt="which is ") == 0
+    assert encoded("query", query_prompt="which is ") == count
+    assert encoded("query", query_prompt="the book: ") == 0, "the same words put to the model are the same vector"
+
+
 def test_prompts_are_the_models_own_unless_others_are_asked_for(declared):
     model = library(declared)
     encoder, queries = ours(declared, "query")
@@ -99,7 +115,6 @@ def test_prompts_are_the_models_own_unless_others_are_asked_for(declared):
     np.testing.assert_allclose(queries, model.encode(TEXTS, prompt="what is "), atol=1e-5)
     np.testing.assert_allclose(documents, model.encode(TEXTS, prompt="the book: "), atol=1e-5)
     assert encoder.settings["prompts"] == {"query": "what is ", "document": "the book: "}
-    assert encoder.settings["symmetric"] is False
     named, vectors = ours(declared, "query", prompt_name="letters", document_prompt="")
     np.testing.assert_allclose(vectors, model.encode(TEXTS, prompt_name="letters"), atol=1e-5)
     assert named.settings["prompts"] == {"query": "letter ", "document": "", "text": "letter "}
@@ -257,6 +272,7 @@ def test_figures_are_those_of_the_librarys_evaluator():
 SCARCE = """
 import resource, sys
 from steelyard.encoders import load_encoder
+from steelyard.encoders.cached import encode_once, open_store
 encoder = load_encoder(sys.argv[1], None, {"batch_size": "100000", "batch_tokens": "100000000", "device": "cpu"})
 encoder.encode(["warm"], "document")
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

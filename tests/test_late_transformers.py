@@ -181,6 +181,13 @@ def test_a_second_run_encodes_nothing(colbert):
     assert index.notes["bytes_per_document"] < 8 * 4 * 24
 
 
+def test_another_prompt_for_queries_encodes_no_document_again(colbert):
+    load_retriever(f"late:{colbert}").index(CORPUS, INFO).search(QUERIES, 5)
+    index = load_retriever(f"late:{colbert}?query_prompt=which%20").index(CORPUS, INFO)
+    index.search(QUERIES, 5)
+    assert (index.notes["documents"]["texts_encoded"], index.notes["queries"]["texts_encoded"]) == (0, len(QUERIES))
+
+
 def test_a_folder_that_is_no_model(tmp_path):
     with pytest.raises(UsageError, match="cannot load"):
         load_multi_vector_encoder(str(tmp_path))

@@ -23,7 +23,7 @@ import numpy as np
 from steelyard import config
 from steelyard.encoders import budget
 from steelyard.encoders.budget import SUFFIX
-from steelyard.encoders.store import describe, fingerprint
+from steelyard.encoders.store import describe, digests, fingerprint, of_folder, prompt_of
 from steelyard.files import write_whole
 from steelyard.protocols import Settings
 from steelyard.types import Role
@@ -38,7 +38,7 @@ class BlobStore:
 
     def __init__(self, name: str, settings: Settings, home: Path | None = None) -> None:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
-        self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(settings)}"
+        self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(of_folder(settings))}"
         self.problems: list[str] = []
         self._name, self._settings = name, settings
         self._places: dict[bytes, tuple[Path, int, int, int]] = {}
@@ -46,11 +46,7 @@ class BlobStore:
 
     def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
         """The keys of texts in a role."""
-        person = role.encode()
-        return [
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=person).digest()
-            for text in texts
-        ]
+        return digests(texts, role, prompt_of(self._settings, role))
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The encodings under these keys; None where there is none."""

@@ -88,7 +88,7 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
             "batch_size": self._size.texts if self._by_batch else None,
             "dtype": "float32",
             "library": f"onnxruntime {metadata.version('onnxruntime')}",
-            "symmetric": prompts.alike(self._prompts),
+            "symmetric": True,
         }
 
     @cached_property

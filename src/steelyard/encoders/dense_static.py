@@ -59,7 +59,7 @@ class DenseStatic(prompts.PromptsByTask):
             "truncate_dim": self._truncate,
             "dtype": "float32",
             "library": f"model2vec {metadata.version('model2vec')}",
-            "symmetric": prompts.alike(self._prompts),
+            "symmetric": True,
         }
 
     @property

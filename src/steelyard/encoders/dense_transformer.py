@@ -99,7 +99,7 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
             "truncate_dim": self._model.truncate_dim,
             "encode_kwargs": self._more,
             "processor_kwargs": self._processor,
-            "symmetric": prompts.alike(self._prompts) and not self._routes,
+            "symmetric": not self._routes,
             **self._loading.settings,
         }
 

@@ -104,15 +104,6 @@ class PromptsByTask:
         return other
 
 
-def alike(prompts: Mapping[Role, str]) -> bool:
-    """Whether a text is put to the model in one way, whatever its role.
-
-    >>> alike({"query": "", "document": ""}), alike({"query": "q: ", "document": "q: "})
-    (True, False)
-    """
-    return prompts["query"] == prompts["document"] == prompts.get("text", "")
-
-
 def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
     asked = _asked(role, own, options)
     return next((text for name in NAMES[role] if (text := own.get(name))), "") if asked is None else asked

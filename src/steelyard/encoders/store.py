@@ -43,24 +43,44 @@ def fingerprint(settings: Settings) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def keys_of(texts: Sequence[str], role: str) -> Keys:
-    """The 128-bit keys of texts in a role; an empty role stands for an encoder that treats roles alike.
+def of_folder(settings: Settings) -> Settings:
+    """What a folder is named after: all but the prompts, each of which is part of its texts' keys (`digests`).
 
-    >>> keys_of(["a"], "query") == keys_of(["a"], "document")
-    array([False])
+    So another prompt for queries leaves the documents where they are.
+
+    >>> dict(of_folder({"encoder": "e5", "prompts": {"query": "query: "}}))
+    {'encoder': 'e5'}
     """
-    person = role.encode()
-    digests = (
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=person).digest() for text in texts
-    )
-    return np.frombuffer(b"".join(digests), dtype=KEY)
+    return {name: value for name, value in settings.items() if name != "prompts"}
+
+
+def prompt_of(settings: Settings, role: Role) -> str:
+    """What the settings put in front of a text in that role."""
+    prompts = settings.get("prompts")
+    return (prompts.get(role) or "") if isinstance(prompts, Mapping) else ""
+
+
+def digests(texts: Sequence[str], role: str, prompt: str = "") -> list[bytes]:
+    """The keys of texts in a role and behind a prompt, 16 bytes each; an empty role is that of any text."""
+    person, key = role.encode(), hashlib.blake2b(prompt.encode(), digest_size=32).digest() if prompt else b""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return [hashlib.blake2b(text, digest_size=16, person=person, key=key).digest() for text in encoded]
+
+
+def keys_of(texts: Sequence[str], role: str, prompt: str = "") -> Keys:
+    """`digests`, in an array.
+
+    >>> keys_of(["a"], "query") == keys_of(["a"], "document"), keys_of(["a"], "") == keys_of(["a"], "", "query: ")
+    (array([False]), array([False]))
+    """
+    return np.frombuffer(b"".join(digests(texts, role, prompt)), dtype=KEY)
 
 
 def describe(folder: Path, name: str, settings: Settings) -> None:
     """Say, in the folder itself, whose encodings lie in it; once."""
     described = folder / DESCRIBED
     if not described.exists():
-        text = json.dumps({"name": name, "settings": dict(settings)}, indent=2)
+        text = json.dumps({"name": name, "settings": dict(of_folder(settings))}, indent=2)
         write_whole(described, text.encode() + b"\n")
 
 
@@ -69,7 +89,7 @@ class VectorStore:
 
     def __init__(self, encoder: Encoder, home: Path | None = None) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
-        self.folder = (home or config.home()) / budget.FOLDER / f"{name}-{fingerprint(encoder.settings)}"
+        self.folder = (home or config.home()) / budget.FOLDER / f"{name}-{fingerprint(of_folder(encoder.settings))}"
         self.problems: list[str] = []
         self._encoder = encoder
         self._symmetric = encoder.settings.get("symmetric") is True
@@ -77,8 +97,8 @@ class VectorStore:
         self._index = _Index([])
 
     def keys(self, texts: Sequence[str], role: Role) -> Keys:
-        """The keys of texts: the role counts, unless the encoder's settings say that it is symmetric."""
-        return keys_of(texts, "" if self._symmetric else role)
+        """The keys of texts: the prompt counts, and the role, unless the encoder's settings say it is symmetric."""
+        return keys_of(texts, "" if self._symmetric else role, prompt_of(self._encoder.settings, role))
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Float32]:
         """Which of the keys are stored, and a matrix with their vectors; the other rows hold nothing of use."""

@@ -43,7 +43,7 @@ class UseMultilingual:
 
     @cached_property
     def settings(self) -> Settings:
-        """Everything that could change a vector; `symmetric` says that role does not matter."""
+        """Everything that could change a vector; `symmetric` says that a role matters by its prompt alone."""
         return {
             "encoder": self.name,
             "weights": f"{PACKAGE} {metadata.version(PACKAGE)}",

@@ -52,8 +52,8 @@ class Reading:
 
     @property
     def symmetric(self) -> bool:
-        """Whether a text is put alike, whatever its role."""
-        return all(self._put(role) == self._put(ALL_ROLES[0]) for role in ALL_ROLES)
+        """Whether a text is put alike whatever its role, but for the prompt."""
+        return all(self.fields.get(role, {}) == self.fields.get(ALL_ROLES[0], {}) for role in ALL_ROLES)
 
     def _put(self, role: Role) -> tuple[str, dict[str, Any]]:
         return self.prompts.get(role) or "", dict(self.fields.get(role, {}))
