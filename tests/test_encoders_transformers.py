@@ -250,7 +250,7 @@ def test_a_second_run_encodes_nothing(bert):
     assert again.notes["documents"] == {"texts": 10, "texts_encoded": 0, "texts_from_cache": 10}
     assert again.notes["queries"]["texts_encoded"] == 0
     assert (run.rows == rerun.rows).all()
-    other = load_retriever(f"dense:{bert}?query_prompt=what%20is%20").index(corpus, INFO)
+    other = load_retriever(f"dense:{bert}?max_seq_length=9").index(corpus, INFO)
     assert other.notes["documents"]["texts_encoded"] == len(DOCUMENTS)  # another setting, other vectors
 
 
