@@ -170,6 +170,7 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    importlib.import_module("multiprocessing.resource_tracker").ensure_running()  # its own start would unblock them
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
