@@ -73,7 +73,7 @@ def test_portions_are_as_one_and_their_rows_ascend(monkeypatch: pytest.MonkeyPat
     info = TaskInfo("t/en", language="en")
     cut, _ = indexed(2, info, monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(bm25, "portions", lambda texts: iter([(0, len(texts))]))
+        patch.setattr(bm25, "portions", lambda texts, _: iter([(0, len(texts))]))
         whole, _ = indexed(2, info, patch)
     every = keys_of_strings([*WORDS, *(f"w{number}" for number in range(300))])
     numbers, others = cut.vocabulary.look_up(every), whole.vocabulary.look_up(every)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from steelyard.text.detect import UNDECIDED, detect
+from steelyard.text.detect import UNDECIDED, detect, tell
 from steelyard.text.policy import choose
 from steelyard.types import TaskInfo
 
@@ -112,3 +114,28 @@ def test_a_mixed_task_is_read_text_by_text() -> None:
     assert groups["words, german stemmer"] == [2]
     assert groups["words, n-grams"] == [1]
     assert sorted(row for rows in groups.values() for row in rows) == list(range(6))
+
+
+def test_languages_are_the_same_however_many_texts_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [*SENTENCES.values(), "", "42", *SENTENCES.values()]
+    once = detect(texts), tell(texts), tell(texts, ["de", "en", "zh"])
+    monkeypatch.setattr("steelyard.text.detect._PORTION", 60)
+    assert (detect(texts), tell(texts), tell(texts, ["de", "en", "zh"])) == once
+    assert detect([]) == tell([]) == []
+
+
+def test_a_sample_decides_only_where_it_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.text.policy._SAMPLE", 10)
+    asked: list[int] = []
+
+    def counted(texts: Sequence[str], among: Sequence[str]) -> list[str]:
+        asked.append(len(texts))
+        return detect(texts, among)
+
+    monkeypatch.setattr("steelyard.text.policy.detect", counted)
+    assert choose([SENTENCES["en"]] * 200, TaskInfo("t/t")).languages == ("en",)
+    assert asked == [10]
+    translated = [SENTENCES[code] for code in ("en", "de", "en")] * 70
+    assert choose(translated, TaskInfo("t/t")).languages == ("en", "de")
+    assert choose(["42"] * 199 + [SENTENCES["ja"]], TaskInfo("t/t")).languages == ("ja",)
+    assert asked == [10, 10, 210, 10, 200], "all, where the sample is mixed or shows nothing"

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.languages import canonical
 from steelyard.text.policy import KINDS, Policy, choose
+from steelyard.text.portions import portions
 from steelyard.text.tokens import Words
 from steelyard.text.vocabulary import Readers, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
@@ -99,8 +99,10 @@ class Bm25:
         policy = choose(texts, info, self.analyser, self.language)
         builder, readers = PostingsBuilder(len(corpus)), Readers()
         read = Counter[str]()
-        workers = threads() if sum(map(len, texts)) >= _SHARED else 1
-        cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), portions(texts), workers)
+        characters = sum(map(len, texts))
+        workers = threads() if characters >= _SHARED else 1
+        spans = portions(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
+        cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), spans, workers)
         for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
             builder.keep(portion)
             tick(portion.documents)
@@ -146,14 +148,6 @@ def _numbered(
 
 def _together(parts: list[Int32]) -> Int32:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def portions(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that together cover all, each with a bounded number of characters."""
-    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    portion = min(max(int(sizes.sum()) // 16, _PORTION[0]), _PORTION[1])
-    cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // portion)) + 1
-    return pairwise([0, *cuts.tolist(), len(texts)]) if len(texts) else iter(())
 
 
 class Bm25Index:

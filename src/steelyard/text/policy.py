@@ -18,6 +18,9 @@ KINDS: dict[str, Callable[[str], Analysis]] = {"default": Analyser, "segment": S
 """What can be made of a language's texts, by the name of the option `analyser`."""
 
 _ONE_LANGUAGE = 0.9
+"""From this share of the texts that show a language on, all are read in it."""
+_SAMPLE, _PLAINLY = 10_000, 0.95
+"""So many texts, drawn by lot, speak for all where half of them show a language, and this share of those the same."""
 _UNTOLD = ("", "unknown", "multilingual", "mixed", UNDECIDED)
 
 
@@ -72,8 +75,10 @@ def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language
     told = tuple(dict.fromkeys(canonical(code) for code in info.languages if code not in _UNTOLD))
     if len(told) == 1:
         return Policy(kind, told, "language of the task")
-    counts = Counter(detect(texts, among=told))
-    counts.pop(UNDECIDED, None)
+    sample = _drawn(texts) if len(told) < 2 else texts
+    counts = _languages(sample, told)
+    if len(sample) < len(texts) and max(counts.values(), default=0) < _PLAINLY * max(counts.total(), _SAMPLE // 2):
+        counts = _languages(texts, told)
     if not counts:
         return Policy(kind, (UNDECIDED,), "nothing detected")
     # Sorted by name where counts are equal, so that the order of the documents changes nothing.
@@ -81,3 +86,18 @@ def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language
     if counts[ranked[0]] >= _ONE_LANGUAGE * counts.total() and len(told) < 2:
         return Policy(kind, (ranked[0],), "detected")
     return Policy(kind, tuple(dict.fromkeys([*ranked, *told])), "detected")
+
+
+def _drawn(texts: Sequence[str]) -> Sequence[str]:
+    """Some of many texts, always the same; by lot, as every second one may be a translation of the one before."""
+    if len(texts) <= _SAMPLE:
+        return texts
+    rows = np.random.default_rng(0).choice(len(texts), _SAMPLE, replace=False)
+    return [texts[row] for row in rows.tolist()]
+
+
+def _languages(texts: Sequence[str], among: Sequence[str]) -> Counter[str]:
+    """How many of the texts are in each language, but for those that show none."""
+    counts = Counter(detect(texts, among=among))
+    counts.pop(UNDECIDED, None)
+    return counts

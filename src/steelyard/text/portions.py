@@ -1,0 +1,24 @@
+"""A corpus in portions, so that memory is bounded by one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+
+def portions(texts: Sequence[str], characters: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that together cover all texts, each of so many characters or, where a text is longer, of that.
+
+    A text counts a character more than it has: empty ones, too, take their place.
+
+    >>> list(portions(["three", "by", "", "four hundred", "x"], 6))
+    [(0, 1), (1, 3), (3, 4), (4, 5)]
+    """
+    ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1)
+    start = 0
+    while start < len(texts):
+        taken = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, taken + characters, side="right")))
+        yield start, stop
+        start = stop
