@@ -22,9 +22,10 @@ def make(name: str, *, rows: tuple[int, ...] = (0, 2, 1)) -> Task:
     return Task(info, corpus, Queries(("q1", "q2"), ("1?", "2?")), qrels, {"bm25": lists})
 
 
-def test_a_round_trip_keeps_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["here", "here, and there"])
+def test_a_round_trip_keeps_everything(tmp_path: Path, place: str) -> None:
     tasks = [make("NanoX/one-two"), make("NanoX/three")]
-    folder = write_nano_set(tmp_path / "NanoX", tasks, licence="cc0-1.0")
+    folder = write_nano_set(tmp_path / place / "NanoX", tasks, licence="cc0-1.0")
     names = task_names([str(folder)])
     assert names == [f"{folder}::one-two", f"{folder}::three"]
     for name, task in zip(names, tasks, strict=True):

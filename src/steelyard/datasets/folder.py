@@ -86,10 +86,10 @@ def places(reference: str | Path) -> list[Place]:
         from steelyard.datasets.clicks import click_log
 
         return [click_log(text)]
-    if "," in text and not Path(text).exists():
-        return [_three_files(text)]
     path_text, _, task = text.partition("::")
     folder = Path(path_text).expanduser()
+    if "," in text and not folder.exists():
+        return [_three_files(text)]
     if not folder.exists():
         raise DataError("no such file or folder", where=path_text, hint=near(folder))
     if folder.is_dir():
