@@ -163,7 +163,8 @@ class FolderSource:
             return self._samples.names(typed)
         from steelyard.datasets.folder import places
 
-        return [place.reference if "," not in reference else reference for place in places(reference)]
+        several = "," in reference and not Path(reference.partition("::")[0]).expanduser().exists()
+        return [reference if several else place.reference for place in places(reference)]
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
