@@ -155,6 +155,14 @@ def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixt
     assert not (results / "report.html").exists()
 
 
+def test_lists_that_end_above_a_cut_off_are_told(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["run", "bm25", "-t", f"{nano}::a", "--no-report", "--top-k"]
+    assert main([*asked, "5"]) == 0
+    assert "lists end at rank 5: what is relevant below counts as not found" in capsys.readouterr().err
+    assert main([*asked, "100"]) == 0
+    assert "lists end" not in capsys.readouterr().err
+
+
 def test_runs_are_kept_and_scored_again(
     nano: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
 
+DEEPEST = 100
+"""The greatest cut-off of the figures that tables and report show unless asked for others."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of the verb."""
@@ -112,6 +115,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             gathered.ready.append(result)
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
+    if arguments.top_k < DEEPEST:
+        output.note(f"\nlists end at rank {arguments.top_k}: what is relevant below counts as not found, at any cut-off")
     if gathered.interrupted:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
         output.note(f"\ninterrupted: {count(results, progress)}{onwards}")
