@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
     if arguments.top_k < DEEPEST:
-        output.note(f"\nlists end at rank {arguments.top_k}: what is relevant below counts as not found, at any cut-off")
+        output.note(f"\nlists end at rank {arguments.top_k}: what is relevant below counts as not found")
     if gathered.interrupted:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
         output.note(f"\ninterrupted: {count(results, progress)}{onwards}")
