@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.cli.output import Output
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
-EXTRA = re.compile(r"""extra == ['"]([a-z-]+)['"]""")
+EXTRA = re.compile(r"""extra == ['"]([a-z0-9-]+)['"]""")
 BOUND = re.compile(r"(==|>=)\s*([\d.]+)")
 SENTENCES = ("Where does the river rise?", "Die Katze schläft auf dem Sofa.", "机器学习模型", "この本はとても面白い。")
 
