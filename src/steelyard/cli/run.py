@@ -30,7 +30,13 @@ DEEPEST = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the verb."""
+    """The arguments of the verb: what is weighed, how, and what is kept of it."""
+    _add_what(parser)
+    _add_how(parser)
+    _add_keeping(parser)
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "models",
@@ -57,6 +63,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_languages(parser)
     add_data_options(parser)
     add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
+
+
+def _add_how(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--metrics",
         nargs="+",
@@ -87,6 +97,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where models compute: auto (default: every GPU, else the CPU), cpu, cuda:1, mps; of several, such as "
         "cuda:0,cuda:1 or cpu,cpu, each gets a process of its own, and they share the texts",
     )
+
+
+def _add_keeping(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
     add(
         "--overwrite-strategy",
