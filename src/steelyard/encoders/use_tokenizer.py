@@ -8,21 +8,24 @@ have to be its vectors:
 - a text with nothing in it is one unknown piece: so here;
 - sentencepiece sums scores in single precision, so of two paths with the same score it may take the other one, as
   in a run of one character (`======`); and it never reads `<s>`, `</s>` or `<unk>` in a text as the pieces of that
-  name. For words with either, the best path is found here, in double precision.
+  name. For words with either, `use_best_path.py` finds the path in double precision.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steelyard.encoders.use_best_path import UNKNOWN, BestPath
 from steelyard.types import Int32
 
-UNKNOWN, BEGIN, END = 0, 1, 2
+BEGIN, END = 1, 2
 SPACE = "\u2581"
 """What stands for a space in pieces; every word begins with it."""
 
@@ -41,12 +44,8 @@ class UseTokenizer:
         import sentencepiece
 
         self._model: Any = sentencepiece.SentencePieceProcessor(model_file=str(model_file))
-        size = self._model.vocab_size()
-        pieces: list[str] = self._model.id_to_piece(list(range(size)))
-        scores: list[float] = self._model.get_score(list(range(size)))
-        self._pieces = {piece: (id_, score) for id_, (piece, score) in enumerate(zip(pieces, scores, strict=True))}
-        self._longest = max(map(len, pieces))
-        self._unknown_score = min(scores) - 10.0
+        every = list(range(self._model.vocab_size()))
+        self._best_path = BestPath(self._model.id_to_piece(every), self._model.get_score(every))
         self._words: dict[str, Sequence[int]] = {}
 
     def ids(self, texts: Sequence[str]) -> list[Int32]:
@@ -55,47 +54,26 @@ class UseTokenizer:
         texts_words: list[list[str]] = [WORD.findall(normal) for normal in self._model.normalize(sound)]
         if len(self._words) > MOST_WORDS:
             self._words.clear()
-        ids_of = self._found({word for words in texts_words for word in words})
-        found = [[id_ for word in words for id_ in ids_of[word]] for words in texts_words]
+        new = list(set(chain.from_iterable(texts_words)).difference(self._words))
+        self._words.update(zip(new, self._found(new), strict=True))
+        found = [list(chain.from_iterable(map(self._words.__getitem__, words))) for words in texts_words]
+        for word in new:
+            if len(word) > LONG:
+                del self._words[word]
         return [np.array([BEGIN, *(ids or (UNKNOWN,)), END], dtype=np.int32) for ids in found]
 
-    def _found(self, words: set[str]) -> dict[str, Sequence[int]]:
-        """The ids of words, those met before from memory."""
-        new = [word for word in words if word not in self._words]
-        peculiar = {word: self._best_path(word) for word in new if PECULIAR.search(word)}
-        plain = [word for word in new if word not in peculiar]
-        fresh: dict[str, Sequence[int]] = {**peculiar, **dict(zip(plain, self._by_model(plain), strict=True))}
-        known = {word: self._words[word] for word in words if word in self._words}
-        self._words |= {word: ids for word, ids in fresh.items() if len(word) <= LONG}
-        return known | fresh
-
-    def _best_path(self, word: str) -> tuple[int, ...]:
-        """The pieces with the highest sum of scores; of equal sums the one whose last pieces are longest.
-
-        A character that is no piece of its own may be passed as unknown.
-        """
-        best: list[tuple[float, int, int]] = [(0.0, 0, UNKNOWN)]
-        for end in range(1, len(word) + 1):
-            here = (-np.inf, 0, UNKNOWN)
-            for start in range(max(0, end - self._longest), end):
-                id_, score = self._pieces.get(word[start:end], (UNKNOWN, None))
-                if score is None:
-                    if start < end - 1:
-                        continue
-                    score = self._unknown_score
-                if best[start][0] + score > here[0]:
-                    here = (best[start][0] + score, start, id_)
-            best.append(here)
-        ids, end = [], len(word)
-        while end:
-            _, end, id_ = best[end]
-            ids.append(id_)
-        return tuple(reversed(ids))
+    def _found(self, words: Sequence[str]) -> list[Sequence[int]]:
+        """The ids of words, by sentencepiece where that is sure to be what the package gives."""
+        found: list[Sequence[int]] = [*self._by_model(words)]
+        ends = list(accumulate(len(word) + 1 for word in words))
+        for place in {bisect(ends, match.start()) for match in PECULIAR.finditer("\n".join(words))}:
+            found[place] = self._best_path(words[place])
+        return found
 
     def _by_model(self, words: Sequence[str]) -> list[list[int]]:
         """What sentencepiece gives, each unknown character a piece of its own."""
         bare = [word.removeprefix(SPACE) for word in words]  # sentencepiece sets a space in front
-        found: list[list[int]] = [ids or [self._pieces[SPACE][0]] for ids in self._model.encode(bare)]
+        found: list[list[int]] = [ids or [self._model.piece_to_id(SPACE)] for ids in self._model.encode(bare)]
         places = [place for place, ids in enumerate(found) if UNKNOWN in ids]
         surfaces = self._model.encode([bare[place] for place in places], out_type=str)
         for place, pieces in zip(places, surfaces, strict=True):
