@@ -118,6 +118,29 @@ def test_pieces_of_any_text(tokenizers, texts):
     assert [ids.tolist() for ids in ours.ids(texts)] == [theirs.encode(text) for text in texts]
 
 
+@pytest.mark.parametrize("text", ["x\u0344y", "\u0344", "a xxx\u0344 b", "\u4e00\u0344\ue000\ue001\u0344000"])
+def test_what_normalising_twice_would_change(tokenizers, text):
+    ours, theirs = tokenizers
+    assert ours.ids([text])[0].tolist() == theirs.encode(text)
+
+
+def test_unknown_and_repeated_characters_in_long_words(tokenizers):
+    """Only the stretch that is in doubt is cut anew; unknown characters on either side keep their number."""
+    ours, theirs = tokenizers
+    texts = [
+        "他在2000年说：“好好好。”\ue000\ue001于1999年去世。。。完\ue000",
+        "□□□一二三□000000元</s>、、、、年年年年日",
+    ]
+    assert [ids.tolist() for ids in ours.ids(texts)] == [theirs.encode(text) for text in texts]
+
+
+def test_every_character_of_a_longer_piece_is_a_piece(tokenizers):
+    """What finding unknown characters by themselves rests on."""
+    model = tokenizers[0]._model
+    pieces = model.id_to_piece(list(range(model.vocab_size())))
+    assert set().union(*pieces) == {piece for piece in pieces if len(piece) == 1}
+
+
 def test_half_a_surrogate_pair_is_read_as_the_replacement_character(encoder):
     vectors = encoder.encode(["a \ud83d b", "a \ufffd b"], "document")
     assert (vectors[0] == vectors[1]).all()

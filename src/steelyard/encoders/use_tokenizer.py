@@ -14,7 +14,7 @@ have to be its vectors:
 from __future__ import annotations
 
 import re
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from pathlib import Path
@@ -30,8 +30,9 @@ SPACE = "\u2581"
 """What stands for a space in pieces; every word begins with it."""
 
 WORD = re.compile(f"{SPACE}[^{SPACE}]*")
-PECULIAR = re.compile(r"(.{1,3}?)\1\1|<s>|</s>|<unk>")
-"""Words that may have two paths with the same score, and those with control pieces."""
+PECULIAR = re.compile(r"(.{1,3}?)\1\1|<s>|</s>|<unk>|\u0308\u0301")
+"""Words that may have two paths with the same score, those with control pieces, and those that sentencepiece, which
+normalises what is normal already, would change once more: only by what U+0344 has become."""
 LONG = 40
 """Longer words (sentences in a script without spaces) seldom come again: they are not kept."""
 MOST_WORDS = 200_000
@@ -45,7 +46,14 @@ class UseTokenizer:
 
         self._model: Any = sentencepiece.SentencePieceProcessor(model_file=str(model_file))
         every = list(range(self._model.vocab_size()))
-        self._best_path = BestPath(self._model.id_to_piece(every), self._model.get_score(every))
+        pieces: list[str] = self._model.id_to_piece(every)
+        self._best_path = BestPath(pieces, self._model.get_score(every))
+        self._lengths = [1, *map(len, pieces[1:])]  # of UNKNOWN, that of a character
+        # Every character of a longer piece is a piece of its own too (a test holds it).
+        alone = {piece for piece in pieces if len(piece) == 1}
+        joined = set().union(*(piece for piece in pieces if len(piece) > 1))
+        self._unknown = re.compile(f"[^{re.escape(''.join(alone))}]+")
+        self._joined = re.compile(f"[{re.escape(''.join(joined))}]+")
         self._words: dict[str, Sequence[int]] = {}
 
     def ids(self, texts: Sequence[str]) -> list[Int32]:
@@ -64,24 +72,35 @@ class UseTokenizer:
 
     def _found(self, words: Sequence[str]) -> list[Sequence[int]]:
         """The ids of words, by sentencepiece where that is sure to be what the package gives."""
-        found: list[Sequence[int]] = [*self._by_model(words)]
+        found = self._by_model(words)
         ends = list(accumulate(len(word) + 1 for word in words))
         for place in {bisect(ends, match.start()) for match in PECULIAR.finditer("\n".join(words))}:
-            found[place] = self._best_path(words[place])
+            found[place] = self._mended(words[place], found[place])
         return found
 
-    def _by_model(self, words: Sequence[str]) -> list[list[int]]:
+    def _mended(self, word: str, ids: Sequence[int]) -> Sequence[int]:
+        """The ids with those of each peculiar stretch found anew.
+
+        No piece reaches across a character that stands in no longer piece, so stretches between such ones are cut
+        each for itself.
+        """
+        starts = [0, *accumulate(map(self._lengths.__getitem__, ids))]
+        if starts[-1] != len(word):
+            return self._best_path(word)
+        for stretch in reversed([*self._joined.finditer(word)]):  # from behind: what stands before keeps its place
+            if PECULIAR.search(stretch.group()):
+                first, last = (bisect_left(starts, place) for place in stretch.span())
+                ids = [*ids[:first], *self._best_path(stretch.group()), *ids[last:]]
+        return ids
+
+    def _by_model(self, words: Sequence[str]) -> list[Sequence[int]]:
         """What sentencepiece gives, each unknown character a piece of its own."""
         bare = [word.removeprefix(SPACE) for word in words]  # sentencepiece sets a space in front
-        found: list[list[int]] = [ids or [self._model.piece_to_id(SPACE)] for ids in self._model.encode(bare)]
-        places = [place for place, ids in enumerate(found) if UNKNOWN in ids]
-        surfaces = self._model.encode([bare[place] for place in places], out_type=str)
-        for place, pieces in zip(places, surfaces, strict=True):
-            found[place] = [
-                id_
-                for known, piece in zip(found[place], pieces, strict=True)
-                for id_ in ((known,) if known != UNKNOWN else (UNKNOWN,) * len(piece))
-            ]
+        found: list[Sequence[int]] = [ids or [self._model.piece_to_id(SPACE)] for ids in self._model.encode(bare)]
+        for place, ids in enumerate(found):
+            if UNKNOWN in ids:
+                runs = map(len, self._unknown.findall(words[place]))
+                found[place] = [*chain.from_iterable((id_,) if id_ else (UNKNOWN,) * next(runs, 1) for id_ in ids)]
         return found
 
 
