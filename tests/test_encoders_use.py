@@ -229,6 +229,20 @@ def test_pieces_used_most_are_kept(monkeypatch):
     np.testing.assert_array_equal(pieces.first[2][4][slots[:10]], shares)
 
 
+def test_pieces_that_are_needed_now_are_kept_though_seldom_used(monkeypatch):
+    monkeypatch.setattr(use_pieces, "KEPT", 100)
+    with np.load(_resource("weights.npz")) as stored:
+        weights = {name: stored[name] for name in stored.files}
+    pieces = use_pieces.Pieces(weights, (weights[f"q{table + 1}"] for table in range(use_pieces.TABLES)))
+    often, seldom = np.arange(100, 180), np.arange(300, 310)
+    pieces.slots(np.concatenate([np.tile(often, 5), seldom]))
+    computed = []
+    monkeypatch.setattr(pieces, "_fill", lambda first, ids: computed.extend(ids.tolist()))
+    slots = pieces.slots(np.concatenate([seldom, np.arange(500, 560)]))
+    assert computed == list(range(500, 560))
+    assert len(np.unique(slots)) == 70
+
+
 def test_texts_with_the_same_pieces_get_the_same_vector(encoder):
     vectors = encoder.encode(["one  two", *TEXTS, " one two "], "document")
     assert (vectors[0] == vectors[-1]).all()

@@ -70,8 +70,7 @@ class Pieces:
         """
         new = np.unique(ids[self._slot_of[ids] < 0])
         if self._used + len(new) > KEPT + 1:
-            self._make_room(len(np.unique(ids)))
-            new = np.unique(ids[self._slot_of[ids] < 0])
+            self._make_room(np.unique(self._slot_of[ids]), len(new))
         starts = range(0, len(new), ADDED)
         filled = each(
             self._fill, (self._used + start for start in starts), (new[start : start + ADDED] for start in starts)
@@ -84,10 +83,13 @@ class Pieces:
         self._uses += np.bincount(slots, minlength=len(self._uses))
         return slots
 
-    def _make_room(self, wanted: int) -> None:
-        """Forget half of the pieces, or as many as leave room for `wanted` ones: those used least, lately."""
-        uses = self._uses[1 : self._used]
-        keep = np.sort(np.argsort(-uses, kind="stable")[: max(0, min(KEPT // 2, KEPT - wanted))] + 1)
+    def _make_room(self, needed: Int64, more: int) -> None:
+        """Forget half of the pieces, or as many as leave room for `more`: those used least, and no needed slot."""
+        needed = needed[needed > 0]
+        uses = self._uses[1 : self._used].copy()
+        uses[needed - 1] += uses.max() + 1
+        most = max(len(needed), min(KEPT // 2, KEPT - more))
+        keep = np.sort(np.argsort(-uses, kind="stable")[:most] + 1)
         ids = np.flatnonzero(self._slot_of[:EMPTY] > 0)
         ids = ids[np.argsort(self._slot_of[ids])][keep - 1]
         self._slot_of[:EMPTY], self._used = -1, 1
