@@ -23,7 +23,7 @@ from steelyard.encoders import load_encoder
 from steelyard.encoders.dense_onnx import DenseOnnx
 from steelyard.encoders.dense_static import DenseStatic
 from steelyard.encoders.pooling import POOLING_MODES, pool
-from steelyard.errors import MissingPart, UsageError
+from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.vectors.topk import normalised
 from torch_models import DOCUMENTS, QUESTIONS
 
@@ -133,6 +133,15 @@ def test_minilm_in_onnx_is_minilm(tmp_path):
 def test_empty_and_broken_texts_are_legal(folder):
     vectors = load_encoder(str(folder)).encode(["", "half \ud800", "river " * 4000], "document")
     assert np.isfinite(vectors).all()
+
+
+def test_an_error_of_the_runtime_names_the_text(folder):
+    """The model has 64 positions; who lets it read more is told over which text it failed, and what to do."""
+    encoder = load_encoder(str(folder), None, {"max_seq_length": "200"})
+    expected = r"failed over a batch of 2, the longest a document of 600 characters: 'tower tower .*shape \(2, 102\)"
+    with pytest.raises(ModelError, match=expected) as error:
+        encoder.encode(["river", "tower " * 100], "document")
+    assert "max_seq_length=512" in str(error.value.hint) and error.value.__cause__ is not None
 
 
 def test_what_the_file_lacks_is_an_error(bert, folder, tmp_path):

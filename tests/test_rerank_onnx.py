@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steelyard.engine import evaluate
-from steelyard.errors import MissingPart, UsageError
+from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers.cross_encoder_onnx import OnnxCrossEncoder
 from steelyard.retrievers.rerank import load_reranker
 from steelyard.spec import parse
@@ -112,6 +112,11 @@ def test_long_pairs_are_cut_as_the_library_cuts_them_and_counted(models: tuple[P
     found = short.rerank([pair[0]], [[pair[1]]])[0]
     np.testing.assert_allclose(found, own.predict([pair], activation_fn=torch.nn.Identity()), atol=1e-4)
     assert short.account() == {"pairs_cut": 1}
+
+
+def test_an_error_of_the_runtime_names_the_pair(models: tuple[Path, Path]) -> None:
+    with pytest.raises(ModelError, match=r"failed over a pair, the query 'river sea' with a document of 5,000 char"):
+        load_reranker(parse(f"rerank:{models[1]}?max_length=1000")).rerank(["river sea"], [["snow " * 1000]])
 
 
 def test_a_file_of_fixed_size_and_a_tokenizer_elsewhere(tmp_path: Path) -> None:

@@ -56,13 +56,14 @@ class Subject:
         """Memory has run out over one alone."""
         return ModelError(f"{self.name} runs out of memory over one {self.one(row)}", hint=self.remedy)
 
-    def failed(self, rows: Int64, trouble: Trouble) -> Exception:
+    def failed(self, rows: Int64, trouble: Trouble) -> ModelError:
         """Something else has gone wrong; of several, the longest stands first."""
-        if isinstance(trouble.error, SteelyardError):
-            return trouble.error
+        own = trouble.error if isinstance(trouble.error, SteelyardError) else None
+        cause, hint = (own.message, own.hint) if own else (trouble.cause, trouble.hint)
+        if len(rows) > 1 and not hint:
+            hint = "with batch_size=1 the error names the one at fault"
         others = f"a batch of {len(rows)}, the longest a " if len(rows) > 1 else "a "
-        hint = trouble.hint or ("with batch_size=1 the error names the one at fault" if len(rows) > 1 else None)
-        error = ModelError(f"{self.name} failed over {others}{self.one(int(rows[0]))}: {trouble.cause}", hint=hint)
+        error = ModelError(f"{self.name} failed over {others}{self.one(int(rows[0]))}: {cause}", hint=hint)
         error.__cause__ = trouble.error
         return error
 

@@ -89,7 +89,7 @@ class OnnxSession:
             if ran_out_of_memory(error):
                 raise MemoryError(str(error)) from error
             raise ModelError(
-                f"{self.path} failed over a batch of shape {ids.shape}: {error}",
+                f"onnxruntime failed over token ids of shape {ids.shape}: {error}",
                 hint="are texts longer than the model reads? max_seq_length=512, or max_length=512 of a reranker",
             ) from error
         return np.asarray(found, dtype=np.float32)
