@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -9,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.crew import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, batch_size, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
-from steelyard.encoders.whole_model import load_whole
+from steelyard.encoders.whole_model import load_whole, saved_as
 from steelyard.errors import UsageError
 from steelyard.protocols import Settings
 from steelyard.services.options import Options
@@ -35,8 +35,6 @@ ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.T
 NOT_TO_GIVE = {"batch_size", "convert_to_numpy", "convert_to_tensor", "device", "output_value", "pool", "precision"}
 NOT_TO_GIVE |= {"chunk_size", "inputs", "prompt", "prompt_name", "sentences", "show_progress_bar", "truncate_dim"}
 """Arguments of `encode` that are options of their own, or would make something other than vectors of it."""
-BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
-"""The most texts and tokens of a batch; an accelerator gets so many times as much."""
 
 
 class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
@@ -59,13 +57,13 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         self._prompts = self._choose()
         self._limit = _finite(self._model.max_seq_length)
         devices = self._loading.devices
-        scale = 1 if devices[0].startswith("cpu") else ACCELERATED
-        texts, tokens = options.whole("batch_size", BATCH_TEXTS * scale), BATCH_TOKENS * scale
-        crew = crew_of(self._model, devices, vectors)
-        super().__init__(crew, BatchSize(texts, options.whole("batch_tokens", tokens)))
+        super().__init__(crew_of(self._model, devices, vectors), batch_size(options, devices))
 
     def _load(self, options: Options) -> Any:
         """The model, on its device; what the library says while loading it is not for the terminal."""
+        if (kind := saved_as(self._folder)) not in (None, "SentenceTransformer"):
+            what = "its transformer with mean pooling, without the prompts that it declares"
+            warnings.warn(f"{self._folder.id} was saved as a {kind}; as a dense model it is {what}", stacklevel=2)
         encoder = library("SentenceTransformer")
         arguments = self._loading.arguments
         arguments["truncate_dim"] = options.whole("truncate_dim", None)

@@ -14,10 +14,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from steelyard.encoders import prompts
-from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, batch_size, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
@@ -29,8 +28,6 @@ from steelyard.vectors.maxsim import TokenVectors
 OWN_OPTIONS = ("batch_tokens", "document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
 MODULES = "sentence_transformers.base.modules"
 OWN_MODULES = "sentence_transformers.multi_vector_encoder.modules"
-BATCH_TOKENS = 8_192
-"""Tokens of a batch, padding included, unless the option `batch_tokens` says otherwise."""
 
 
 class TransformerTokens:
@@ -46,8 +43,8 @@ class TransformerTokens:
         self._model = self._load()
         self._adjust(options)
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        size = BatchSize(loading.batch_size, options.whole("batch_tokens", BATCH_TOKENS))
-        self._batches = Batches(self._model, self.name, crew_of(self._model, loading.devices, token_vectors), size)
+        crew = crew_of(self._model, loading.devices, token_vectors)
+        self._batches = Batches(self._model, self.name, crew, batch_size(options, loading.devices))
 
     def _load(self) -> Any:
         encoder = library("MultiVectorEncoder")

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.ragged_batches import Batches
-from steelyard.encoders.torch_model import OPTIONS, Loading, failed_to_load, known, library
+from steelyard.encoders.torch_model import OPTIONS, Loading, batch_size, failed_to_load, known, library
 from steelyard.encoders.torch_process import crew_of
-from steelyard.encoders.whole_model import load_whole
-from steelyard.errors import UsageError
+from steelyard.encoders.whole_model import load_whole, saved_as
+from steelyard.errors import ModelError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Role
@@ -24,7 +23,7 @@ from steelyard.vectors.sparse import SparseVectors
 
 SIMILARITIES = ("dot", "cosine")
 BATCH_TOKENS = 4_096
-"""Tokens of a batch, padding included; each has a weight for every word of the vocabulary while it is computed."""
+"""Half of what others get: each token has a weight for every word of the vocabulary while it is computed."""
 
 
 class TransformerSparse:
@@ -36,6 +35,11 @@ class TransformerSparse:
         self.name = folder.name
         self._folder = folder
         self._loading = loading
+        if saved_as(folder) == "SentenceTransformer":
+            raise ModelError(
+                f"{folder.id} is a dense model; the library would add a sparse layer with random weights",
+                hint=f"dense:{folder.id}",
+            )
         encoder = library("SparseEncoder")
         try:
             self._model: Any = load_whole(folder, lambda: encoder(str(folder.path), **loading.arguments))
@@ -50,8 +54,8 @@ class TransformerSparse:
                 hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
             )
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        size = BatchSize(loading.batch_size, options.whole("batch_tokens", BATCH_TOKENS))
-        self._batches = Batches(self._model, self.name, crew_of(self._model, loading.devices, sparse_vectors), size)
+        crew = crew_of(self._model, loading.devices, sparse_vectors)
+        self._batches = Batches(self._model, self.name, crew, batch_size(options, loading.devices, BATCH_TOKENS))
 
     @cached_property
     def settings(self) -> Settings:

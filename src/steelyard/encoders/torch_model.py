@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from steelyard import config
+from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.devices import choose
 from steelyard.errors import MissingPart, UsageError
 from steelyard.services.options import Options
@@ -19,13 +21,16 @@ OPTIONS = (
     *("hub", "query_prompt", "trust_remote_code"),
 )
 DTYPES = ("float32", "float16", "bfloat16")
+BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
+"""The most texts, or pairs, and the most tokens of a batch; an accelerator gets so many times as much."""
+SPEAKER = "sentence_transformers.base.model"
+"""The logger that tells how a model is loaded: converted, with which default prompt; the settings have it all."""
 
 
 @dataclass(frozen=True)
 class Loading:
     """The options that every model of sentence-transformers has."""
 
-    batch_size: int = 32
     device: str | None = None
     """One, or several with commas between them; None: as the run says, else the best that there is."""
     dtype: str = "float32"
@@ -39,7 +44,6 @@ class Loading:
     def of(cls, options: Options) -> Loading:
         """As the options ask."""
         return cls(
-            batch_size=options.whole("batch_size", cls.batch_size),
             device=options.text("device"),
             dtype=options.choice("dtype", DTYPES),
             max_seq_length=options.whole("max_seq_length", None),
@@ -75,6 +79,16 @@ class Loading:
         }
 
 
+def batch_size(options: Options, devices: Sequence[str], tokens: int = BATCH_TOKENS) -> BatchSize:
+    """How large a batch is: as the options ask, else as the devices can take; `tokens` is what a CPU gets.
+
+    >>> batch_size(Options("late:x", {"batch_size": "8"}, OPTIONS), ["cuda:0"])
+    BatchSize(texts=8, tokens=32768, halved=0)
+    """
+    scale = 1 if devices[0].startswith("cpu") else ACCELERATED
+    return BatchSize(options.whole("batch_size", BATCH_TEXTS * scale), options.whole("batch_tokens", tokens * scale))
+
+
 def known(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """What a model that is loaded is known by: its options, and the device that the run names if they do not."""
     return tuple(sorted({"device": config.device(), **given}.items()))
@@ -98,17 +112,21 @@ def library(name: str, module: str = "sentence_transformers") -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the library's progress bars and load reports off the terminal."""
-    logging = importlib.import_module("transformers.utils.logging")
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    """Keep the libraries' progress bars and what they tell of loading off the terminal."""
+    transformers = importlib.import_module("transformers.utils.logging")
+    level, bars = transformers.get_verbosity(), transformers.is_progress_bar_enabled()
+    speaker = logging.getLogger(SPEAKER)
+    loudness = speaker.level
+    transformers.set_verbosity_error()
+    transformers.disable_progress_bar()
+    speaker.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logging.set_verbosity(level)
+        transformers.set_verbosity(level)
         if bars:
-            logging.enable_progress_bar()
+            transformers.enable_progress_bar()
+        speaker.setLevel(loudness)
 
 
 def failed_to_load(id: str, error: Exception) -> UsageError:

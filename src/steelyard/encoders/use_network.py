@@ -32,15 +32,18 @@ GAP = 2
 """Empty places between texts: the reach of the widest window."""
 TILE = 1536
 """Places computed at a time; a multiple of what a convolution computes together."""
+LOADERS = 2
+"""Threads that unpack weights: a second one halves the time, a third one brings nothing."""
 
 
 class UseNetwork:
     """The network with its weights in memory; for one caller at a time."""
 
     def __init__(self, weights_file: Path) -> None:
-        with np.load(weights_file, allow_pickle=False) as stored:
+        with np.load(weights_file, allow_pickle=False) as stored, ThreadPoolExecutor(LOADERS) as pool:
+            tables = pool.map(stored.__getitem__, (f"q{table + 1}" for table in range(TABLES)))  # unpacked meanwhile
             self._w: dict[str, Any] = {name: stored[name] for name in stored.files if not name.startswith("q")}
-            self._pieces = Pieces(self._w, (stored[f"q{table + 1}"] for table in range(TABLES)))
+            self._pieces = Pieces(self._w, tables)
         self._second = [Convolution(self._w[f"w2_{size}"], self._w[f"b2_{size}"], size) for size, _ in WINDOWS]
         self._eps = np.float32(self._w["eps"])
         self._free: SimpleQueue[Tile] = SimpleQueue()

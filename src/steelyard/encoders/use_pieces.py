@@ -38,7 +38,9 @@ class Pieces:
     def __init__(self, weights: Mapping[str, Any], tables: Iterable[npt.NDArray[np.uint8]]) -> None:
         self._w = weights
         # Interleaved, a piece's id is its row. (128,010 x 512 bytes; as floats it would be 262 MB.)
-        self._table = np.stack(list(tables), axis=1).reshape(-1, DIMENSION)
+        self._table = np.empty((EMPTY, DIMENSION), dtype=np.uint8)
+        for number, table in enumerate(tables):
+            self._table[number::TABLES] = table
         self._project = np.concatenate([weights[f"proj{size}"] for size, _ in WINDOWS], axis=1)
         self._slot_of = np.full(len(self._table) + 1, -1, dtype=np.int64)
         self._slot_of[EMPTY] = 0

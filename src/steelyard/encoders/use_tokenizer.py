@@ -49,10 +49,9 @@ class UseTokenizer:
         pieces: list[str] = self._model.id_to_piece(every)
         self._best_path = BestPath(pieces, self._model.get_score(every))
         self._lengths = [1, *map(len, pieces[1:])]  # of UNKNOWN, that of a character
-        # Every character of a longer piece is a piece of its own too (a test holds it).
-        alone = {piece for piece in pieces if len(piece) == 1}
-        joined = set().union(*(piece for piece in pieces if len(piece) > 1))
-        self._unknown = re.compile(f"[^{re.escape(''.join(alone))}]+")
+        # Every character of a longer piece is a piece of its own too (a test holds it), so all others are unknown.
+        known, joined = set("".join(pieces)), set("".join(piece for piece in pieces if len(piece) > 1))
+        self._unknown = re.compile(f"[^{re.escape(''.join(known))}]+")
         self._joined = re.compile(f"[{re.escape(''.join(joined))}]+")
         self._words: dict[str, Sequence[int]] = {}
 

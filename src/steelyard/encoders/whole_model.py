@@ -47,6 +47,17 @@ def load_whole(folder: ModelFolder, load: Callable[[], Any]) -> Any:
     return model
 
 
+def saved_as(folder: ModelFolder) -> str | None:
+    """The class of sentence-transformers whose model the folder holds; None where it has files of transformers alone.
+
+    What one class has saved, another loads: it says so in its log, and makes up what it lacks.
+    """
+    if folder.json("modules.json") is None:
+        return None
+    declared = folder.json("config_sentence_transformers.json") or {}
+    return str(declared.get("model_type", "SentenceTransformer"))  # older files do not say
+
+
 def _check_words(tokenizer: Any, folder: ModelFolder) -> None:
     """A ModelError where a tokenizer knows no words: where its files are missing, one is made that does not."""
     marks = getattr(tokenizer, "all_special_tokens", None)
