@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("sentence_transformers")
 
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer, SparseEncoder
 
 from steelyard.encoders import load_encoder
 from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
@@ -77,6 +78,26 @@ def test_what_nothing_reads_may_be_missing(sound: Path, tmp_path: Path) -> None:
     name = spoilt(sound, tmp_path / "no-pooler", without_pooler)
     whole, without = (load_encoder(each).encode(["the old bridge"], "query") for each in (str(sound), name))
     assert (whole == without).all()
+
+
+def saved(model: type, folder: Path, place: Path) -> str:
+    model(str(folder), device="cpu").save_pretrained(str(place))
+    return str(place)
+
+
+def test_a_dense_model_is_no_sparse_one(sound: Path, tmp_path: Path) -> None:
+    """The library would put a layer with random weights on it: other figures in each run."""
+    name = saved(SentenceTransformer, sound, tmp_path / "saved")
+    with pytest.raises(ModelError, match=rf"is a dense model; .* random weights \(dense:{name}\)"):
+        load_sparse_encoder(name)
+
+
+def test_a_model_of_another_kind_is_told_of_by_us_and_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    name = saved(SparseEncoder, save_bert(tmp_path / "masked", masked=True), tmp_path / "saved")
+    caplog.clear()
+    with pytest.warns(UserWarning, match="was saved as a SparseEncoder; as a dense model it is its transformer with"):
+        assert load_encoder(name).settings["pooling_mode"] == "mean"
+    assert not caplog.messages
 
 
 def test_a_model_of_another_kind_is_refused(sound: Path, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.dense_encoders import kind_of
 from steelyard.encoders.devices import choose
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.onnx_folder import wanted_files
-from steelyard.encoders.torch_model import DTYPES, library
+from steelyard.encoders.torch_model import DTYPES, batch_size, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
 from steelyard.errors import UsageError
@@ -30,8 +29,6 @@ OPTIONS = (
 )
 BACKENDS = ("auto", "sentence-transformers", "onnx")
 ACTIVATIONS = ("auto", "identity", "sigmoid", "model")
-BATCH_PAIRS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
-"""The most pairs and tokens of a batch; an accelerator gets so many times as much."""
 
 
 class CrossEncoderReranker(ReadsPairs):
@@ -53,12 +50,9 @@ class CrossEncoderReranker(ReadsPairs):
             setattr(self._model, self._length, longest)
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, least=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
-        scale = 1 if self._devices[0].startswith("cpu") else ACCELERATED
-        pairs, tokens = BATCH_PAIRS * scale, BATCH_TOKENS * scale
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
         crew = crew_of(self._model, self._devices, compute)
-        size = BatchSize(options.whole("batch_size", pairs), options.whole("batch_tokens", tokens))
-        super().__init__(options, crew, size)
+        super().__init__(options, crew, batch_size(options, self._devices))
 
     def _load(self) -> Any:
         options = self._options
