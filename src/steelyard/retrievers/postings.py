@@ -171,8 +171,8 @@ def _width(terms: Int32, bits: int) -> type[np.unsignedinteger[Any]]:
 
 def _runs(values: Keys) -> tuple[Keys, Int64]:
     """The distinct values of a sorted array that is not empty, and how often each is there."""
-    first = np.concatenate((np.zeros(1, dtype=np.int64), np.flatnonzero(values[1:] != values[:-1]) + 1))
-    return values.take(first), np.diff(first, append=len(values))
+    edges = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]))
+    return values.take(edges[:-1]), edges[1:] - edges[:-1]
 
 
 def _blocks(offsets: Int64, postings: int = 1 << 18) -> list[tuple[int, int]]:

@@ -107,7 +107,8 @@ def _block(
     keys = _keys(np.arange(documents, dtype=np.int32), board.astype(np.float32))
     if documents > top_k:
         keys = np.partition(keys, documents - top_k, axis=1)[:, documents - top_k :]
-    rows, scores = _unpack(np.sort(keys, axis=1)[:, ::-1])
+    keys.sort(axis=1)
+    rows, scores = (part[:, ::-1] for part in _unpack(keys))
     found = scores > 0
     return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))
 
@@ -251,7 +252,8 @@ def select(rows: Int32, scores: Float32, top_k: int) -> tuple[Int32, Float32]:
     keys = _keys(rows, scores)[scores > 0]
     if len(keys) > top_k:
         keys = np.partition(keys, len(keys) - top_k)[len(keys) - top_k :]
-    return _unpack(np.sort(keys)[::-1])
+    rows, scores = _unpack(np.sort(keys))
+    return rows[::-1], scores[::-1]
 
 
 def _keys(rows: Int32, scores: Float32) -> Int64:
@@ -264,4 +266,5 @@ def _keys(rows: Int32, scores: Float32) -> Int64:
 
 
 def _unpack(keys: Int64) -> tuple[Int32, Float32]:
-    return (_LAST_ROW - (keys & 0xFFFFFFFF)).astype(np.int32), (keys >> 32).astype(np.int32).view(np.float32)
+    halves = keys.view(np.int32).reshape(*keys.shape, 2)  # little-endian: the row, then the score
+    return np.int32(_LAST_ROW) - halves[..., 0], halves[..., 1].view(np.float32)

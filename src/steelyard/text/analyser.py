@@ -171,7 +171,7 @@ def _asking(language: str) -> re.Pattern[str] | None:
 
 @cache
 def _function_words(language: str) -> UInt64:
-    return keys_of_strings(sorted(FUNCTION_WORDS.get(language, ())))
+    return np.sort(keys_of_strings(list(FUNCTION_WORDS.get(language, ()))))
 
 
 @cache

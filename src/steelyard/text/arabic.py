@@ -124,7 +124,7 @@ def _to_the_left(letters: UInt64, sizes: Int64) -> UInt64:
 def _first_of(rows: Int64, *steps: Callable[[Int64], Bools]) -> Int64:
     """Try the steps in turn on the words that no step before them changed; the rows that are left unchanged."""
     for step in steps:
-        rows = rows[~step(rows)]
+        rows = rows.take(np.flatnonzero(~step(rows)))
     return rows
 
 
@@ -204,11 +204,12 @@ def _drop_beginnings(words: _Words, definite: Bools) -> None:
     entry = _tables()[3].take(first)
     article = words.sizes[rows] >= _LEAST.take(entry)
     words.drop_first(rows[article], (entry[article] & 7).astype(np.int64))
-    rows, first = rows[~article], first[~article]
+    others = np.flatnonzero(~article)
+    rows, first = rows.take(others), first.take(others)
     prefixed = preposition[first]
     words.drop_first(rows[prefixed], 1)
-    verbs = ~prefixed & ~definite[rows] & (words.sizes[rows] > 4)
-    rows, first = rows[verbs], first[verbs]
+    verbs = np.flatnonzero(~prefixed & ~definite[rows] & (words.sizes[rows] > 4))
+    rows, first = rows.take(verbs), first.take(verbs)
     coming = future[first]
     words.drop_first(rows[coming], 1)
     # Snowball goes on behind the letter that is left.
@@ -253,7 +254,7 @@ def _code_of_bytes() -> UInt8:
 
 def _read(spans: Spans) -> tuple[UInt64, Bools, Bools]:
     """Words as numbers with the first letter highest; which can be stemmed here; which of all have marks."""
-    pairs = np.stack(list(blocks(spans, 3)), axis=1).view(np.uint16)
+    pairs = blocks(spans, 3).view(np.uint16)
     codes = _code_of_bytes().take(pairs).view(">u4").astype(np.uint32)  # four letters each, a byte for one
     strange = codes[:, 0] | codes[:, 1] | codes[:, 2]
     plain = (spans.lengths <= 2 * _LONGEST) & (spans.lengths & 1 == 0) & (strange & np.uint32(0x80808080) == 0)

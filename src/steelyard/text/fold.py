@@ -7,15 +7,20 @@ Nearly every character is normalised alone: a table says what it becomes. Only w
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
-from steelyard.text.characters import UInt8, UInt32, class_of
+from steelyard.text.characters import SEPARATOR, WORD, UInt8, UInt32, class_of
 from steelyard.text.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
 
 _CODE_POINTS = 0x110000
+END = "\0"
+"""Stands between two texts."""
+_FEW = 1000
+"""Up to so many characters that become none or several are put in their places one by one."""
 
 COMBINING = (
     *((0x300, 0x304), (0x306, 0x30C), (0x30F, 0x30F), (0x311, 0x311), (0x313, 0x314), (0x31B, 0x31B)),
@@ -33,14 +38,39 @@ COMBINING = (
 _FIRST, _CLASS, _RESIZED, _MARK, _SOCIAL, _UNKNOWN = (1 << 21) - 1, 7 << 21, 1 << 24, 1 << 25, 1 << 26, 1 << 31
 """What a table says of a character: the first that it becomes, and the class of that; that it becomes none or several;
 that it is a mark that has its place among marks; that it may act on its neighbours; that nobody has asked yet."""
-_CLASS_BITS = np.uint32(21)
+_CLASS_BITS = 21
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Characters in their normal form, and how each takes part in tokens.
+
+    Every character that is part of no token is a space, but for the one that ends texts.
+    """
+
+    facts: UInt32
+
+    @property
+    def points(self) -> UInt32:
+        """The characters."""
+        return self.facts & np.uint32(_FIRST)
+
+    @cached_property
+    def classes(self) -> UInt8:
+        """The class of each character."""
+        return self.facts.view(np.uint8)[2::4] >> np.uint8(_CLASS_BITS - 16)  # the third byte has it highest
+
+    @property
+    def only_words(self) -> bool:
+        """Whether no character is of a script that writes no spaces."""
+        return int(np.bitwise_or.reduce(self.facts)) & _CLASS <= WORD << _CLASS_BITS
 
 
 class _Table:
     """What each character becomes alone; filled as characters turn up."""
 
-    def __init__(self, fold_case: bool) -> None:
-        self.fold_case = fold_case
+    def __init__(self, fold_case: bool, underscore: bool) -> None:
+        self.fold_case, self.underscore = fold_case, underscore
         self.facts: UInt32 = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint32)
         self.order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # among the marks of a letter
         self.last_order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # of the last that it becomes
@@ -62,17 +92,17 @@ class _Table:
         # Folding may leave a mark at the end (İ becomes i and a dot above), which the next one must follow in order.
         self.last_order[point] = max(map(unicodedata.combining, (composed[-1], becomes[-1:] or composed[-1])))
         self.becomes[point] = becomes
-        facts = _plain(becomes[0]) if becomes else 0
+        facts = self.plain(becomes[0]) if becomes else 0
         facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
         # A half-width voicing mark joins the letter before it only once it is a full one.
         facts |= _SOCIAL * any(map(_is_social, (point, facts & _FIRST)))
         # Last: another thread takes a character whose facts it finds for learnt.
         self.facts[point] = facts
 
-
-def _plain(character: str) -> int:
-    """The facts of a character that stays as it is."""
-    return ord(character) | class_of(character) << int(_CLASS_BITS)
+    def plain(self, character: str) -> int:
+        """The facts of a character that stays as it is, or separates."""
+        kind = WORD if self.underscore and character == "_" else class_of(character)
+        return ord(" " if kind == SEPARATOR and character != END else character) | kind << _CLASS_BITS
 
 
 def _is_social(point: int) -> bool:
@@ -80,22 +110,22 @@ def _is_social(point: int) -> bool:
 
 
 @cache
-def _table(fold_case: bool) -> _Table:
-    return _Table(fold_case)
+def _table(fold_case: bool, underscore: bool) -> _Table:
+    return _Table(fold_case, underscore)
 
 
-def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, UInt8, Int64]:
-    """The characters in their normal form, the class of each, and the places of those that need their neighbours.
+def fold(points: UInt32, *, fold_case: bool = True, underscore: bool = False) -> Folded | Int64:
+    """The characters in their normal form, or the places of those that need their neighbours for it.
 
-    If there are such places, nothing is folded: the words that hold them must go through `normalise` first.
+    The words that hold such places must go through `normalise` first. An underscore separates unless told otherwise.
 
-    >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32))[2].tolist()
+    >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32)).tolist()
     [4]
-    >>> folded, classes, unsure = fold(np.array([ord(c) for c in "Ａß東"], dtype=np.uint32))
-    >>> "".join(map(chr, folded)), classes.tolist(), unsure.tolist()
-    ('ass東', [1, 1, 1, 2], [])
+    >>> folded = fold(np.array([ord(c) for c in "Ａß、東"], dtype=np.uint32))
+    >>> "".join(map(chr, folded.points)), folded.classes.tolist(), folded.only_words
+    ('ass 東', [1, 1, 1, 0, 2], False)
     """
-    table = _table(fold_case)
+    table = _table(fold_case, underscore)
     facts = table.learn(points)
     if facts.max(initial=0) >= _MARK:
         marks = np.flatnonzero(facts >= _MARK)
@@ -103,8 +133,8 @@ def fold(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, UInt8, Int6
         order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
         disordered = ~social & (marks > 0) & (order < before)
         if social.any() or not _swap(table, points, facts, marks[disordered]):
-            return points, np.zeros(0, dtype=np.uint8), marks[social | disordered]
-    return *_apply(table, points, facts), np.zeros(0, dtype=np.int64)
+            return marks[social | disordered]
+    return _settled(table, points, facts)
 
 
 def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
@@ -120,26 +150,32 @@ def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
     return bool(pairs.all())
 
 
-def fold_alone(points: UInt32, *, fold_case: bool = True) -> tuple[UInt32, UInt8]:
-    """The characters in their normal form, whatever their neighbours, and the class of each.
-
-    For words that went through `normalise`.
-    """
-    table = _table(fold_case)
-    return _apply(table, points, table.learn(points))
+def fold_alone(points: UInt32, *, fold_case: bool = True, underscore: bool = False) -> Folded:
+    """The characters in their normal form, whatever their neighbours, for words that went through `normalise`."""
+    table = _table(fold_case, underscore)
+    return _settled(table, points, table.learn(points))
 
 
-def _apply(table: _Table, points: UInt32, facts: UInt32) -> tuple[UInt32, UInt8]:
-    if facts.max(initial=0) >= _RESIZED:
-        resized = np.flatnonzero(facts & np.uint32(_RESIZED))
-        facts = _spread(facts, resized, [table.becomes[point] for point in points[resized].tolist()])
-    classes = ((facts & np.uint32(_CLASS)) >> _CLASS_BITS).astype(np.uint8)
-    return facts & np.uint32(_FIRST), classes
-
-
-def _spread(facts: UInt32, places: Int64, becomes: list[str]) -> UInt32:
+def _settled(table: _Table, points: UInt32, facts: UInt32) -> Folded:
     """Make room for characters that become several, close the gap of those that vanish."""
-    tails = [_plain(character) for string in becomes for character in string[1:]]
+    if facts.max(initial=0) < _RESIZED:
+        return Folded(facts)
+    places = np.flatnonzero((facts & np.uint32(_RESIZED)) != 0)
+    becomes = [table.becomes[point] for point in points[places].tolist()]
+    if len(places) > _FEW:
+        return Folded(_spread(table, facts, places, becomes))
+    pieces, done = [], 0
+    for place, string in zip(places.tolist(), becomes, strict=True):
+        pieces.append(facts[done:place])
+        if string:
+            pieces.append(np.array(list(map(table.plain, string)), dtype=np.uint32))
+        done = place + 1
+    return Folded(np.concatenate([*pieces, facts[done:]]))
+
+
+def _spread(table: _Table, facts: UInt32, places: Int64, becomes: list[str]) -> UInt32:
+    """What becomes of the characters at many places, put among the others at once."""
+    tails = [table.plain(character) for string in becomes for character in string[1:]]
     sizes = np.fromiter(map(len, becomes), dtype=np.int64, count=len(becomes))
     gone = places[sizes == 0]
     if tails:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,11 @@ import numpy.typing as npt
 
 from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
 from steelyard.text.clusters import cluster_begins
-from steelyard.text.fold import fold, fold_alone
+from steelyard.text.fold import END, Folded, fold, fold_alone
 from steelyard.text.normalise import normalise
 from steelyard.types import Int32, Int64
 
 UInt64 = npt.NDArray[np.uint64]
-
-_END = "\0"
-"""Stands between two texts in the buffer."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +63,14 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     if all(map(str.isascii, texts)):
         return _ascii(texts, fold_case, underscore)
     joined = _join(texts)
-    folded, kinds, unsure = fold(_code_points(joined), fold_case=fold_case)
-    if len(unsure):
-        settled = _normalise_words(joined, unsure, fold_case)
-        folded, kinds = fold_alone(_code_points(settled), fold_case=fold_case)
-    if underscore:
-        kinds[folded == ord("_")] = WORD
-    return _general(folded, kinds, grams)
+    folded = fold(_code_points(joined), fold_case=fold_case, underscore=underscore)
+    if not isinstance(folded, Folded):
+        settled = _normalise_words(joined, folded, fold_case)
+        folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore)
+    buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
+    if folded.only_words:
+        return _between_spaces(buffer, np.flatnonzero(buffer[:-8] == 0))
+    return _general(folded, buffer, grams)
 
 
 def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
@@ -81,8 +79,8 @@ def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
     for place in places.tolist():
         if place < done:
             continue
-        begin = max(joined.rfind(_END, done, place), joined.rfind(" ", done, place), done - 1) + 1
-        end = joined.find(_END, place)
+        begin = max(joined.rfind(END, done, place), joined.rfind(" ", done, place), done - 1) + 1
+        end = joined.find(END, place)
         space = joined.find(" ", place, end)
         end = end if space < 0 else space
         pieces += [joined[done:begin], normalise(joined[begin:end], fold_case=fold_case)]
@@ -91,10 +89,10 @@ def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
 
 
 def _join(texts: Sequence[str]) -> str:
-    joined = _END.join(texts)
-    if joined.count(_END) >= len(texts) > 0:
-        joined = _END.join(text.replace(_END, " ") for text in texts)
-    return f"{_END}{joined}{_END}"
+    joined = END.join(["", *texts, ""])
+    if joined.count(END) > len(texts) + 1:
+        joined = END.join(["", *(text.replace(END, " ") for text in texts), ""])
+    return joined
 
 
 def code_points(texts: Sequence[str]) -> tuple[UInt32, Int64]:
@@ -126,25 +124,28 @@ _ASCII_TABLES = {(fold, line): _ascii_table(fold, line) for fold in (False, True
 
 def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
     # One end before the first text and one after the last; eight more to be read over.
-    joined = _END.join(["", *texts, *[""] * 9])
+    joined = END.join(["", *texts, *[""] * 9])
     data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
-    buffer = np.frombuffer(data, dtype=np.uint8)
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
+    return _between_spaces(np.frombuffer(data, dtype=np.uint8), ends_of_texts)
+
+
+def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
+    """Words, in texts that have nothing but words and spaces."""
     in_word = buffer > ord(" ")
     edges = np.flatnonzero(in_word[1:] != in_word[:-1])
     edges += 1
     starts, ends = edges[0::2].copy(), edges[1::2]
-    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
     return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
 
 
-def _general(points: UInt32, kinds: UInt8, grams: Grams) -> Spans:
+def _general(folded: Folded, buffer: UInt8, grams: Grams) -> Spans:
+    """Words, and n-grams of runs of spaceless scripts."""
+    points, kinds = folded.points, folded.classes
     edges = np.flatnonzero(kinds[1:] != kinds[:-1])
     edges += 1
-    pieces = [(edges[0::2], edges[1::2])]  # the first and the last character separate texts
-    if kinds.max(initial=0) > WORD:
-        pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
-    buffer = np.frombuffer(_utf8(points) + bytes(8), dtype=np.uint8)
+    pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
     at_byte = np.flatnonzero(buffer.view(np.int8) >= -64)  # the bytes that begin a character
     starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
     lengths = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
@@ -156,8 +157,8 @@ def _general(points: UInt32, kinds: UInt8, grams: Grams) -> Spans:
 
 def _utf8(points: UInt32) -> bytes:
     if points.max(initial=0) < 0xD800:  # half the bytes, read in a third of the time
-        return points.astype(np.uint16).tobytes().decode("utf-16-le").encode()
-    return points.tobytes().decode("utf-32-le").encode()
+        return str(points.astype(np.uint16).data, "utf-16-le").encode()
+    return str(points.data, "utf-32-le").encode()
 
 
 def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
@@ -235,14 +236,17 @@ def keys(spans: Spans) -> UInt64:
     return result
 
 
-def blocks(spans: Spans, count: int) -> Iterator[UInt64]:
-    """The first bytes of every token, eight at a time, zeros behind its end."""
-    eights = _eights(spans.buffer)
-    for first in range(0, 8 * count, 8):
-        block = np.zeros(len(spans.starts), dtype=np.uint64)
-        rows = np.flatnonzero(spans.lengths > first)
-        block[rows] = eights[spans.starts[rows] + first] & _MASKS.take(spans.lengths[rows] - first, mode="clip")
-        yield block
+def blocks(spans: Spans, count: int) -> UInt64:
+    """The first bytes of every token in a line, so many times eight, zeros behind its end."""
+    eights, found = _eights(spans.buffer), np.zeros((len(spans.starts), count), dtype=np.uint64)
+    at, left = spans.starts, spans.lengths
+    np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
+    rows = np.arange(len(at))
+    for number in range(1, count):
+        longer = np.flatnonzero(left > 8)
+        rows, at, left = rows.take(longer), at.take(longer) + 8, left.take(longer) - 8
+        found[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
+    return found
 
 
 def _eights(buffer: UInt8) -> UInt64:
@@ -252,9 +256,10 @@ def _eights(buffer: UInt8) -> UInt64:
 
 def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
     """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
-    result = blocks[0]
+    result = blocks[0].copy()
     for number, block in enumerate(blocks[1:], start=1):
-        result = np.where(lengths > 8 * number, _mix(result, block), result)
+        rows = np.flatnonzero(lengths > 8 * number)
+        result[rows] = _mix(result.take(rows), block.take(rows))
     return result
 
 

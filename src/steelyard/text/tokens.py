@@ -123,8 +123,11 @@ class Words:
         return strings(self.spans, self.first)
 
     def without(self, stop_words: UInt64) -> Words:
-        """The occurrences of words with other keys than these; a text that has no others keeps its own."""
-        kept = _without(self.owners, np.isin(self.keys, stop_words).take(self.numbers))
+        """The occurrences of words with other keys than these, ascending ones; a text with no others keeps its own."""
+        if not len(stop_words):
+            return self
+        dropped = stop_words.take(np.searchsorted(stop_words, self.keys), mode="clip") == self.keys
+        kept = _without(self.owners, dropped.take(self.numbers))
         return replace(self, owners=self.owners[kept], numbers=self.numbers[kept])
 
     def repeat_words(self, times: int) -> Words:

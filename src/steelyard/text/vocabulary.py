@@ -30,9 +30,13 @@ class Vocabulary:
         self._slots: Int32 = np.full(2, -1, dtype=np.int32)  # the number of the key in each slot
         self._placed = 0
         """So many keys have slots; of a small corpus the others may never be asked for."""
+        self._passes = 0
 
     def grow(self, keys: UInt64, *, distinct: bool = False) -> Int32:
         """The number of each key, new ones for keys not seen before."""
+        if distinct and not len(self):
+            self._keep(keys)
+            return np.arange(len(keys), dtype=np.int32)
         numbers = self.look_up(keys)
         unknown = np.flatnonzero(numbers < 0)
         if not len(unknown):
@@ -54,6 +58,9 @@ class Vocabulary:
         """The number of each key, -1 for those not seen."""
         if not len(self):
             return np.full(len(keys), -1, dtype=np.int32)
+        if self._placed < len(self) <= _FEW and self._passes < _PASSES:
+            self._passes += 1
+            return self._look_through(keys)
         self._place()
         slots = self._first_slots(keys)
         numbers = self._slots.take(slots)
@@ -67,6 +74,28 @@ class Vocabulary:
             more = np.flatnonzero((found >= 0) & (self._keys.take(found) != wanted))
             left, slots, wanted = left.take(more), slots.take(more), wanted.take(more)
         return numbers
+
+    def _look_through(self, keys: UInt64) -> Int32:
+        """As `look_up`, the other way round: the keys that are asked for get slots, and all known ones look into them.
+
+        A few passes over a small vocabulary take less time than giving it slots.
+        """
+        numbers = np.full(len(keys), -1, dtype=np.int32)
+        known, same = self._keys[: self._count], np.empty(len(keys), dtype=np.int32)
+        left, multiplier = np.arange(len(keys), dtype=np.int32), ODD
+        bits = max(len(keys).bit_length() + 3, 8)
+        while len(left):
+            wanted = keys.take(left)
+            table = np.zeros(1 << bits, dtype=np.int32)
+            slots = _slots(wanted, multiplier, bits)
+            table[slots] = left
+            same[left] = found = table.take(slots)  # of equal keys one speaks for all
+            asking = table.take(_slots(known, multiplier, bits))
+            at = np.flatnonzero(keys.take(asking) == known)
+            numbers[asking.take(at)] = at
+            left = left.take(np.flatnonzero(keys.take(found) != wanted))
+            multiplier = multiplier * ODD % (1 << 64)
+        return numbers.take(same)
 
     def _keep(self, new: UInt64) -> None:
         count = self._count + len(new)
@@ -93,9 +122,7 @@ class Vocabulary:
         self._placed = self._count
 
     def _first_slots(self, keys: UInt64) -> Int64:
-        slots = keys * np.uint64(ODD)
-        slots >>= np.uint64(65 - len(self._slots).bit_length())
-        return slots.view(np.int64)
+        return _slots(keys, ODD, len(self._slots).bit_length() - 1)
 
     @property
     def size_bytes(self) -> int:
@@ -104,6 +131,17 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return self._count
+
+
+_FEW, _PASSES = 1 << 15, 8
+"""Up to so many keys get slots only when they have been looked through so many times."""
+
+
+def _slots(keys: UInt64, multiplier: int, bits: int) -> Int64:
+    """The place of each key in a table of so many bits."""
+    slots = keys * np.uint64(multiplier)
+    slots >>= np.uint64(64 - bits)
+    return slots.view(np.int64)
 
 
 def _room(count: int) -> int:
