@@ -103,6 +103,15 @@ def test_what_fails_is_summed_up(nano: Path, results: Path, capsys: pytest.Captu
     assert sum(not r.done for r in ResultStore(results).all()) == 2
 
 
+def test_a_failure_that_stays_is_counted_once(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (nano / "qrels" / "b.parquet").write_bytes(b"not parquet")
+    words = ["run", "bm25", "-t", str(nano), "--overwrite-strategy", "never"]
+    assert main(words) == 1
+    assert "1 evaluated, 1 failed" in capsys.readouterr().err
+    assert main(words) == 1
+    assert "0 evaluated, 1 of 2 already there, 1 failed" in capsys.readouterr().err
+
+
 def test_where_all_fails_for_one_reason_the_exit_code_tells_it(
     nano: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

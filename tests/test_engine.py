@@ -296,6 +296,19 @@ def test_overwrite_strategies(tmp_path: Path) -> None:
         evaluate(model, task, overwrite_strategy="sometimes")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_a_later_version_stored_is_a_failure_that_costs_nothing(tmp_path: Path, strategy: str) -> None:
+    task, model = small_task(), Overlap()
+    path = evaluate(model, task, results=tmp_path)[0].path
+    assert path is not None
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    newer = path.read_bytes()
+    found = evaluate([model, "bm25"], task, results=tmp_path, overwrite_strategy=strategy)  # type: ignore[arg-type]
+    assert [result.done for result in found] == [False, True] and len(model.indexed) == 1
+    assert found[0].error is not None and "stays as it is" in found[0].error.message and found[0].error.hint
+    assert path.read_bytes() == newer
+
+
 def test_events_tell_the_whole_story() -> None:
     events: list[Event] = []
     evaluate([Overlap(), Broken(on=("Small/geography",))], small_task(), progress=events.append)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -147,6 +148,18 @@ def test_of_two_results_the_newer_counts() -> None:
     old, new = result("a/b", "bm25", [0.0], "2026-01-01"), result("a/b", "bm25", [1.0], "2026-02-01")
     cell = Board([new, old]).cell("a/b", "bm25")
     assert cell is new
+
+
+def test_different_data_under_one_name_is_told_apart() -> None:
+    one, other = (
+        replace(result("mine/test", "bm25", values), facts=TaskFacts("en", data_hash=data, queries=1, documents=2))
+        for values, data in (([1.0], "a" * 32), ([0.0], "b" * 32))
+    )
+    board = Board([one, other])
+    assert board.tasks == ["mine/test@aaaaaaaa", "mine/test@bbbbbbbb"]
+    assert [board.mean("bm25", "ndcg_at_10"), len(board.common_tasks)] == [0.5, 2]
+    assert Board([one]).tasks == ["mine/test"]
+    assert "mine/test@aaaaaaaa</td>" in page([one, other]) and "mine/test@bbbbbbbb</td>" in page([one, other])
 
 
 def test_an_empty_report_is_a_page() -> None:

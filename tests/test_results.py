@@ -99,6 +99,8 @@ def test_a_file_of_another_kind_is_told() -> None:
     for text, found in [("[]", "not a result"), ("{}", "steelyard"), (json.dumps(newer), "version 99")]:
         with pytest.raises(ResultError, match=found):
             Result.from_json(text)
+    grown = whole["steelyard"]["facts"] | {"licence": "CC0"}
+    assert Result.from_json(json.dumps(whole | {"steelyard": whole["steelyard"] | {"facts": grown}})).facts.language
     lacking = whole | {"steelyard": {k: v for k, v in whole["steelyard"].items() if k != "metrics"}}
     with pytest.raises(ResultError, match="lacks the field 'metrics'"):
         Result.from_json(json.dumps(lacking))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import ResultError, UnknownName
-from steelyard.results import Failure, QueryScores, Result, ResultStore, TaskFacts
+from steelyard.results import Failure, NewerResult, QueryScores, Result, ResultStore, TaskFacts
 from steelyard.results.atomic import remove_leftovers, write_whole
 from steelyard.results.keys import result_key
 from steelyard.results.queries import queries_path
@@ -100,6 +100,21 @@ def test_a_damaged_file_is_reported_and_passed_over(tmp_path: Path) -> None:
     assert store.load(damaged.path, damaged.key) is None
     store.put(result("T/b"))
     assert len(store.all()) == 2
+
+
+def test_what_a_later_version_wrote_is_let_alone(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    path = store.put(result()).path
+    assert path is not None
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    newer = path.read_bytes()
+    for one in (result(), failure()):
+        with pytest.raises(NewerResult, match="schema version 2, expected 1: it stays as it is"):
+            store.put(replace(one, facts=result().facts))
+    store.put(result("T/b"))
+    assert path.read_bytes() == newer and queries_path(path).exists()
+    with pytest.warns(UserWarning, match="schema version 2"):
+        assert [r.task for r in store.all()] == ["T/b"]
 
 
 def test_an_old_result_never_stands_beside_new_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

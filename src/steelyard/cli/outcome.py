@@ -46,11 +46,12 @@ def gathering(progress: Progress) -> Iterator[Gathered]:
 
 
 def count(results: Results, progress: Progress) -> str:
-    """How much was done, how much was there, how much failed."""
-    failed, stored = len(results.failures), progress.stored
-    parts = [f"{len(results) - stored - failed} evaluated"]
-    if stored:
-        parts.append(f"{stored} of {progress.total} already there")
+    """How much was done, how much was there, how much failed; a failure that was there has failed."""
+    failed = len(results.failures)
+    there = len(results) - failed - progress.evaluated
+    parts = [f"{progress.evaluated} evaluated"]
+    if there:
+        parts.append(f"{there} of {progress.total} already there")
     return ", ".join([*parts, f"{failed} failed"] if failed else parts)
 
 

@@ -45,7 +45,7 @@ class Progress:
         self, stream: TextIO, *, terminal: bool, silent: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.stream, self.terminal, self.silent, self._clock = stream, terminal, silent, clock
-        self.total = self.finished = self.stored = self._expected = 0
+        self.total = self.finished = self.stored = self.evaluated = self._expected = 0
         self._steps = self._step = 0
         self._since: tuple[float, int] | None = None
         self._now_at = self._model = ""
@@ -133,6 +133,7 @@ class Progress:
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1
         self.stored += stored
+        self.evaluated += result.done and not stored
         self._steps = 0
         self._seen[result.model] = self._seen.get(result.model, 0) + 1
         took, self._last = self._clock() - self._last, self._clock()

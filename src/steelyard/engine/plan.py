@@ -13,7 +13,7 @@ from steelyard.errors import SteelyardError, UsageError
 from steelyard.metrics import DEFAULT_METRICS, Metric
 from steelyard.metrics.scoring import resolve
 from steelyard.protocols import Retriever
-from steelyard.results import Failure, Result, ResultStore, TaskFacts
+from steelyard.results import Failure, NewerResult, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.provenance import provenance
 from steelyard.results.queries import queries_path
@@ -177,18 +177,22 @@ class Shelf:
     save_runs: SaveRuns | None = None
 
     def evaluation(self, model: Model, task: str, facts: TaskFacts, conditions: Conditions) -> Evaluation:
-        """The evaluation, with its stored result if that may stay."""
+        """The evaluation, with its stored result if that may stay; a failure where only a later version can read it."""
         settings = {**model.settings, **conditions.settings}
-        key = result_key(settings, task, facts)
-        stored = None
-        if self.store is not None and self.strategy != "always":
-            path = self.store.path(model.name, settings, task, facts.data_hash)
-            stored = self._usable(self.store.load(path, key), path)
-        return Evaluation(model, task, settings, facts, key, stored)
+        evaluation = Evaluation(model, task, settings, facts, result_key(settings, task, facts))
+        if self.store is None:
+            return evaluation
+        path = self.store.path(model.name, settings, task, facts.data_hash)
+        try:
+            stored = self._usable(self.store.load(path, evaluation.key), path)
+        except NewerResult as error:
+            failure = Failure(type(error).__name__, error.message, error.hint)
+            stored = evaluation.result(status="failed", error=failure)
+        return replace(evaluation, stored=stored)
 
     def _usable(self, result: Result | None, path: Path) -> Result | None:
         """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there."""
-        if result is None or (self.strategy == "only-missing" and not result.done):
+        if result is None or self.strategy == "always" or (self.strategy == "only-missing" and not result.done):
             return None
         return result if self._has_run(path) or not result.done else None
 

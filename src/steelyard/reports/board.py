@@ -25,14 +25,31 @@ class Strongest:
 
 @dataclass(frozen=True)
 class Board:
-    """Results by task and model; of several for the same pair the newest counts."""
+    """Results by task and model; of several for the same pair the newest counts.
+
+    Different data under one name is different tasks, told apart by its hash.
+    """
 
     results: Sequence[Result]
 
     @cached_property
     def tasks(self) -> list[str]:
         """Task names, in the order in which they were met."""
-        return list(dict.fromkeys(result.task for result in self.results))
+        return list(dict.fromkeys(map(self.task_of, self.results)))
+
+    def task_of(self, result: Result) -> str:
+        """The name under which the result's task stands here."""
+        name, data = result.task, result.facts.data_hash
+        return f"{name}@{data[:8]}" if data and len(self._data[name]) > 1 else name
+
+    @cached_property
+    def _data(self) -> dict[str, set[str]]:
+        """The hashes of the data that goes by each name; a task that could not be read has none."""
+        known: dict[str, set[str]] = {result.task: set() for result in self.results}
+        for result in self.results:
+            if result.facts.data_hash:
+                known[result.task].add(result.facts.data_hash)
+        return known
 
     @cached_property
     def models(self) -> list[str]:
@@ -41,7 +58,7 @@ class Board:
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], Result]:
-        return {(r.task, r.model): r for r in sorted(self.results, key=lambda r: r.created)}
+        return {(self.task_of(r), r.model): r for r in sorted(self.results, key=lambda r: r.created)}
 
     def cell(self, task: str, model: str) -> Result | None:
         """The finished result of a pair, if there is one."""

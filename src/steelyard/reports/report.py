@@ -133,7 +133,7 @@ def errors(board: Board) -> Markup:
     if not board.failures:
         return Markup("")
     rows = (
-        tag("tr", tag("td", r.task), tag("td", r.model), tag("td", str(r.error), class_="text bad"))
+        tag("tr", tag("td", board.task_of(r)), tag("td", r.model), tag("td", str(r.error), class_="text bad"))
         for r in board.failures
     )
     head = tag("tr", *(tag("th", name) for name in ("Task", "Model", "Error")))

@@ -1,5 +1,6 @@
 """Results: their form, their files, the store that keeps them."""
 
+from steelyard.results.layout import NewerResult
 from steelyard.results.queries import QueryScores
 from steelyard.results.schema import (
     HEADLINES,
@@ -22,6 +23,7 @@ __all__ = [
     "TITLES",
     "Failure",
     "Miss",
+    "NewerResult",
     "QueryScores",
     "Result",
     "ResultStore",

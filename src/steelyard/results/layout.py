@@ -23,6 +23,10 @@ MTEB_VERSIONS = {"mteb-1.14": "1.14.15"}
 _MTEB_DIGITS = 6
 
 
+class NewerResult(ResultError):
+    """A result that a later version of Steelyard wrote: what it holds is not known here, so it is let alone."""
+
+
 def to_json(result: Result) -> str:
     """The text of the file, one line a part: short enough to read, and ten times sooner written than indented."""
     return _lines(to_dict(result), levels=2) + "\n"
@@ -133,11 +137,13 @@ def from_json(text: str | bytes, path: Path | None = None) -> Result:
         whole = json.loads(text)
         ours = whole["steelyard"]
         version = ours["schema_version"]
-        if version != SCHEMA_VERSION:
-            raise ResultError(
-                f"{where} has schema version {version}, expected {SCHEMA_VERSION}",
-                hint="read it with the version of Steelyard that wrote it" if version > SCHEMA_VERSION else None,
+        if version > SCHEMA_VERSION:
+            raise NewerResult(
+                f"{where} has schema version {version}, expected {SCHEMA_VERSION}: it stays as it is",
+                hint="use the version of Steelyard that wrote it, or another folder with --output",
             )
+        if version != SCHEMA_VERSION:
+            raise ResultError(f"{where} has schema version {version}, expected {SCHEMA_VERSION}")
         return _result(whole, ours, path)
     except KeyError as error:
         raise ResultError(f"{where} lacks the field {error}", hint="it was not written by steelyard run") from error
@@ -146,7 +152,7 @@ def from_json(text: str | bytes, path: Path | None = None) -> Result:
 
 
 def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None) -> Result:
-    facts = dict(ours["facts"])
+    facts = _known(TaskFacts, ours["facts"])
     facts["languages"] = tuple(facts.get("languages", ()))
     subsets = [subset for split in whole["scores"].values() for subset in split]
     beside = {"main_score", "hf_subset", "languages"}
@@ -165,10 +171,16 @@ def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None
         timings=ours["timings"],
         index_bytes=ours["index_bytes"],
         peak_memory_bytes=ours["peak_memory_bytes"],
-        misses=tuple(Miss(**miss) for miss in ours["misses"]),
+        misses=tuple(Miss(**_known(Miss, miss)) for miss in ours["misses"]),
         notes=ours["notes"],
         provenance=ours["provenance"],
-        error=None if error is None else Failure(**error),
+        error=None if error is None else Failure(**_known(Failure, error)),
         created=ours["created"],
         path=path,
     )
+
+
+def _known(kind: type[TaskFacts | Miss | Failure], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without fields that a later version has added: a file is not damaged by them."""
+    names = {part.name for part in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}

@@ -18,6 +18,7 @@ from steelyard.errors import ResultError, UnknownName
 from steelyard.protocols import Settings
 from steelyard.results.atomic import remove_leftovers, write_whole
 from steelyard.results.keys import model_slug, settings_hash, task_slug
+from steelyard.results.layout import NewerResult
 from steelyard.results.queries import queries_path
 from steelyard.results.schema import Result
 
@@ -50,9 +51,14 @@ class ResultStore:
         return self.folder / model_slug(model) / settings_hash(settings) / name
 
     def load(self, path: Path, key: str) -> Result | None:
-        """The result at that path if it is whole and has that key, else None: then it has to be made."""
+        """The result at that path if it is whole and has that key, else None: then it has to be made.
+
+        One that a later version wrote is a NewerResult: who cannot read it must not take its place.
+        """
         try:
             result = Result.from_json(path.read_bytes(), path)
+        except NewerResult:
+            raise
         except (FileNotFoundError, ResultError):  # a damaged result is as good as none: it is written anew
             return None
         whole = not result.done or queries_path(path).exists()
@@ -62,7 +68,7 @@ class ResultStore:
         """Write a result, and `beside` it further files by ending (`run.parquet`); the result with its path.
 
         A finished result removes the failures that stand for the same model and task; a failure never takes the
-        place of a finished result: it comes back without a path.
+        place of a finished result: it comes back without a path. What a later version wrote stays (NewerResult).
         """
         path = self.path(result.model, result.settings, result.task, result.facts.data_hash)
         before = self.load(path, result.key)
