@@ -155,7 +155,7 @@ def test_what_the_file_lacks_is_an_error(bert, folder, tmp_path):
     with pytest.raises(UsageError, match="modules that its ONNX file lacks: Dense"):
         load_encoder(str(place))
     (place / "onnx" / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(UsageError, match="onnxruntime cannot load"):
+    with pytest.raises(ModelError, match="onnxruntime cannot load"):
         load_encoder(str(place))
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -169,7 +169,7 @@ def test_what_the_file_lacks_is_an_error(bert, folder, tmp_path):
         onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)]),
         bare / "model.onnx",
     )
-    with pytest.raises(UsageError, match="wants the inputs pixels"):
+    with pytest.raises(ModelError, match="wants the inputs pixels"):
         load_encoder(str(bare))
 
 

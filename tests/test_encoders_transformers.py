@@ -18,7 +18,8 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from steelyard import load_task
+from engine_parts import small_task
+from steelyard import evaluate, load_task
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cached import encode_once, open_store
 from steelyard.encoders.pooling import POOLING_MODES
@@ -233,8 +234,10 @@ def test_a_vector_that_is_no_number_is_an_error_that_names_the_text(bert, tmp_pa
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(UsageError, match="cannot load"):
+    with pytest.raises(ModelError, match="cannot load"):
         load_encoder(str(tmp_path))
+    failed, done = evaluate([f"dense:{tmp_path}", "bm25"], small_task())
+    assert failed.error is not None and "cannot load" in failed.error.message and done.done, "the others go on"
 
 
 def test_a_second_run_encodes_nothing(bert):

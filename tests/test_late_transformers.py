@@ -17,7 +17,7 @@ from sentence_transformers.multi_vector_encoder.modules import HierarchicalToken
 
 from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
 from steelyard.encoders.multi_vector_transformer import TransformerTokens
-from steelyard.errors import UsageError
+from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Qrels, Queries, TaskInfo
@@ -189,7 +189,7 @@ def test_another_prompt_for_queries_encodes_no_document_again(colbert):
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(UsageError, match="cannot load"):
+    with pytest.raises(ModelError, match="cannot load"):
         load_multi_vector_encoder(str(tmp_path))
 
 

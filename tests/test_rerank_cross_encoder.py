@@ -140,5 +140,5 @@ def test_what_is_wrong_is_said(model: str, name: str, error: type[Exception], me
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot load .* as a cross-encoder"):
+    with pytest.raises(ModelError, match=r"cannot load .* as a cross-encoder"):
         load_reranker(parse(f"rerank:{tmp_path}"))

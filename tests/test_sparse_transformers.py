@@ -9,7 +9,7 @@ from sentence_transformers.sparse_encoder.evaluation import SparseInformationRet
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
 from steelyard.encoders.sparse_encoders import as_sparse, load_sparse_encoder
-from steelyard.errors import UsageError
+from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
@@ -116,5 +116,5 @@ def test_caps_come_from_one_encoding(splade):
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(UsageError, match="cannot load"):
+    with pytest.raises(ModelError, match="cannot load"):
         load_sparse_encoder(str(tmp_path))

@@ -6,7 +6,7 @@ SteelyardError            something went wrong that a person can mend        exi
 ├── DataError             input data is wrong: file, row, found, expected    exit 2
 ├── MissingPart           a package, file or service is needed               exit 3
 │   └── HubError          a hub refused, failed or is out of reach           exit 3
-├── ModelError            a model gave what no model may give (NaN ...)      exit 1
+├── ModelError            a model cannot be opened, or gives NaN, nothing    exit 1
 └── ResultError           a stored result cannot be read or written          exit 1
 
 The command line prints the message, then the hint, and exits with `exit_code`.
@@ -92,7 +92,7 @@ class HubError(MissingPart):
 
 
 class ModelError(SteelyardError):
-    """A model gave what no model may give: NaN, a wrong shape, nothing."""
+    """A model cannot be opened, or gave what no model may give: NaN, a wrong shape, nothing."""
 
 
 class ResultError(SteelyardError):

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import whole
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.errors import MissingPart, UsageError
+from steelyard.errors import MissingPart, ModelError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Role
@@ -104,7 +104,7 @@ def _load(folder: ModelFolder, dimension: int | None) -> Any:
     try:
         return library.StaticModel.from_pretrained(folder.path, dimensionality=dimension)
     except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"model2vec cannot load {folder.id}: {error}", hint="is it a model of model2vec?") from error
+        raise ModelError(f"model2vec cannot load {folder.id}: {error}", hint="is it a model of model2vec?") from error
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:

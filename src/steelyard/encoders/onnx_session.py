@@ -52,10 +52,10 @@ class OnnxSession:
             self._session = library.InferenceSession(path, options, providers=_providers(library, device))
         except not_loaded as error:
             hint = "is the file whole, and exported for this version of onnxruntime?"
-            raise UsageError(f"onnxruntime cannot load {path}: {error}", hint=hint) from error
+            raise ModelError(f"onnxruntime cannot load {path}: {error}", hint=hint) from error
         inputs = {node.name: node for node in self._session.get_inputs()}
         if "input_ids" not in inputs or not inputs.keys() <= set(KNOWN_INPUTS):
-            raise UsageError(f"{path} wants the inputs {', '.join(inputs)}", hint=f"known: {', '.join(KNOWN_INPUTS)}")
+            raise ModelError(f"{path} wants the inputs {', '.join(inputs)}", hint=f"known: {', '.join(KNOWN_INPUTS)}")
         self._inputs = {name: node.type for name, node in inputs.items()}
         self.batch, self.length = (
             size if isinstance(size, int) and size > 0 else None for size in inputs["input_ids"].shape
@@ -72,7 +72,7 @@ class OnnxSession:
         vectors = [name for name, axes in outputs.items() if axes == 2]
         if states or vectors:
             return (states or vectors)[0], bool(states)
-        raise UsageError(f"{self.path} gives {', '.join(outputs)}", hint="expected states of tokens, or vectors")
+        raise ModelError(f"{self.path} gives {', '.join(outputs)}", hint="expected states of tokens, or vectors")
 
     def run(self, ids: Ids, mask: Ids, types: Ids | None = None) -> npt.NDArray[np.float32]:
         """The chosen output for a batch of padded ids; `types` tells the texts of a pair apart."""

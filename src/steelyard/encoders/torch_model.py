@@ -13,7 +13,7 @@ from typing import Any
 from steelyard import config
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.devices import choose
-from steelyard.errors import MissingPart, UsageError
+from steelyard.errors import MissingPart, ModelError
 from steelyard.services.options import Options
 
 OPTIONS = (
@@ -129,6 +129,6 @@ def quiet() -> Iterator[None]:
         speaker.setLevel(loudness)
 
 
-def failed_to_load(id: str, error: Exception) -> UsageError:
+def failed_to_load(id: str, error: Exception) -> ModelError:
     """The error for a folder that the library cannot read."""
-    return UsageError(f"sentence-transformers cannot load {id}: {error}", hint="is it a model of this family?")
+    return ModelError(f"sentence-transformers cannot load {id}: {error}", hint="is it a model of this family?")

@@ -16,7 +16,7 @@ from steelyard.encoders.onnx_folder import wanted_files
 from steelyard.encoders.torch_model import DTYPES, batch_size, library
 from steelyard.encoders.torch_process import crew_of
 from steelyard.encoders.whole_model import load_whole
-from steelyard.errors import UsageError
+from steelyard.errors import ModelError
 from steelyard.protocols import Reranker, Settings
 from steelyard.retrievers.pair_batches import ReadsPairs, chosen_label
 from steelyard.services.options import Options
@@ -68,7 +68,7 @@ class CrossEncoderReranker(ReadsPairs):
             )
             return load_whole(self._folder, make)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-            raise UsageError(
+            raise ModelError(
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
                 hint="is it a model for sequence classification, such as BAAI/bge-reranker-v2-m3?",
             ) from error
