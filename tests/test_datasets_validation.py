@@ -57,6 +57,7 @@ FAULTS = [
         (CORPUS,)),
     Fault("unreadable", "corpus.parquet", (), "damaged or cut short", {
         "corpus.parquet": b"PAR1 and then nothing"}, (CORPUS,)),
+    Fault("aside", CORPUS, (), "not read, corpus.csv is", {"corpus.csv": b"id,text\na,1\nb,2\n"}),
     Fault("unreadable", CORPUS, (), "UTF-16", {CORPUS: '{"_id": "a", "text": "x"}'.encode("utf-16")}),
     Fault("columns", CORPUS, (), "no column for text", {CORPUS: lines({"_id": "a", "txt": "one"})}),
     Fault("columns", QRELS, (), "no column for query", {QRELS: b"question\tanswer\n1\ta\n"}),
@@ -65,7 +66,7 @@ FAULTS = [
     Fault("row", CORPUS, (2,), "not JSON", {CORPUS: b'{"_id": "a", "text": "x"}\n{"_id": "b", \n'}),
     Fault("row", CORPUS, (2,), "where a JSON object was expected", {
         CORPUS: lines({"_id": "a", "text": "x"}, ["b", "y"])}),
-    Fault("row", QRELS, (2,), "not 3 columns", {QRELS: qrels("1 a 1", "2 b", "2 a 1")}),
+    Fault("row", QRELS, (2,), "2 columns, where the first line has 3", {QRELS: qrels("1 a 1", "2 b", "2 a 1")}),
     Fault("row", "docs.csv", (2,), "never closed", {
         "docs.csv": b'id,text\na,x\nb,"y\nc,z\n'}, (CORPUS,)),
     Fault("encoding", CORPUS, (2,), "not UTF-8", {

@@ -6,13 +6,14 @@
     candidates.tsv     query-id, corpus-id      optional; one a line, best first, or lists
 
 Any of the formats of `tabular` will do for each. A split is a task; a single `qrels` file makes a task without a
-name of its own.
+name of its own. Splits may also stand in the names, as in MS MARCO: `qrels.dev.tsv` beside `queries.dev.tsv`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from steelyard.datasets.files import format_of, plain_name
 from steelyard.datasets.layout import TaskFiles
@@ -21,9 +22,18 @@ CORPUS = ("corpus", "documents", "docs", "collection", "passages")
 QUERIES = ("queries", "query", "questions", "topics")
 QRELS = ("qrels", "judgements", "judgments", "relevance")
 CANDIDATES = ("candidates", "top_ranked")
-KNOWN = {*CORPUS, *QUERIES, *QRELS, *CANDIDATES}
 TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics")
 """A TREC file (`topics`, `qrels.trec`) is known by what is in it; its name need only say what it is."""
+ORDER = {stem: place for place, stem in enumerate((*CORPUS, *QUERIES, *QRELS, *CANDIDATES))}
+"""Of several names for the same thing the first is read."""
+
+
+class Part(NamedTuple):
+    """A file of a folder: what it holds by its name, and of which split ('' where it does not say)."""
+
+    name: str
+    stem: str
+    split: str
 
 
 def find(names: Iterable[str]) -> dict[str, TaskFiles]:
@@ -31,25 +41,34 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
 
     >>> list(find(["corpus.jsonl.gz", "queries.jsonl", "qrels/dev.tsv", "qrels/test.tsv"]))
     ['dev', 'test']
+    >>> find(["collection.tsv", "queries.dev.tsv", "queries.train.tsv", "qrels.dev.tsv"])[""].queries
+    ('queries.dev.tsv',)
     """
-    flat: dict[str, str] = {}
-    splits: dict[str, str] = {}
+    flat, inside = [], []
     for name in sorted(names):
         path = PurePosixPath(name)
-        stem = plain_name(path.name).split(".", 1)[0].lower()
-        if format_of(name) is None and not (path.suffix.lower() in TREC_SUFFIXES and stem in KNOWN):
+        part = Part(name, *_stem_and_split(path.name))
+        if format_of(name) is None and not (path.suffix.lower() in TREC_SUFFIXES and part.stem in ORDER):
             continue
         if len(path.parts) == 1:
-            flat.setdefault(stem, name)
+            flat.append(part)
         elif len(path.parts) == 2 and path.parts[0].lower() in QRELS:
-            splits[plain_name(path.name).rsplit(".", 1)[0]] = name
-    corpus, queries, qrels = (_first(flat, stems) for stems in (CORPUS, QUERIES, QRELS))
-    if corpus is None or queries is None:
-        return {}
-    if not splits and qrels is not None:
-        splits = {"": qrels}
-    lists = {stem: (flat[stem],) for stem in CANDIDATES if stem in flat}
-    return {split: TaskFiles((corpus,), (queries,), (file,), lists) for split, file in splits.items()}
+            inside.append(Part(name, "qrels", plain_name(path.name).rsplit(".", 1)[0]))
+    judged = inside or [part for part in flat if part.stem in QRELS]
+    splits = list(dict.fromkeys(part.split for part in judged))
+    found = {}
+    for split in splits:
+        chosen = {
+            role: _choose([part for part in (judged if role == QRELS else flat) if part.stem in role], split)
+            for role in (CORPUS, QUERIES, QRELS, *((stem,) for stem in CANDIDATES))
+        }
+        files = {role: (names[0],) for role, names in chosen.items() if names}
+        if CORPUS in files and QUERIES in files:
+            lists = {stem: files[stem,] for stem in CANDIDATES if (stem,) in files}
+            aside = tuple((names[0], other) for names in chosen.values() for other in names[1:])
+            name = split if inside or len(splits) > 1 else ""
+            found[name] = TaskFiles(files[CORPUS], files[QUERIES], files[QRELS], lists, aside)
+    return found
 
 
 def default_split(splits: Iterable[str]) -> str | None:
@@ -62,5 +81,21 @@ def default_split(splits: Iterable[str]) -> str | None:
     return "test" if "test" in listed else listed[0] if len(listed) == 1 else None
 
 
-def _first(flat: dict[str, str], stems: tuple[str, ...]) -> str | None:
-    return next((flat[stem] for stem in stems if stem in flat), None)
+def _stem_and_split(file: str) -> tuple[str, str]:
+    """What a file is, and of which split, as MS MARCO names its files.
+
+    >>> _stem_and_split("qrels.dev.small.tsv"), _stem_and_split("Corpus.jsonl.gz"), _stem_and_split("topics")
+    (('qrels', 'dev.small'), ('corpus', ''), ('topics', ''))
+    """
+    stem, *rest = plain_name(file).split(".")
+    return stem.lower(), ".".join(rest[:-1])
+
+
+def _choose(parts: list[Part], split: str) -> list[str]:
+    """The file of the split, or of all splits, or any; behind it those that could as well have been meant."""
+    for wanted in (split, ""):
+        if fitting := [part for part in parts if part.split == wanted]:
+            break
+    else:
+        fitting = parts
+    return [part.name for part in sorted(fitting, key=lambda part: ORDER[part.stem])]

@@ -29,6 +29,8 @@ def whole(column: Any) -> Any:
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type):
         column = column.cast(TEXT)
+    if pa.types.is_fixed_size_list(column.type):  # as lists are written that all have one length
+        column = column.cast(pa.large_list(column.type.value_type))
     return column.combine_chunks()
 
 
@@ -78,10 +80,11 @@ def as_grades(column: Any, tell: Tell) -> Any:
         if pa.types.is_nested(kind):
             tell("columns", f"a grade column of type {kind}, where numbers were expected", ())
             return None
+        texts = as_texts(column, tell, missing=None)
         try:
-            column = pc.utf8_trim_whitespace(column.cast(TEXT)).cast(pa.float64())
+            column = pc.utf8_trim_whitespace(texts).cast(pa.float64())
         except pa.ArrowInvalid:
-            return _numbers_one_by_one(column.to_pylist(), tell)
+            return _numbers_one_by_one(texts.to_pylist(), tell)
     grades = column.cast(pa.float64())
     return pc.if_else(pc.is_nan(grades), pa.scalar(None, pa.float64()), grades)
 

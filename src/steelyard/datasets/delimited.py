@@ -9,6 +9,7 @@ the role (`id text`; `query document grade`; trec_eval's `query 0 document grade
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,56 +20,83 @@ from steelyard.datasets.convert import whole
 from steelyard.datasets.files import look_at_head, open_bytes, read_bytes
 from steelyard.datasets.problems import Report
 
+BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
+"""Bytes that Arrow parses at a time: a row must fit into one block, and few are longer than the first."""
+HEADER = "rename the columns; if the first line is a row of data, put a header above it"
+QUOTE = 'write a text that holds the separator or a line break between quotation marks: "like, this"'
+BLANK = "write blanks for the tabs and line breaks inside a text, or write JSON Lines"
+"""What to do about rows with too many columns."""
+
 
 def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: bool) -> dict[str, Any] | None:
     """The columns of a role, by field, as text; None, with problems in the report, where they cannot be read."""
-    from pyarrow import csv as arrow_csv
-
     head = look_at_head(path, name, report)
     if head is None:
         return None
-    line = head.decode(errors="replace").split("\n", 1)[0].rstrip("\r")
+    # A carriage return alone ends a line, too: so Arrow has it, and spreadsheets of old wrote it.
+    line = re.split(r"\r|\n", head.decode(errors="replace"), maxsplit=1)[0]
     delimiter = _separator(line, role) if comma else "\t"
     first = _cells(line, delimiter)
     fields, header = _fields(first, role)
     if fields is None:
         wanted = "; ".join(f"{f.name}: {' | '.join(f.aliases[:5])}" for f in role.missing(role.match(first)))
-        report.add("columns", name, f"no column for {wanted}; the first line is {first!r}")
+        report.add("columns", name, f"no column for {wanted}; the first line is {_cut(first)}", remedy=HEADER)
         return None
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)
         report.add("no-header", name, f"no header: the first line, {_cut(first)}, is read as {shown}")
-    ragged: list[int] = []
-    # Columns go by number: a header may name two alike.
-    names = [str(position) for position in range(len(fields))]
-
-    def note(row: Any) -> str:
-        ragged.append(row.number)
-        return "skip"
-
-    with open_bytes(path) as stream:
-        table = arrow_csv.read_csv(
-            stream,
-            # One thread, or Arrow does not know the numbers of bad rows.
-            read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=int(header), use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if comma else False,
-                newlines_in_values=comma,
-                invalid_row_handler=note,
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False
-            ),
-        )
+    table, ragged = _table(path, len(fields), delimiter, quoted=comma, skip=int(header))
     if ragged:
+        found = next(iter(ragged.values()))
+        remedy = "" if found < len(fields) else QUOTE if comma else BLANK
         rows = [row - int(header) for row in ragged]
-        report.add("row", name, f"not {len(fields)} columns as in the first line", rows)
+        report.add("row", name, f"{found} columns, where the first line has {len(fields)}", rows, remedy=remedy)
         return None
-    if comma and len(table) and _runs_on(path, table[names[-1]][-1].as_py()):
+    if comma and len(table) and _runs_on(path, table[-1][-1].as_py()):
         report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
         return None
-    return {field: whole(table[names[i]]) for i, field in enumerate(fields) if field}
+    return {field: whole(table[i]) for i, field in enumerate(fields) if field}
+
+
+def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -> tuple[Any, dict[int, int]]:
+    """The file as columns of bytes; and the rows of another width, which are left out, with what they have."""
+    from pyarrow import csv as arrow_csv
+
+    # Columns go by number: a header may name two alike.
+    names = [str(position) for position in range(width)]
+    ragged: dict[int, int] = {}
+
+    def note(row: Any) -> str:
+        ragged[row.number] = row.actual_columns
+        return "skip"
+
+    def read(block: int) -> Any:
+        ragged.clear()
+        with open_bytes(path) as stream:
+            return arrow_csv.read_csv(
+                stream,
+                # One thread, or Arrow does not know the numbers of bad rows.
+                read_options=arrow_csv.ReadOptions(
+                    column_names=names, skip_rows=skip, use_threads=False, block_size=block
+                ),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=delimiter,
+                    quote_char='"' if quoted else False,
+                    newlines_in_values=quoted,
+                    invalid_row_handler=note,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False
+                ),
+            )
+
+    for block in BLOCKS[:-1]:
+        try:
+            return read(block), ragged
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                raise
+    return read(BLOCKS[-1]), ragged
 
 
 def _runs_on(path: Path, last: bytes) -> bool:
@@ -108,10 +136,7 @@ def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
 
 def _fits(first: list[str], fields: tuple[str, ...]) -> bool:
     """A grade, or the value of a pair, must be a number: a header of unknown names is not taken for data."""
-    return all(
-        (field != "grade" or cell.strip().lstrip("+-").isdigit()) and (field != "value" or _is_number(cell))
-        for cell, field in zip(first, fields, strict=True)
-    )
+    return all(field not in ("grade", "value") or _is_number(cell) for cell, field in zip(first, fields, strict=True))
 
 
 def _is_number(cell: str) -> bool:

@@ -1,7 +1,8 @@
-"""Opening files: compression by suffix, byte order marks, and what an unreadable file is called."""
+"""Opening files: compression by the first bytes, byte order marks, and what an unreadable file is called."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,10 @@ FORMATS = {
 }
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+PACKED = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>[\x50-\x5f]\x2a\x4d\x18|\x28\xb5\x2f\xfd)|(?P<bz2>BZh[1-9]1AY&SY)", re.S
+)
+"""How packed files begin; zstd's may begin with a frame that is skipped."""
 
 
 def plain_name(name: str) -> str:
@@ -41,11 +46,25 @@ def format_of(name: str) -> str | None:
     return FORMATS.get(Path(plain_name(name)).suffix.lower())
 
 
+def packing_of(head: bytes) -> str | None:
+    r"""How a file is packed, by its first bytes; None where it is not.
+
+    The suffix is not asked: browsers unpack what they fetch and keep the name, and others pack without a new name.
+
+    >>> packing_of(b"\x1f\x8b\x08\x00"), packing_of(b'{"_id": "d1"}')
+    ('gzip', None)
+    """
+    found = PACKED.match(head)
+    return found.lastgroup if found else None
+
+
 def open_bytes(path: Path) -> Any:
     """A stream of the file's bytes, decompressed."""
     import pyarrow as pa
 
-    return pa.input_stream(str(path), compression="detect")
+    with path.open("rb") as file:
+        packing = packing_of(file.read(16))
+    return pa.input_stream(str(path), compression=packing)
 
 
 def read_bytes(path: Path) -> bytes:

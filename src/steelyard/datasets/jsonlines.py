@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ import pyarrow as pa
 
 from steelyard.datasets.columns import Field, Role
 from steelyard.datasets.convert import whole
-from steelyard.datasets.files import UTF8_MARK, look_at_head, read_bytes, text_lines
+from steelyard.datasets.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
 from steelyard.datasets.problems import Report
 from steelyard.datasets.values import KINDS as SAMPLES
 from steelyard.datasets.values import arrow_type, from_json
 
 BLOCK = 64 << 20
 """Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+HALF_FOUND = "half of a surrogate pair such as \\ud83d, which stands for no character"
+HALF_REMEDY = "write the whole character: texts are often cut in the middle of an emoji"
 LOOSE = ("count", "time")
 """Kinds that may be written as numbers, truth values or text; their converters sort that out."""
 
@@ -57,11 +61,12 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
         return None
     schema = pa.schema(list(types.items()))
     try:
-        table = arrow_json.read_json(
-            str(path),
-            read_options=arrow_json.ReadOptions(block_size=BLOCK),
-            parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-        )
+        with open_bytes(path) as stream:
+            table = arrow_json.read_json(
+                stream,
+                read_options=arrow_json.ReadOptions(block_size=BLOCK),
+                parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
     except pa.ArrowInvalid:
         return None
     columns = {name: whole(table[column]) for name, column in found.items()}
@@ -85,7 +90,8 @@ def _type(field: Field, example: Any) -> Any:
 
 def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]:
     """Record number and record of every line that is not blank; one that is no JSON is told, and empty."""
-    row, bad_bytes = 0, []
+    row, bad_bytes, halves = 0, [], []
+    no_json: dict[int, str] = {}
     with text_lines(path) as lines:
         for line in lines:
             line = line.removeprefix(UTF8_MARK) if row == 0 else line
@@ -100,31 +106,62 @@ def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]
             try:
                 record = json.loads(text)
             except ValueError as error:
-                report.add("row", name, f"not JSON ({error}): {text.strip()[:60]!r}", [row])
+                no_json[row] = f"not JSON ({error}): {text.strip()[:60]!r}"
                 record = {}
+            if HALF.search(text) and (mended := _without_halves(record)) != record:
+                halves.append(row)
+                record = mended
             yield row, record
+    _tell_once(no_json, name, report)
     if bad_bytes:
         report.add("encoding", name, "bytes that are not UTF-8", bad_bytes)
+    if halves:
+        report.add("encoding", name, HALF_FOUND, halves, remedy=HALF_REMEDY)
+
+
+def _tell_once(found: dict[int, str], name: str, report: Report) -> None:
+    """One problem for all the rows that are no records: a file of another format has nothing else."""
+    if found:
+        report.add("row", name, next(iter(found.values())), found)
+
+
+def _without_halves(value: Any) -> Any:
+    r"""The value with U+FFFD for every half of a surrogate pair in its texts, which no UTF-8 can hold.
+
+    >>> _without_halves({"text": ["cut \ud83d", "whole \ud83d\ude00"]}) == {"text": ["cut \ufffd", "whole \U0001f600"]}
+    True
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_without_halves(item) for item in value]
+    return {key: _without_halves(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _array(path: Path, name: str, report: Report) -> list[Any]:
     try:
-        records = json.loads(read_bytes(path))
+        text = read_bytes(path).decode("utf-8-sig")
+        records = json.loads(text)
     except ValueError as error:
         report.add("unreadable", name, f"not JSON ({error})")
         return []
-    return records if isinstance(records, list) else [records]
+    records = records if isinstance(records, list) else [records]
+    if HALF.search(text) and (mended := _without_halves(records)) != records:
+        rows = [row for row, (old, new) in enumerate(zip(records, mended, strict=True), 1) if old != new]
+        report.add("encoding", name, HALF_FOUND, rows, remedy=HALF_REMEDY)
+        return list(mended)
+    return records
 
 
 def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: Report) -> dict[str, Any] | None:
     """Columns from records of any kind; what does not fit is told row by row."""
     rows: list[dict[str, Any]] = []
+    no_object: dict[int, str] = {}
     for row, record in records:
-        if isinstance(record, dict):
-            rows.append(record)
-        else:
-            report.add("row", name, f"{json.dumps(record)[:60]} where a JSON object was expected", [row])
-            rows.append({})
+        if not isinstance(record, dict):
+            no_object[row] = f"{json.dumps(record)[:60]} where a JSON object was expected"
+        rows.append(record if isinstance(record, dict) else {})
+    _tell_once(no_object, name, report)
     if not rows:
         return None
     found = role.match(dict.fromkeys(key for record in rows for key in record))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.datasets.assemble import Tables
@@ -21,6 +21,8 @@ class TaskFiles:
     queries: tuple[str, ...]
     qrels: tuple[str, ...]
     candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    aside: tuple[tuple[str, str], ...] = ()
+    """A file that is read, and one that is not though its name says that it holds the same."""
 
     @property
     def all(self) -> list[str]:
@@ -34,7 +36,7 @@ class TaskFiles:
             return self
         wanted = set(candidates)
         kept = {name: files for name, files in self.candidates.items() if name in wanted}
-        return TaskFiles(self.corpus, self.queries, self.qrels, kept)
+        return replace(self, candidates=kept)
 
 
 def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
@@ -51,6 +53,8 @@ def read_tables(files: TaskFiles, info: TaskInfo, place: Callable[[str], Path], 
     def named(names: Iterable[str]) -> list[tuple[str, Path]]:
         return [(name, place(name)) for name in names]
 
+    for read, unread in files.aside:
+        report.add("aside", unread, f"the file is not read, {read} is")
     candidates: dict[str, Table] = {}
     for name, paths in files.candidates.items():
         if (table := read_table(named(paths), CANDIDATES, report)) is not None:

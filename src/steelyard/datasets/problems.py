@@ -45,6 +45,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "unreadable": Kind("error", "fetch or write the file again"),
+    "aside": Kind("warning", "remove one of the two, or name the files: corpus,queries,qrels", "left aside"),
     "columns": Kind("error", "rename the columns, or write them as the message says"),
     "row": Kind("error", "write one record a line, with a value for every column"),
     "encoding": Kind("error", "save the file as UTF-8", "bad bytes are read as U+FFFD"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.datasets.columns import Role
-from steelyard.datasets.files import format_of, open_bytes, read_bytes
+from steelyard.datasets.files import UTF8_MARK, format_of, open_bytes, plain_name, read_bytes
 from steelyard.datasets.problems import Report
 from steelyard.datasets.trec_files import read_qrels, read_run, write_run
 
@@ -33,10 +33,11 @@ LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:\s*", re.I)
 
 
 def trec_kind(name: str, path: Path) -> TrecKind | None:
-    """What sort of TREC file this is, by its first bytes; None where it is none, or its suffix tells a table."""
-    if format_of(name) in ("parquet", "jsonl", "json", "csv") or (
-        format_of(name) == "tsv" and Path(name).suffix.lower() == ".tsv"
-    ):
+    """What sort of TREC file this is, by its first bytes; None where it is none, or its suffix tells a table.
+
+    Judgements in a `.tsv` are a table if tabs stand between them, and TREC's if blanks do.
+    """
+    if format_of(name) in ("parquet", "jsonl", "json", "csv"):
         return None
     try:
         with open_bytes(path) as stream:
@@ -47,7 +48,10 @@ def trec_kind(name: str, path: Path) -> TrecKind | None:
         return "topics"
     if re.match(rb"<doc>", head, re.I):
         return "documents"
-    return "judgements" if JUDGEMENT.match(head) else None
+    judgement = JUDGEMENT.match(head)
+    if judgement is None or (plain_name(name).lower().endswith(".tsv") and judgement["gap"] == b"\t"):
+        return None
+    return "judgements"
 
 
 def read_trec(path: Path, name: str, role: Role, kind: TrecKind, report: Report) -> dict[str, Any] | None:
@@ -59,6 +63,9 @@ def read_trec(path: Path, name: str, role: Role, kind: TrecKind, report: Report)
         )
         return None
     data = read_bytes(path)
+    if data.startswith(UTF8_MARK):
+        report.add("byte-order-mark", name, "the file begins with a byte order mark")
+        data = data.removeprefix(UTF8_MARK)
     if kind == "judgements":
         return _judgements(data, name, report)
     return _topics(data, name, report) if kind == "topics" else _documents(data, name, report)

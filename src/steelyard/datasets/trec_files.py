@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steelyard.datasets.files import UTF8_MARK, packing_of
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Float64, Int32, Qrels, Run
 
@@ -188,14 +189,15 @@ def _read(path: Path) -> bytes:
     import pyarrow as pa
 
     try:
-        with pa.input_stream(str(path), compression=_compression(path)) as stream:
-            data: bytes = stream.read()
+        data = path.read_bytes()  # once, from the beginning to the end: it may be a pipe
+        if (packing := packing_of(data[:16])) is not None:
+            with pa.input_stream(data, compression=packing) as stream:
+                data = stream.read()
     except FileNotFoundError as error:
         raise MissingPart(f"no file {path}", hint="check the path") from error
     except OSError as error:
-        raise DataError(
-            f"cannot be read: {error}", where=str(path), hint="is it whole, and packed as its name says?"
-        ) from error
+        raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
+    data = data.removeprefix(UTF8_MARK)
     if any(blank in data for blank in (b"\t", b"\r", b"\v", b"\f")):
         data = data.translate(OTHER_BLANKS)
     if b"  " in data or b" \n" in data or b"\n " in data or data.startswith(b" ") or data.endswith(b" "):

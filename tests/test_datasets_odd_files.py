@@ -1,0 +1,153 @@
+"""Files as they lie about: packed under plain names, with long lines, old line ends, two of a kind."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from steelyard.datasets import DataWarning, check, load_task
+from steelyard.datasets.problems import Problem
+from steelyard.datasets.trec_files import read_qrels
+from steelyard.types import Task
+
+CORPUS = b'{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'
+QUERIES = b"id\ttext\n1\tfirst?\n2\tsecond?\n"
+QRELS = b"query-id\tcorpus-id\tscore\n1\ta\t1\n2\tb\t2\n"
+
+
+def folder(path: Path, corpus: str = "corpus.jsonl", qrels: str = "qrels.tsv", **files: bytes) -> Path:
+    """A small task of which some files are written otherwise."""
+    (path / corpus).write_bytes(files.get("documents", CORPUS))
+    (path / "queries.tsv").write_bytes(files.get("queries", QUERIES))
+    (path / qrels).write_bytes(files.get("judgements", QRELS))
+    return path
+
+
+def texts(task: Task) -> dict[str, str]:
+    return dict(zip(task.corpus.ids, task.corpus.texts, strict=True))
+
+
+def problems(path: Path) -> list[Problem]:
+    (checked,) = check(path)
+    return checked.report.problems
+
+
+def zstd(data: bytes) -> bytes:
+    packed: bytes = pa.Codec("zstd").compress(data, asbytes=True)
+    return packed
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd, bz2.compress], ids=["gzip", "zstd", "bz2"])
+@pytest.mark.parametrize("names", [("corpus.JSONL.GZ", "qrels.tsv"), ("corpus.jsonl", "qrels.txt")], ids=str)
+def test_the_first_bytes_tell_how_a_file_is_packed(pack: object, names: tuple[str, str], tmp_path: Path) -> None:
+    assert callable(pack)
+    trec = b"1 0 a 1\n2 0 b 2\n" if names[1].endswith("txt") else QRELS
+    path = folder(tmp_path, *names, documents=pack(CORPUS), queries=pack(QUERIES), judgements=pack(trec))
+    assert texts(load_task(path)) == {"b": "two", "a": "one"}
+    assert problems(path) == []
+
+
+def test_a_name_may_say_packed_where_the_file_is_not(tmp_path: Path) -> None:
+    """As after a download by a browser, which unpacks and keeps the name."""
+    assert len(load_task(folder(tmp_path, "corpus.jsonl.gz", "qrels.tsv.zst")).corpus) == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_row_may_be_longer_than_a_block(suffix: str, tmp_path: Path) -> None:
+    long = "word " * 500_000
+    rows = f"id,text\na,{long}\nb,two\n".replace(",", "," if suffix == "csv" else "\t")
+    task = load_task(folder(tmp_path, f"corpus.{suffix}", documents=rows.encode()))
+    assert len(texts(task)["a"]) == len(long)
+
+
+def test_rows_of_another_width_are_counted_and_told_once_where_rows_are_long(tmp_path: Path) -> None:
+    rows = "id\ttext\na\tone\ttoo many\nb\t" + "word " * 500_000 + "\nc\tone\tand\tmore\n"
+    (problem,) = problems(folder(tmp_path, "corpus.tsv", documents=rows.encode()))
+    assert problem.rows == (1, 3) and problem.found == "3 columns, where the first line has 2"
+    assert "tabs" in problem.advice
+
+
+def test_lines_may_end_in_a_carriage_return_alone(tmp_path: Path) -> None:
+    task = load_task(folder(tmp_path, "corpus.csv", documents=b"id,text\ra,one\rb,two\r"))
+    assert texts(task) == {"b": "two", "a": "one"}
+
+
+@pytest.mark.parametrize("array", [False, True], ids=["lines", "array"])
+def test_half_a_surrogate_pair_is_told_and_read_as_a_replacement(array: bool, tmp_path: Path) -> None:
+    rows = ['{"_id": "a", "text": "cut \\ud83d"}', '{"_id": "b", "text": "whole \\ud83d\\ude00"}']
+    written = f"[{','.join(rows)}]" if array else "\n".join(rows)
+    path = folder(tmp_path, documents=written.encode())
+    (problem,) = problems(path)
+    assert (problem.kind, problem.rows) == ("encoding", (1,)) and "surrogate" in problem.found
+    with pytest.warns(DataWarning, match="surrogate"):
+        task = load_task(path, validate="report")
+    assert texts(task) == {"b": "whole \U0001f600", "a": "cut \ufffd"}
+
+
+def test_a_file_that_is_no_json_at_all_is_one_fault_not_one_a_line(tmp_path: Path) -> None:
+    found = problems(folder(tmp_path, documents=b"id,text\n" + b"a,one\n" * 999))
+    assert [problem.kind for problem in found] == ["row", "columns"] and len(found[0].rows) == 1000
+    found = problems(folder(tmp_path, documents=b'"a"\n' * 999))
+    assert [problem.kind for problem in found] == ["row", "columns"] and len(found[0].rows) == 999
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("qrels.tsv", b"1\ta\t1.0\n2\tb\t2.0\n"),  # fractions that are whole, without a header
+        ("qrels.tsv", b"1 0 a 1\n2 0 b 2\n"),  # TREC's columns under the name of a table
+        ("qrels.tsv.gz", gzip.compress(b"1\t0\ta\t1\n2\t0\tb\t2\n")),
+        ("qrels.txt", b"\xef\xbb\xbf1 0 a 1\r\n2 0 b 2\r\n"),  # a mark in front
+    ],
+)
+def test_judgements_as_tools_write_them(name: str, written: bytes, tmp_path: Path) -> None:
+    task = load_task(folder(tmp_path, qrels=name, judgements=written))
+    assert task.qrels.grades.tolist() == [1, 2] and task.queries.ids == ("1", "2")
+
+
+def test_a_mark_in_front_of_trec_judgements_is_no_part_of_the_first_id(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_bytes(b"\xef\xbb\xbf1 0 a 1\n")
+    assert read_qrels(tmp_path / "qrels").queries == ("1",)
+
+
+def test_a_grade_that_is_a_word_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    (problem,) = problems(folder(tmp_path, qrels="qrels.csv", judgements=b"qid,pid,label\n1,a,yes\n2,b,2\n"))
+    assert problem.rows == (1,) and "the grade 'yes'," in problem.found
+
+
+def test_lists_of_one_length_are_lists(tmp_path: Path) -> None:
+    lists = pa.array([["b", "a"], ["a", "b"]], pa.list_(pa.string(), 2))
+    pq.write_table(pa.table({"query-id": ["1", "2"], "corpus-ids": lists}), tmp_path / "candidates.parquet")
+    task = load_task(folder(tmp_path))
+    ids = [task.corpus.ids[row] for row in task.candidates["candidates"].rows]
+    assert ids == ["b", "a", "a", "b"]
+
+
+def test_splits_in_the_names_of_files(tmp_path: Path) -> None:
+    """As MS MARCO has them: no file is left aside, and each split has its own queries."""
+    (tmp_path / "collection.tsv").write_bytes(b"7\tseven\n8\teight\n")
+    for number, split in enumerate(("dev", "train")):
+        (tmp_path / f"queries.{split}.tsv").write_text(f"{number}\tof {split}\n")
+        (tmp_path / f"qrels.{split}.tsv").write_text(f"{number}\t0\t{number + 7}\t1\n")
+    (tmp_path / "queries.eval.tsv").write_text("5\tnobody judged it\n")
+    found = {checked.info.name.split("/")[-1]: checked for checked in check(tmp_path)}
+    assert list(found) == ["dev", "train"]
+    assert all({p.kind for p in checked.report.problems} == {"no-header"} for checked in found.values())
+    assert load_task(f"{tmp_path}::train").queries.texts == ("of train",)
+
+
+def test_of_two_files_for_one_thing_the_other_is_told(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "corpus.csv").write_bytes(b"id,text\na,1\nb,2\n")
+    (path / "topics.tsv").write_bytes(QUERIES)
+    found = [(problem.kind, problem.file, problem.found) for problem in problems(path)]
+    assert found == [
+        ("aside", "corpus.jsonl", "the file is not read, corpus.csv is"),
+        ("aside", "topics.tsv", "the file is not read, queries.tsv is"),
+    ]
+    assert texts(load_task(path)) == {"b": "2", "a": "1"}
