@@ -199,11 +199,11 @@ def test_errors_end_in_a_message_and_a_code(
     assert main(["score", "-M", "0", *files]) == 2
     (tmp_path / "other.run").write_text("x1 Q0 d 1 1 t\n")
     assert main(["score", files[0], str(tmp_path / "other.run")]) == 2
-    (tmp_path / "broken.gz").write_bytes(b"q1 0 d 1\n")
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q1 0 d 1\n" * 999)[:-12])
     assert main(["score", str(tmp_path / "broken.gz"), files[1]]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    for part in ("no file", "did you mean 'ndcg'", "give at least 1", "no query of", "'x1'", "packed as its name says"):
+    for part in ("no file", "did you mean 'ndcg'", "give at least 1", "no query of", "'x1'", "is it whole?"):
         assert part in said.err
 
 

@@ -191,7 +191,7 @@ def _read(path: Path) -> bytes:
     try:
         data = path.read_bytes()  # once, from the beginning to the end: it may be a pipe
         if (packing := packing_of(data[:16])) is not None:
-            with pa.input_stream(data, compression=packing) as stream:
+            with pa.input_stream(pa.BufferReader(data), compression=packing) as stream:
                 data = stream.read()
     except FileNotFoundError as error:
         raise MissingPart(f"no file {path}", hint="check the path") from error
