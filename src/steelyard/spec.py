@@ -48,20 +48,24 @@ class ModelSpec:
 
 
 def parse(text: str) -> ModelSpec:
-    """Read a model name; a bad one is a UsageError that says what was expected."""
-    text = text.strip()
+    """Read a model name; a bad one is a UsageError that says what was expected.
+
+    >>> parse("dense:X?query_prompt=query: ").options["query_prompt"]
+    'query: '
+    """
+    given, text = text, text.strip()
     stages = _split(text, ">")
     if len(stages) > 1:
         if not all(map(str.strip, stages)):
             raise _bad(text, "a pipeline is written bm25 > rerank:ID, with a model on each side of every >")
-        return ModelSpec("pipeline", parts=tuple(map(parse, stages)))
+        return ModelSpec("pipeline", parts=tuple(parse(stage.strip()) for stage in stages))
     if text.startswith("["):
         inner, bracket, tail = text[1:].rpartition("]")
-        parts = tuple(parse(part) for part in _split(inner, ",")) if bracket else ()
+        parts = tuple(parse(part.strip()) for part in _split(inner, ",")) if bracket else ()
         if len(parts) < 2 or (tail and not tail.startswith("?")):
             raise _bad(text, "a fusion is written [bm25, dense] with two models or more")
         return ModelSpec("fusion", options=_options(text, tail[1:]), parts=parts)
-    head, _, options = text.partition("?")
+    head, options = text.partition("?")[0], given.partition("?")[2]
     family, colon, identity = head.partition(":")
     if "/" in family:
         family, identity = "", head
@@ -92,7 +96,7 @@ def _options(text: str, options: str) -> dict[str, str]:
             raise _bad(text, f"an option is written name=value, found {pair!r}")
         if name in pairs:
             raise _bad(text, f"an option has one value, found {name} twice")
-        pairs[name] = unquote(value)
+        pairs[name] = unquote(value if name.endswith("prompt") else value.strip())  # its last blank is part of a prompt
     return dict(sorted(pairs.items()))
 
 
