@@ -15,6 +15,7 @@ from steelyard.encoders.torch_model import Loading
 from steelyard.errors import HubError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.rerank import load_reranker
+from steelyard.retrievers.shared_options import with_shared_options
 from steelyard.services.options import Options
 from steelyard.spec import parse
 from torch_models import save_bert
@@ -60,6 +61,43 @@ def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys
     out, err = capsys.readouterr()
     assert [result["steelyard"]["model"] for result in json.loads(out)] == names
     assert "2 of 2 already there" in err
+
+
+def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, capsys):
+    folder = save_bert(tmp_path / "bert")
+    said = f"dense:{folder}?dtype=float32&query_prompt=who "
+    line = ["run", "bm25", f"late:{folder}", said, "-t", "NanoAlmanac/en", "--limit", "2", "--no-report", "--json"]
+    flags = ["--dtype", "bfloat16", "--batch-size", "3", "--query-prompt", "what ", "--document-prompt", ""]
+    assert main([*line, *flags]) == 0
+    results = [result["steelyard"] for result in json.loads(capsys.readouterr().out)]
+    assert results[0]["model"] == "bm25" and "batch_size=3" in results[1]["model"]
+    late, dense = (result["settings"]["model_settings"] for result in results[1:])
+    assert (late["dtype"], late["prompts"]) == ("bfloat16", {"query": "what ", "document": ""})
+    assert (dense["dtype"], dense["prompts"]) == ("float32", {"query": "who ", "document": ""})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bm25", "dense", "--dtype", "float16"], "none of the models takes dtype"),
+        (["dense:a/b", "late:a/c", "--revision", "v1"], "the revision v1 for several models"),
+        (["dense:.", "--batch-size", "none"], "the option batch_size of dense:. is 'none'"),
+        (["dense:.", "--dtype", "float8"], "unknown dtype of dense:. 'float8'"),
+    ],
+)
+def test_a_flag_that_no_model_can_take_is_told(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(save_bert(tmp_path / "bert"))
+    assert main(["run", *words, "-t", "NanoAlmanac/en", "--no-report"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_revision_is_that_of_the_one_model_that_has_some():
+    models = with_shared_options(["bm25", "[bm25, dense:a/b] > rerank:c/d@v2", "dense:a/b?dtype=float16"], {}, None)
+    with pytest.raises(UsageError, match="for several models"):
+        with_shared_options(models, {}, "v1")
+    assert [str(one) for one in with_shared_options([models[0], models[2]], {}, "v1")][
+        1
+    ] == "dense:a/b@v1?dtype=float16"
 
 
 def test_a_word_that_is_no_choice_is_answered_with_those_that_are():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard import config
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
+from steelyard.cli.model_options import add_model_options, with_model_options
 from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
@@ -91,6 +92,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
     rescored = "and each with its N x 100 best rescored in float (N is 4 if left out)"
     add("--rescore", nargs="?", const="4", default="", metavar="N", help=rescored)
+    add_model_options(parser)
     add(
         "--device",
         metavar="D,D",
@@ -150,10 +152,10 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import Shelf
     from steelyard.results import ResultStore
-    from steelyard.retrievers import DEFAULT_MODELS, canonical
+    from steelyard.retrievers import DEFAULT_MODELS
     from steelyard.retrievers.variants import with_variants
 
-    named = [canonical(model) for model in [*arguments.models, *arguments.model] or DEFAULT_MODELS]
+    named = with_model_options([*arguments.models, *arguments.model] or DEFAULT_MODELS, arguments)
     names = with_variants(
         named,
         truncate_dim=arguments.truncate_dim,
@@ -187,10 +189,9 @@ def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, o
     from steelyard.engine import expand
     from steelyard.engine.rescore import rescore
     from steelyard.results import ResultStore
-    from steelyard.retrievers import canonical
 
     store = ResultStore(folder)
-    models = [str(canonical(model)) for model in (*arguments.models, *arguments.model)]
+    models = [str(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
     stored = (result.task for result in store.all(lambda damaged: None) if result.done)
     references = _references(arguments) or list(dict.fromkeys(stored))
     tasks = expand(references, languages=arguments.languages, type=arguments.type)
