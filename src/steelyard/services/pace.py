@@ -16,6 +16,9 @@ class Pace:
     >>> pace.settle(expected=300, found=500)
     >>> round(pace.turn(1), 3)
     6.01
+    >>> pace.hold(7)
+    >>> pace.held
+    7.0
     """
 
     def __init__(
