@@ -35,7 +35,7 @@ def made_tokens(seed: int = 5) -> tuple[list[list[str]], list[list[str]]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.6, 0.3), (2.0, 1.0)])
+@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.6, 0.3), (2.0, 1.0), (1.2, 0.0), (0.0, 0.75)])
 def test_scores_equal_those_of_bm25s(form: str, k1: float, b: float) -> None:
     documents, queries = made_tokens()
     delta = FORMS[form].delta

@@ -16,6 +16,9 @@ from steelyard.types import Float32, Float64, Int32, Int64
 
 Keys = npt.NDArray[np.unsignedinteger[Any]]
 
+_LEAST = np.finfo(np.float32).tiny
+"""The least weight of an occurrence where documents without the term have some, too."""
+
 
 @dataclass(frozen=True, eq=False)
 class Postings:
@@ -114,9 +117,7 @@ class PostingsBuilder:
         idf = form.idf(np.maximum(frequencies, 1).astype(np.float64), self.documents)
         mean_length = max(self.lengths.sum() / max(self.documents, 1), 1e-9)
         norms = (1 - b + b * self.lengths / mean_length).astype(np.float32)
-        floor = (
-            idf * form.gain(np.zeros(1, np.float32), np.ones(1, np.float32), k1, delta) if delta else np.zeros(terms)
-        )
+        floor = idf * _absent(form, k1, delta) if delta else np.zeros(terms)
         peaks = np.zeros(terms)
 
         def weigh(block: tuple[int, int]) -> None:
@@ -127,6 +128,8 @@ class PostingsBuilder:
             gains *= np.repeat(idf[begin:end].astype(np.float32), sizes)
             if delta:
                 gains -= np.repeat(floor[begin:end].astype(np.float32), sizes)
+                # With k1 = 0 BM25L gives an occurrence no more than none; the document has the term all the same.
+                np.maximum(gains, _LEAST, out=gains)
             weights[place] = gains
             if len(gains):
                 peaks[begin:end] = np.maximum.reduceat(gains, offsets[begin:end] - offsets[begin])
@@ -162,6 +165,11 @@ class PostingsBuilder:
             portion = self._portions.pop(0)
             yield portion, heads[portion.terms]
             heads[portion.terms] += portion.sizes
+
+
+def _absent(form: Form, k1: float, delta: float) -> Float32:
+    """What the form gives a document without the term; with k1 = 0 it would divide nothing by nothing."""
+    return form.gain(np.zeros(1, np.float32), np.ones(1, np.float32), max(k1, 1e-30), delta)
 
 
 def _width(terms: Int32, bits: int) -> type[np.unsignedinteger[Any]]:
