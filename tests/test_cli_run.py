@@ -184,6 +184,20 @@ def test_runs_are_kept_and_scored_again(
     assert sum("ndcg_at_7" in r.metrics for r in ResultStore(results).all()) == 2
 
 
+def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--from-runs"]) == 1
+    assert "has no saved run" in capsys.readouterr().err
+    assert main(["run", "bm25", "-t", str(nano), "NanoAlmanac/en", "--save-runs", "parquet", "--top-k", "5"]) == 0
+    capsys.readouterr()
+    assert main(["run", "--from-runs", "--metrics", "ndcg@7"]) == 0
+    out, err = capsys.readouterr()
+    assert "left out: NanoSmall/a is not known by name" in err and "NanoAlmanac/en" in out
+    assert "1 saved run: 1 model on 1 task" in err and "lists end at rank 5" in err
+    assert main(["run", "--from-runs", "--top-k", "9"]) == 1
+    assert main(["run", "--from-runs", "--save-runs", "trec"]) == 2
+    assert "--save-runs has no place beside --from-runs" in capsys.readouterr().err
+
+
 def test_no_arguments_mean_the_default_models_on_every_built_in_set(
     nano: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_parts import Overlap, small_task
+from steelyard.datasets import write_nano_set
 from steelyard.engine import Results, evaluate
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.events import Event, Finished, Loading, Planned
@@ -112,11 +113,51 @@ def test_rescoring_wants_runs_of_this_very_data(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="no saved run"):
         list(rescore(store, [small_task()], Conditions()))
     evaluate(Overlap(), small_task(), results=tmp_path, save_runs="parquet")
+    told: list[ResultError] = []
     with pytest.raises(ResultError, match="no saved run"):
-        list(rescore(store, [small_task(shift=1)], Conditions()))
+        list(rescore(store, [small_task(shift=1)], Conditions(), report=told.append))
+    assert len(told) == 1 and "made from other data than Small/geography has now" in told[0].message
     with pytest.raises(ResultError, match="no saved run"):
         list(rescore(store, [small_task()], Conditions(), models=["bm25"]))
     assert len(list(rescore(store, [small_task()], Conditions(), models=["overlap"]))) == 1
+
+
+def test_rescoring_takes_the_runs_that_were_made_so_and_tells_several_apart(tmp_path: Path) -> None:
+    store, task = ResultStore(tmp_path), small_task()
+    for top_k in (2, 1000):
+        evaluate(Overlap(), task, results=tmp_path, save_runs="parquet", top_k=top_k)
+    conditions, events = Conditions.of(metrics=["ndcg@7"]), list[Event]()
+    both = Results(rescore(store, [task], conditions, listen=events.append))
+    assert len(both) == 2 and events[0] == Planned(models=1, tasks=1, stored=0, runs=2)
+    columns, (row,) = both.told_apart().table()
+    assert sorted(columns[1:]) == ["overlap (top_k 1000)", "overlap (top_k 2)"] and "-" not in row
+    (shallow,) = rescore(store, [task], conditions, made={"top_k": 2})
+    assert shallow.settings["top_k"] == 2
+    with pytest.raises(ResultError, match="made with top_k 3 from the data"):
+        list(rescore(store, [task], conditions, made={"top_k": 3}))
+
+
+def test_rescoring_does_nothing_twice(tmp_path: Path) -> None:
+    store, task = ResultStore(tmp_path), small_task()
+    made = evaluate(Overlap(), task, results=tmp_path, save_runs="parquet")[0]
+    events: list[Event] = []
+    (same,) = rescore(store, [task], Conditions(), listen=events.append)
+    assert same.notes == made.notes and events[-1] == Finished(same, stored=True), "nothing new was asked for"
+    (anew,) = rescore(store, [task], Conditions(), strategy="always")
+    assert anew.notes["rescored_from"] == made.key and anew.metrics == made.metrics
+
+
+def test_what_cannot_be_scored_again_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:
+    folder = write_nano_set(tmp_path / "NanoSmall", [small_task("NanoSmall/a"), small_task("NanoSmall/b", shift=1)])
+    names, store = [f"{folder}::a", f"{folder}::b"], ResultStore(tmp_path / "results")
+    evaluate([Overlap(), "bm25"], names, results=store.folder, save_runs="parquet")
+    (folder / "qrels" / "a.parquet").write_bytes(b"not parquet")
+    damaged = next(result for result in store.find("bm25", "NanoSmall/b") if result.path)
+    assert damaged.path is not None
+    beside_path(damaged.path, "run.parquet").write_bytes(b"not parquet")
+    again = list(rescore(store, names, Conditions.of(metrics=["ndcg@7"])))
+    assert [(result.task, result.model) for result in again if result.done] == [("NanoSmall/b", "overlap")]
+    assert len(again) == 4 and len(store.all()) == 5, "failures to score again are not kept"
 
 
 def test_runs_on_a_part_of_the_documents_can_be_rescored_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def write_report(results: Results, folder: Path) -> Path:
     """The report of the results, in that folder."""
     from steelyard.reports import write_report
 
-    return write_report(results, folder / REPORT)
+    return write_report(results.told_apart(), folder / REPORT)
 
 
 def tell_failures(results: Results, output: Output) -> None:

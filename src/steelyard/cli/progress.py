@@ -100,8 +100,9 @@ class Progress:
         if not self._made:
             return rest if self.total - self.finished == 1 else None
         means = {model: sum(seconds) / len(seconds) for model, seconds in self._made.items()}
-        to_come = {model: self._tasks - self._seen[model] for model in self._seen}
-        unseen = self.total - self.finished - sum(to_come.values())
+        # Of saved runs, a model may have several of one task, or none.
+        to_come = {model: max(0, self._tasks - self._seen[model]) for model in self._seen}
+        unseen = max(0, self.total - self.finished - sum(to_come.values()))
         overall = sum(means.values()) / len(means)
         everything = sum(means.get(model, overall) * count for model, count in to_come.items()) + unseen * overall
         # Of what is to come, some is stored: nobody knows of which model, so all shrink alike.
@@ -120,8 +121,10 @@ class Progress:
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
-        size = f"{counted(plan.models, 'model')} x {counted(plan.tasks, 'task')}"
-        self._write(f"{counted(plan.evaluations, 'evaluation')}: {size}{there}\n")
+        of = " x " if plan.runs is None else " on "
+        size = f"{counted(plan.models, 'model')}{of}{counted(plan.tasks, 'task')}"
+        what = "evaluation" if plan.runs is None else "saved run"
+        self._write(f"{counted(plan.evaluations, what)}: {size}{there}\n")
 
     def _notice(self, task: str, problems: Sequence[Problem]) -> None:
         """Tell what is to be known of the data; a few lines, as `show` tells everything."""

@@ -24,7 +24,7 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
         figures = results.to_dicts()
         output.data({"results": figures, "summary": results.summary().to_dict()} if summary else figures)
     elif results:
-        _show_figures(results, output, metrics)
+        _show_figures(results.told_apart(), output, metrics)
         tell_stages(results, output)
         if summary:
             output.note("")

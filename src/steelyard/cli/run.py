@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard import config
 from steelyard.cli import INTERRUPTED
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
+
+CONDITIONS = ("top_k", "limit", "seed", "profile")
+"""Options that could change a figure of every model, by their names in `engine.plan.Conditions`."""
 
 DEEPEST = 100
 """The greatest cut-off of the figures that tables and report show unless asked for others."""
@@ -75,12 +78,11 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="more metrics, such as nDCG@20; a table shows each",
     )
-    add("--top-k", type=int, default=1000, metavar="N", help="how deep every list is searched (default: 1000)")
+    add("--top-k", type=int, metavar="N", help="how deep every list is searched (default: 1000)")
     add(
         "--profile",
         choices=["mteb-2.26", "mteb-1.14"],
-        default="mteb-2.26",
-        help="whose figures `mteb` holds, and data",
+        help="whose figures `mteb` holds, and data (default: mteb-2.26)",
     )
     add(
         "--candidates",
@@ -110,9 +112,14 @@ def _add_keeping(parser: argparse.ArgumentParser) -> None:
         default="only-missing",
         help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
     )
-    add("--from-runs", action="store_true", help="score saved runs with --metrics; no model is run")
+    add(
+        "--from-runs",
+        action="store_true",
+        help="score saved runs with --metrics; no model is run; of several, those made with the --top-k, --limit, "
+        "--seed or --profile that is given",
+    )
     add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
-    add("--seed", type=int, default=0, help="of the sample that --limit draws (default: 0)")
+    add("--seed", type=int, help="of the sample that --limit draws (default: 0)")
     add("--offline", action="store_true", help="never reach for the network")
     add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")
     add("--no-report", action="store_true", help="write no report.html")
@@ -131,8 +138,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             gathered.ready.append(result)
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
-    if arguments.top_k < DEEPEST:
-        output.note(f"\nlists end at rank {arguments.top_k}: what is relevant below counts as not found")
+    shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
+    if shallowest < DEEPEST:
+        output.note(f"\nlists end at rank {shallowest}: what is relevant below counts as not found")
     if gathered.interrupted:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
         output.note(f"\ninterrupted: {count(results, progress)}{onwards}")
@@ -185,29 +193,21 @@ def _references(arguments: argparse.Namespace) -> list[str]:
 
 
 def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
-    """Without tasks: all that the folder has results of, by name."""
-    from steelyard.engine import expand
-    from steelyard.engine.rescore import rescore
-    from steelyard.results import ResultStore
+    from steelyard.cli.saved_runs import rescored
 
-    store = ResultStore(folder)
-    models = [str(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
-    stored = (result.task for result in store.all(lambda damaged: None) if result.done)
-    references = _references(arguments) or list(dict.fromkeys(stored))
-    tasks = expand(references, languages=arguments.languages, type=arguments.type)
-    return rescore(store, tasks, _conditions(arguments), models, progress, lambda damaged: output.note(str(damaged)))
+    asked = _references(arguments), _conditions(arguments), _given(arguments)
+    return rescored(arguments, *asked, folder, progress, output)
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
     from steelyard.engine.plan import Conditions
 
-    return Conditions.of(
-        top_k=arguments.top_k,
-        metrics=arguments.metrics,
-        limit=arguments.limit,
-        seed=arguments.seed,
-        profile=arguments.profile,
-    )
+    return Conditions.of(metrics=arguments.metrics, **_given(arguments))
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The conditions that were given; the others are as ever."""
+    return {name: value for name in CONDITIONS if (value := getattr(arguments, name)) is not None}
 
 
 def _write_mteb_files(results: Results, folder: Path) -> Path:

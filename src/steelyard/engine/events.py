@@ -16,11 +16,13 @@ class Planned:
     models: int
     tasks: int
     stored: int
+    runs: int | None = None
+    """How many runs there are to score again, where that is what is done."""
 
     @property
     def evaluations(self) -> int:
-        """Every model on every task."""
-        return self.models * self.tasks
+        """Every model on every task, or every run."""
+        return self.models * self.tasks if self.runs is None else self.runs
 
 
 @dataclass(frozen=True)

@@ -177,12 +177,16 @@ class Shelf:
     save_runs: SaveRuns | None = None
 
     def evaluation(self, model: Model, task: str, facts: TaskFacts, conditions: Conditions) -> Evaluation:
-        """The evaluation, with its stored result if that may stay; a failure where only a later version can read it."""
+        """The evaluation, with its stored result if that may stay."""
         settings = {**model.settings, **conditions.settings}
-        evaluation = Evaluation(model, task, settings, facts, result_key(settings, task, facts))
+        return self.look_up(Evaluation(model, task, settings, facts, result_key(settings, task, facts)))
+
+    def look_up(self, evaluation: Evaluation) -> Evaluation:
+        """The same, with its stored result if that may stay; a failure where only a later version can read it."""
         if self.store is None:
             return evaluation
-        path = self.store.path(model.name, settings, task, facts.data_hash)
+        model, data_hash = evaluation.model.name, evaluation.facts.data_hash
+        path = self.store.path(model, evaluation.settings, evaluation.task, data_hash)
         try:
             stored = self._usable(self.store.load(path, evaluation.key), path)
         except NewerResult as error:

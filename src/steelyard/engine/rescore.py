@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model
+from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model, OverwriteStrategy, Shelf, known_info
 from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
 from steelyard.protocols import Settings
 from steelyard.results import Result, ResultStore
-from steelyard.results.keys import result_key
+from steelyard.results.keys import digest, result_key
 from steelyard.results.store import Report, warn
 from steelyard.samples import AnyTask
-from steelyard.types import Run, Task
+from steelyard.types import Task
 
 
 def rescore(
@@ -26,52 +28,116 @@ def rescore(
     models: Sequence[str] = (),
     listen: Listener = silent,
     report: Report = warn,
+    *,
+    made: Mapping[str, Any] | None = None,
+    strategy: OverwriteStrategy = "only-missing",
 ) -> Iterator[Result]:
     """Score the saved runs of these tasks (and models, if any are named) with the metrics of `conditions`; store them.
 
-    A run counts if it was made from the data that the task has now. Everything but the metrics stays as it was.
+    Everything but the metrics stays as it was; with `made`, only runs count whose settings have these values, such as
+    a `top_k`. A run counts if it was made from the data that the task has now, and `report` is told of one that was
+    not. What cannot be read is a failure, which is not stored, and the others go on.
     """
-    from steelyard.datasets import load_any
-
-    kept = [result for result in store.all(report) if _may_serve(result, models)]
-    listen(Planned(len({result.model for result in kept}), len(tasks), stored=0))
+    names = [_name(reference) for reference in tasks]
+    runs = [run for run in _distinct(saved(store, report)) if run.task in names or None in names]
+    runs = [run for run in runs if (not models or run.model in models) and _is_so(run.settings, made or {})]
+    bench = _Rescoring(Shelf(store, strategy), conditions, report)
+    listen(Planned(len({run.model for run in runs}), len(tasks), stored=0, runs=len(runs)))
     done = 0
-    for reference in tasks:
-        listen(Loading(reference if isinstance(reference, str) else reference.name))
-        task = load_any(reference) if isinstance(reference, str) else reference
-        if not isinstance(task, Task):  # nothing was searched, so nothing was saved
-            continue
-        for old, part, run in _saved(kept, task):
-            again = store.put(_again(old, part, run, conditions))
-            listen(Finished(again, stored=False))
+    for name, reference in zip(names, tasks, strict=True):
+        listen(Loading(name or str(reference)))
+        for result, stored in bench.task(name, reference, runs):
+            listen(Finished(result, stored))
             done += 1
-            yield again
+            yield result
     if not done:
+        so = "".join(f" with {name} {value}" for name, value in (made or {}).items())
         raise ResultError(
-            f"{store.folder} has no saved run of these models and tasks, made from the data they have now",
+            f"{store.folder} has no saved run of these models and tasks, made{so} from the data they have now",
             hint="evaluate with --save-runs parquet first",
         )
 
 
-def _may_serve(result: Result, models: Sequence[str]) -> bool:
-    named = not models or result.model in models
-    return named and result.done and result.path is not None and has_run(result.path)
+def saved(store: ResultStore, report: Report = warn) -> list[Result]:
+    """The results of the store that a run was kept of."""
+    return [result for result in store.all(report) if result.done and result.path and has_run(result.path)]
 
 
-def _saved(kept: Sequence[Result], task: Task) -> Iterator[tuple[Result, Task, Run]]:
-    """Each run of the task once, with the part of the task that it was made on."""
-    seen = set()
-    for old in kept:
-        if old.task != task.name or old.path is None:
-            continue
-        part = _part(task, old.settings)
-        same = {name: value for name, value in old.settings.items() if name != "metrics"}
-        key = result_key(same, task.name, old.facts)
-        if part.content_hash != old.facts.data_hash or key in seen:
-            continue
-        if (run := saved_run(old.path, part)) is not None:
-            seen.add(key)
-            yield old, part, run
+def _name(reference: str | AnyTask) -> str | None:
+    """The name that the task's results go by; None where only its data tells."""
+    info = known_info(reference)
+    return info.name if info else None
+
+
+def _distinct(results: Iterable[Result]) -> list[Result]:
+    """Each run once: results that differ in their metrics alone may have it, too."""
+    found: dict[str, Result] = {}
+    for result in results:
+        same = {name: value for name, value in result.settings.items() if name != "metrics"}
+        found.setdefault(digest([result.task, result.facts.data_hash, same]), result)
+    return list(found.values())
+
+
+def _is_so(settings: Settings, made: Mapping[str, Any]) -> bool:
+    whole = {"profile": PROFILES[0], **settings}
+    return all(whole.get(name) == value for name, value in made.items())
+
+
+@dataclass(frozen=True)
+class _Rescoring:
+    """Saved runs, task by task."""
+
+    shelf: Shelf
+    conditions: Conditions
+    report: Report
+
+    def task(self, name: str | None, reference: str | AnyTask, runs: Sequence[Result]) -> Iterator[tuple[Result, bool]]:
+        """Every run of the task scored again, and whether that was stored already."""
+        from steelyard.datasets import load_any
+
+        task = attempt(lambda: load_any(reference) if isinstance(reference, str) else reference)
+        if isinstance(task, Failed):
+            spoilt = [old for old in runs if old.task == name]
+            for old in spoilt:
+                yield self._failed(old, task), False
+            if not spoilt:
+                self.report(ResultError(f"{name or reference} cannot be read: {task.failure}"))
+        elif isinstance(task, Task):  # of another type nothing was searched, so nothing was saved
+            for old in runs:
+                if old.task == task.name:
+                    yield from self._run(old, task)
+
+    def _run(self, old: Result, task: Task) -> Iterator[tuple[Result, bool]]:
+        part, evaluation = _part(task, old.settings), self._evaluation(old)
+        if part.content_hash != old.facts.data_hash:
+            self.report(ResultError(f"{old.path} was made from other data than {task.name} has now"))
+        elif evaluation.stored is not None:
+            yield evaluation.stored, True
+        else:
+            again = attempt(lambda: self._again(evaluation, old, part))
+            yield (self._failed(old, again) if isinstance(again, Failed) else again), False
+
+    def _evaluation(self, old: Result) -> Evaluation:
+        settings = {**old.settings, "metrics": self.conditions.settings["metrics"]}
+        key = result_key(settings, old.task, old.facts)
+        return self.shelf.look_up(Evaluation(Model(old.model), old.task, settings, old.facts, key))
+
+    def _again(self, evaluation: Evaluation, old: Result, task: Task) -> Result:
+        run = saved_run(old.path, task) if old.path is not None else None
+        assert run is not None and self.shelf.store is not None, "only what is saved in a store is scored again"
+        before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
+        asked = replace(self.conditions, profile=old.settings.get("profile", PROFILES[0]))
+        scored = scored_result(evaluation, run, task, asked, before)
+        again = replace(
+            scored,
+            index_bytes=old.index_bytes,
+            peak_memory_bytes=old.peak_memory_bytes,
+            notes={**old.notes, "rescored_from": old.key},
+        )
+        return self.shelf.store.put(again)
+
+    def _failed(self, old: Result, failed: Failed) -> Result:
+        return self._evaluation(old).result(status="failed", main_metric=old.main_metric, error=failed.failure)
 
 
 def _part(task: Task, settings: Settings) -> Task:
@@ -81,18 +147,3 @@ def _part(task: Task, settings: Settings) -> Task:
     part = limited(task, limit, settings["seed"], documents=settings.get("limit_documents", False))
     assert isinstance(part, Task)
     return part
-
-
-def _again(old: Result, task: Task, run: Run, conditions: Conditions) -> Result:
-    settings = {**old.settings, "metrics": ["default", *conditions.metrics]}
-    key = result_key(settings, task.name, old.facts)
-    evaluation = Evaluation(Model(old.model), task.name, settings, old.facts, key)
-    before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
-    asked = replace(conditions, profile=old.settings.get("profile", PROFILES[0]))
-    scored = scored_result(evaluation, run, task, asked, before)
-    return replace(
-        scored,
-        index_bytes=old.index_bytes,
-        peak_memory_bytes=old.peak_memory_bytes,
-        notes={**old.notes, "rescored_from": old.key},
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import hypot
 from typing import Any, overload
@@ -10,11 +11,15 @@ from typing import Any, overload
 from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
+from steelyard.protocols import Settings
 from steelyard.results import TITLES, Result
 
 Cell = str
 TaskKey = tuple[str, str | None]
 """The name of a task, and the hash of its data: what makes two figures comparable."""
+
+CONDITIONS = ("top_k", "limit", "seed", "profile")
+"""Settings of a result, beside those of its model, that may differ on the same data."""
 
 MANY = 6
 """Models that are too many for columns."""
@@ -56,6 +61,20 @@ class Results(Sequence[Result]):
     def filter(self, *, model: str | None = None, task: str | None = None) -> Results:
         """The results of a model, on a task, or both."""
         return Results(r for r in self if model in (None, r.model) and task in (None, r.task))
+
+    def told_apart(self) -> Results:
+        """The same; but a model that has several results on the same data goes by names that say how they differ.
+
+        Such are runs that were saved at several depths: tables and reports have one place for each name.
+        """
+        settings: dict[tuple[str, TaskKey], list[Settings]] = {}
+        for result in self:
+            settings.setdefault((result.model, _task_key(result)), []).append(result.settings)
+        differing: dict[str, set[str]] = {model: set() for model in self.models}
+        for (model, _), found in settings.items():
+            names = {name for one in found for name in one}
+            differing[model] |= {name for name in names if any(one.get(name) != found[0].get(name) for one in found)}
+        return Results(replace(r, model=r.model + _apart(r, differing[r.model])) for r in self)
 
     def means(self, metric: str | None = None) -> dict[str, float]:
         """The mean of each model over the tasks that *every* model has finished, so that means can be compared.
@@ -100,7 +119,9 @@ class Results(Sequence[Result]):
             rows.append([self._label(task) + partial + self._what(found, metric), *cells])
         if len(self._places) > 1 and (means := self.means(metric)):
             common, best = len(self.common_tasks(metric)), self._best(means.values())
-            label = "mean" if common == len(self._places) else f"mean of {common} common tasks"
+            label = (
+                "mean" if common == len(self._places) else f"mean of {common} common task{'' if common == 1 else 's'}"
+            )
             figures = {model: _figure(mean, best) + self._spread(model, metric) for model, mean in means.items()}
             rows.append([label, *(figures.get(model, _MISSING) for model in self.models)])
         table = [[self._title(metric), *self.models], *rows]
@@ -120,7 +141,7 @@ class Results(Sequence[Result]):
     def _places(self) -> dict[TaskKey, dict[str, Result]]:
         places: dict[TaskKey, dict[str, Result]] = {}
         for result in self:
-            places.setdefault((result.task, result.facts.data_hash), {})[result.model] = result
+            places.setdefault(_task_key(result), {})[result.model] = result
         return places
 
     def _value(self, task: TaskKey, model: str, metric: str | None) -> float | None:
@@ -182,6 +203,18 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"Results({len(self.models)} models x {len(self.tasks)} tasks{failed})"
+
+
+def _task_key(result: Result) -> TaskKey:
+    return result.task, result.facts.data_hash
+
+
+def _apart(result: Result, differing: set[str]) -> str:
+    """Its values of the settings that differ; by the key of the result where there is no short word for one."""
+    if not differing:
+        return ""
+    told = [f"{name} {result.settings.get(name, '-')}" for name in CONDITIONS if name in differing]
+    return f" ({', '.join(told) if differing <= set(CONDITIONS) else result.key[:8]})"
 
 
 def _title(metric: str) -> str:
