@@ -19,12 +19,7 @@ from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
 
 TEXTS = [f"text number {number}, with some words" for number in range(50)]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def encoder(api: Api, **options: Any) -> ApiEncoder:
@@ -241,11 +236,11 @@ def test_settings_hold_what_changes_vectors_and_nothing_else() -> None:
     json.dumps(plain, allow_nan=False)
 
 
-def test_the_dimension_is_asked_for_once(home: Path) -> None:
+def test_the_dimension_is_asked_for_once(own_home: Path) -> None:
     with api_server.serve() as api:
         assert [encoder(api, dimensions=None).dimension for _ in range(3)] == [8, 8, 8]
         assert len(api.requests) == 1
-        for file in (home / "services").iterdir():
+        for file in (own_home / "services").iterdir():
             file.write_text("{")
         assert encoder(api, dimensions=None).dimension == 8
         api.dimension = 6

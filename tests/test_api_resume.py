@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,7 @@ from steelyard.encoders.cached import encode_once, open_store
 from steelyard.errors import MissingPart, ModelError
 
 TEXTS = [f"text number {number}" for number in range(200)]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def encoder(api: Api, **options: object) -> ApiEncoder:

@@ -16,12 +16,7 @@ from steelyard.spec import parse
 
 SLOW = "batch_size=2&concurrency=1&timeout=9&max_retries=1&max_wait=3&backoff=0.01"
 FAST = "batch_size=50&concurrency=8&requests_per_minute=60000&tokens_per_minute=900000&price_per_million_tokens=0.1"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def test_every_option_of_traffic_is_left_out_of_names() -> None:
@@ -63,7 +58,7 @@ def test_a_run_with_other_traffic_finds_the_result(tmp_path: Path, family: str) 
 
 
 @pytest.mark.parametrize("family", ["dense", "rerank"])
-def test_another_run_with_other_traffic_finds_what_was_stored(home: Path, family: str) -> None:
+def test_another_run_with_other_traffic_finds_what_was_stored(own_home: Path, family: str) -> None:
     task = small_task()
     with api_server.serve() as api:
         first = {"dense": "dense:", "rerank": "bm25 > rerank:"}[family]
@@ -73,7 +68,7 @@ def test_another_run_with_other_traffic_finds_what_was_stored(home: Path, family
             assert result.done, result.error
             asked.append(len(api.requests))
         assert asked[1] == asked[0] > 1, "the second time nothing is asked"
-    stored = [folder for folder in (home / "vectors").iterdir() if folder.is_dir()]
+    stored = [folder for folder in (own_home / "vectors").iterdir() if folder.is_dir()]
     assert len(stored) == 1
 
 

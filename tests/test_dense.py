@@ -27,11 +27,7 @@ CORPUS = Corpus.of(
 QUERIES = Queries(
     ("1", "2", "3"), ("Where does the cat sleep?", "Will it rain tomorrow in the north?", "delayed trains")
 )
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch, tmp_path):
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def test_the_default_encoder_finds_meaning_across_languages():

@@ -29,11 +29,7 @@ QUERIES = Queries(("d1", "q2"), ("which river", "which city"))  # an id that a d
 MATRIX = np.array([[1, 0, 0], [0, 1, 0], [0, 0.6, 0.8]], dtype=np.float32)
 ASKED = np.array([[0.9, 0.1, 0], [0, 0, 2]], dtype=np.float32)
 BEST = [["d1", "d2"], ["d3", "d2"]]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def best(name):

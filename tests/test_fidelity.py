@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -31,6 +31,7 @@ from steelyard.types import Float64, Interval, Task
 
 METRIC = "ndcg_at_10"
 MODELS = ("bm25", "bm25?b=0", "bm25?k1=6", "[bm25, bm25?b=0]")
+pytestmark = pytest.mark.usefixtures("shared_home")
 
 
 def scores(values: Float64) -> Scored:
@@ -116,13 +117,6 @@ def test_the_smallest_cut_has_the_fewest_texts() -> None:
     sure = smallest(found, 0.95, "kendall", surely=True)
     assert sure is not None and (sure.queries, sure.documents) == (50, 5000)
     assert smallest(found, 0.999, "kendall", surely=False) is None
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,7 @@ from steelyard.retrievers.rerank import from_function
 from steelyard.spec import parse
 from steelyard.types import Corpus, Queries, Ragged, Run, Task, TaskInfo
 
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @dataclass

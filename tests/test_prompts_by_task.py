@@ -25,6 +25,7 @@ from steelyard.types import Corpus, Qrels, Queries, Role, Task, TaskInfo
 NAMES = [f"{name}{role}" for name in ("TNews", *TYPES.values()) for role in ("", "-query", "-document")]
 PROMPTS = {"query": "q: ", "Retrieval-query": "find: ", "STS": "compare: ", "Mine": "mine: ", "Mine-document": "text: "}
 DOCUMENTS = ("the old bridge", "a great king", "salt and iron")
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @settings(max_examples=200)
@@ -44,11 +45,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = SentenceTransformer(str(folder), prompts=PROMPTS)
     whole.save(str(folder.parent / "whole"))
     return folder.parent / "whole"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
 
 
 def sts(name: str = "My/sts") -> PairTask:

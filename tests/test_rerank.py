@@ -21,12 +21,7 @@ from steelyard.types import Corpus, Queries, Run, TaskInfo
 
 TEXTS = ["red apple", "green pear", "red apple", "blue plum", ""]
 ASKED = ["apple", "plum", "apple"]
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def task() -> Unjudged:
@@ -104,10 +99,10 @@ def test_a_pair_is_not_its_mirror_image() -> None:
     assert again.scores.tolist() == wanted and again.notes["pairs_from_cache"] == 4
 
 
-def test_no_store_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+def test_no_store_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setenv("STEELYARD_CACHE_BYTES", "0")
     PairScorer(from_function(Asked(), "shared", version="1")).score(task(), ROWS)
-    assert not home.exists()
+    assert not own_home.exists()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

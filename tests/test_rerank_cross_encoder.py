@@ -22,16 +22,12 @@ with warnings.catch_warnings():
     from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator
 
     from cross_encoders import build, reranking_task, texts
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(build(tmp_path_factory.mktemp("models") / "tiny"))
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
 
 
 def test_scores_are_the_librarys_own_whatever_the_batches(model: str) -> None:

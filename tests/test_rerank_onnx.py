@@ -26,11 +26,7 @@ with warnings.catch_warnings():
     from onnx_export import export, export_classifier
 
 QUERIES, READ = texts(5, 1, 6), [texts(n, n, 30) for n in (7, 1, 0, 12, 4)]
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def exported(place: Path, labels: int = 1, **how: object) -> tuple[Path, Path]:
