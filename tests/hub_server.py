@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,10 @@ class Hub:
     """File name: how many bytes to send before the connection drops; once."""
     short_by: dict[str, int] = field(default_factory=dict)
     """File name: how many bytes fewer than announced the content has; always."""
+    says: bytes | None = None
+    """Answered to whoever asks for a repository, instead of the facts."""
+    silences: list[float] = field(default_factory=list)
+    """Seconds before the first answers, one a request."""
     url: str = ""
 
     def count(self, method: str, part: str = "") -> int:
@@ -52,6 +57,8 @@ class Handler(Answering):
     def answer(self) -> None:
         path = unquote(self.path.split("?")[0])
         self.hub.requests.append((self.command, path, self.headers.get("Range")))
+        if self.hub.silences:
+            time.sleep(self.hub.silences.pop(0))
         if self.hub.statuses:
             return self.refuse(self.hub.statuses.pop(0), "")
         if match := re.fullmatch(r"/api/(?:datasets|models)/([^/]+/[^/]+)(?:/revision/(.+))?", path):
@@ -76,6 +83,8 @@ class Handler(Answering):
         return repository
 
     def info(self, name: str, revision: str) -> None:
+        if self.hub.says is not None:
+            return self.send(200, self.hub.says, {"Content-Type": "application/json"})
         repository = self.repository(name, revision)
         if repository is None:
             return

@@ -197,6 +197,30 @@ def test_a_wrong_revision_is_said(client: Client, commit: str) -> None:
     assert told["error"] == "HubError" and "no revision 'v9'" in told["message"] and "commit" in told["hint"]
 
 
+@pytest.mark.parametrize("says", [b"<html>Please log in</html>", b"", b"[]", b'{"id": "a/b"}'])
+def test_a_page_to_log_in_is_no_hub(client: Client, commit: str, says: bytes) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    client.hub.says = says
+    told = client("NanoMMTEB-v2/belebele")
+    client.hub.says = None
+    assert told["error"] == "HubError" and "does not answer as a hub does" in told["message"]
+    assert client.hub.url in told["message"] and "HF_ENDPOINT" in told["hint"]
+    assert client("NanoMMTEB-v2/belebele")["revision"] == commit, "nothing of it is remembered"
+
+
+def test_a_hub_that_says_nothing_is_asked_again(client: Client, commit: str) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    with started(client.hub, client.home, HF_HUB_ETAG_TIMEOUT="1") as impatient:
+        client.hub.silences = [3.0]
+        assert impatient("NanoMMTEB-v2/belebele")["revision"] == commit
+    assert client.hub.count("GET", "/api/") == 2
+
+
+def test_a_name_that_no_dataset_can_have_is_said(client: Client) -> None:
+    told = client("hf://owner/a set/task")
+    assert told["error"] == "HubError" and "'owner/a set'" in told["message"] and "hf://" in told["hint"]
+
+
 def test_a_private_set_wants_a_token(client: Client, commit: str) -> None:
     client.holds(nano("belebele", commit), commit=commit, token="hf_right")
     told = client("NanoMMTEB-v2/belebele")

@@ -55,13 +55,38 @@ def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
             f"the network is off limits, and {repository} at {wanted!r} was never loaded on this machine",
             hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
         )
-    from huggingface_hub import HfApi
-
-    info = _patiently(lambda: HfApi().dataset_info(repository, revision=revision), repository, wanted)
-    names = tuple(sorted(sibling.rfilename for sibling in info.siblings or ()))
-    snapshot = Snapshot(repository, str(info.sha), names)
+    snapshot = _patiently(lambda: _asked(repository, revision), repository, wanted)
     remember(HUB, snapshot, wanted)
     return snapshot
+
+
+def _asked(repository: str, revision: str | None) -> Snapshot:
+    """What the hub says of a revision."""
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        # Without a limit the client waits for an answer for ever.
+        info = HfApi().dataset_info(repository, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+    except HFValidationError as error:
+        raise HubError(
+            f"{repository!r} cannot be the name of a dataset", hint="write hf://owner/dataset[/task][@revision]"
+        ) from error
+    except (ValueError, TypeError, LookupError) as error:  # the client trusts that it is told JSON of its own shape
+        raise _no_hub(repository, error) from error
+    if not is_commit(info.sha) or info.siblings is None:
+        raise _no_hub(repository, f"its commit is {info.sha!r}")
+    return Snapshot(repository, str(info.sha), tuple(sorted(sibling.rfilename for sibling in info.siblings)))
+
+
+def _no_hub(repository: str, reason: object) -> HubError:
+    """A page to log in, or a proxy that answers for the hub."""
+    from huggingface_hub import constants
+
+    return HubError(
+        f"{constants.ENDPOINT} does not answer as a hub does, when asked for {repository}: {_first_line(reason)}",
+        hint="does a proxy or a page to log in stand before it? HF_ENDPOINT names the hub",
+    )
 
 
 def _fetch(snapshot: Snapshot, name: str, *, offline: bool, afresh: bool) -> Path:
@@ -148,8 +173,12 @@ def _translated(error: BaseException, repository: str, revision: str, name: str)
         return HubError(f"the hub has no {what}", hint="check the name; a private dataset needs HF_TOKEN")
     if status is not None:
         return HubError(f"the hub answers {status} for {what}", hint="try again later")
-    reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
     return HubError(
-        f"{what} could not be fetched: {reason}",
+        f"{what} could not be fetched: {_first_line(error)}",
         hint="check the network and HF_ENDPOINT; HF_HUB_OFFLINE=1 uses what is on this machine",
     )
+
+
+def _first_line(reason: object) -> str:
+    lines = str(reason).strip().splitlines()
+    return lines[0][:200] if lines else type(reason).__name__
