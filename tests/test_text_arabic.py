@@ -71,4 +71,4 @@ def test_most_words_are_stemmed_in_arrays(monkeypatch: pytest.MonkeyPatch) -> No
     asked: list[bytes] = []
     monkeypatch.setattr(analyser, "stem", lambda algorithm, words: asked.extend(words) or stem(algorithm, words))
     stemmed(SENTENCE.split())
-    assert {word.decode() for word in asked} == {"٢٠٢٦", "و2026", "وgpu", "ومستشفياتهما"}
+    assert {word.decode() for word in asked} == {"و2026", "وgpu", "ومستشفياتهما"}

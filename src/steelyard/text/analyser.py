@@ -14,11 +14,11 @@ from steelyard.text import arabic
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
-from steelyard.text.spans import Grams, UInt64, find, keys_of_bytes, keys_of_strings
+from steelyard.text.spans import Grams, Spans, UInt64, find, keys_of_bytes, keys_of_strings
 from steelyard.text.tokens import Tokens, Words, utf8
 from steelyard.types import Int64
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {
@@ -35,6 +35,9 @@ _SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 _WORD_WEIGHT = 3
 """A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
 
+
+_DOTLESS = frozenset({"tr", "az"})
+"""Languages whose I is the capital of ı, and İ that of i."""
 
 _FEW = 400
 """Up to so many Arabic words Snowball itself is as fast as arrays."""
@@ -101,7 +104,7 @@ class Analyser:
 
     def words(self, texts: Sequence[str]) -> Words | None:
         """Words and n-grams; None for code, where a word is several terms."""
-        return None if self.language == "code" else Words.of(find(texts, self.grams))
+        return None if self.language == "code" else Words.of(self._find(texts))
 
     def stem(self, words: Words, chosen: Int64) -> UInt64:
         """The key of each word's stem."""
@@ -123,7 +126,7 @@ class Analyser:
         """The terms of documents."""
         if self.language == "code":
             return self._names(texts)
-        found = Tokens.of_spans(find(texts, self.grams))
+        found = Tokens.of_spans(self._find(texts))
         return found.map(self.terms(found.distinct))
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
@@ -144,8 +147,14 @@ class Analyser:
             # A query of nothing but a question word keeps it.
             bare = [asking.sub(" ", text) for text in texts]
             texts = [left if left.strip() else text for left, text in zip(bare, texts, strict=True)]
-        words = Words.of(find(texts, self.grams)).without(_function_words(self.language))
+        words = Words.of(self._find(texts)).without(_function_words(self.language))
         return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
+
+    def _find(self, texts: Sequence[str]) -> Spans:
+        """Words and n-grams, in the lower case of the language."""
+        if self.language in _DOTLESS:
+            texts = [text.replace("I\u0307", "İ").replace("İ", "i").replace("I", "ı") for text in texts]
+        return find(texts, self.grams)
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
         """Identifiers, their parts, and the words of comments; programmers write English."""

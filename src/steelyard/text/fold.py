@@ -89,7 +89,7 @@ class _Table:
         becomes = normalise(chr(point), fold_case=self.fold_case)
         composed = unicodedata.normalize("NFKC", chr(point))  # what puts marks in order, before anything is left out
         self.order[point] = unicodedata.combining(composed[0])
-        # Folding may leave a mark at the end (İ becomes i and a dot above), which the next one must follow in order.
+        # Folding may leave a mark at the end (ǰ becomes j and a caron), which the next one must follow in order.
         self.last_order[point] = max(map(unicodedata.combining, (composed[-1], becomes[-1:] or composed[-1])))
         self.becomes[point] = becomes
         facts = self.plain(becomes[0]) if becomes else 0

@@ -1,14 +1,27 @@
-"""One written form for what readers take as one: NFKC, case folding, invisible joiners."""
+"""One written form for what readers take as one: NFKC, case folding, invisible joiners, digits of every script."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import pairwise
 
 INVISIBLE = dict.fromkeys(
-    [0x00AD, 0x0640, 0x200B, 0x200D, 0x2060, 0xFEFF, *range(0xFE00, 0xFE10), *range(0x200E, 0x2010)]
+    [
+        *(0x00AD, 0x0640, 0x200B, 0x200D, 0x2060, 0xFEFF, *range(0xFE00, 0xFE10), *range(0x200E, 0x2010)),
+        *(0x055B, 0x055C, 0x055E),
+    ]
 )
-"""Characters that change no word: soft hyphen, tatweel, zero-width space, joiner, direction and variation marks."""
+"""Characters that change no word: soft hyphen, tatweel, zero-width space, joiner, direction and variation marks, and
+the signs that Armenian writes above a letter inside the word that is stressed, called or asked."""
+
+ZEROS = (
+    *(0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6),
+    *(0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810),
+)
+"""The zero of each script that has digits of its own, nine more behind each: ٢٠٢٠ and २०२० are the year 2020."""
+_REPLACED = INVISIBLE | {zero + digit: str(digit) for zero in ZEROS for digit in range(10)}
+_TO_REPLACE = re.compile(f"[{re.escape(''.join(map(chr, _REPLACED)))}]")
 
 # Persian writes the zero-width non-joiner between a stem and its suffixes; Indian scripts write it inside a letter.
 NON_JOINER = "\u200c"
@@ -18,24 +31,21 @@ _ARABIC_FIRST, _ARABIC_LAST = "\u0600", "\u06ff"
 def normalise(text: str, *, fold_case: bool = True) -> str:
     """The text in NFKC without invisible characters, lower case for comparison unless told otherwise.
 
-    >>> normalise("Ｆｕｌｌ ｗｉｄｔｈ, STRASSE, Straße, ﬁn")
-    'full width, strasse, strasse, fin'
+    >>> normalise("Ｆｕｌｌ ｗｉｄｔｈ, STRASSE, Straße, ﬁn, İzmir, ٢٠٢٠")
+    'full width, strasse, strasse, fin, izmir, 2020'
     """
     if text.isascii():
         return text.lower() if fold_case else text
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
     if fold_case:
-        text = text.casefold()
-        # Folding can undo the composition (İ becomes i and a dot above).
+        text = text.replace("İ", "i").casefold()
+        # Folding can undo the composition (ǰ becomes j and a caron).
         if not unicodedata.is_normalized("NFKC", text):
             text = unicodedata.normalize("NFKC", text)
     if NON_JOINER in text:
         text = _resolve_non_joiners(text)
-    return text.translate(INVISIBLE) if any(map(text.__contains__, _INVISIBLE_CHARACTERS)) else text
-
-
-_INVISIBLE_CHARACTERS = tuple(map(chr, INVISIBLE))
+    return text.translate(_REPLACED) if _TO_REPLACE.search(text) else text
 
 
 def _resolve_non_joiners(text: str) -> str:

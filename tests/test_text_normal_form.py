@@ -1,0 +1,39 @@
+"""What readers take as one word is one term: the two i of Turkish, digits of every script, signs inside words."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from steelyard.text.analyser import Analyser
+from steelyard.text.normalise import ZEROS
+
+
+def test_the_two_letters_i_of_turkish() -> None:
+    turkish = Analyser("tr")
+    for capital, small in (("İzmir", "izmir"), ("I\u0307zmir", "izmir"), ("Isparta", "ısparta"), ("IĞDIR", "ığdır")):
+        assert turkish.tokens([capital]).distinct == turkish.query_tokens([small]).distinct
+    assert turkish.tokens(["ISPARTA ısparta"]).distinct == turkish.tokens(["ısparta"]).distinct
+    assert Analyser("en").tokens(["İzmir"]).distinct == Analyser("en").tokens(["Izmir"]).distinct
+
+
+@pytest.mark.parametrize(
+    ("language", "year"), [("fa", "۲۰۲۰"), ("hi", "२०२०"), ("bn", "২০২০"), ("th", "๒๐๒๐"), ("ar", "٢٠٢٠")]
+)
+def test_digits_of_every_script_are_one(language: str, year: str) -> None:
+    assert Analyser(language).tokens([year]).distinct == ["2020"] == Analyser(language).query_tokens(["2020"]).distinct
+
+
+def test_the_zeros_have_nine_digits_behind_them() -> None:
+    assert all(unicodedata.decimal(chr(zero + digit)) == digit for zero in ZEROS for digit in range(10))
+
+
+def test_an_armenian_word_that_is_asked_is_the_same_word() -> None:
+    assert Analyser("hy").tokens(["Երևա՞նը"]).distinct == Analyser("hy").tokens(["Երևանը"]).distinct
+
+
+def test_several_of_what_is_written_in_capitals() -> None:
+    assert Analyser("code").tokens(["parseURLs(userIDs)"]).lists(1) == [
+        ["pars", "url", "parseurl", "user", "id", "userid"]
+    ]
