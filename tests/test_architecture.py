@@ -52,7 +52,8 @@ def test_every_error_says_what_to_do() -> None:
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.IfExp)
+        if kinds & {part.id for part in ast.walk(node.func) if isinstance(part, ast.Name)}
         if all(option.arg != "hint" for option in node.keywords)
     ]
     assert not silent

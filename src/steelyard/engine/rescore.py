@@ -101,7 +101,8 @@ class _Rescoring:
             for old in spoilt:
                 yield self._failed(old, task), False
             if not spoilt:
-                self.report(ResultError(f"{name or reference} cannot be read: {task.failure}"))
+                hint = "its runs are not scored again until it can"
+                self.report(ResultError(f"{name or reference} cannot be read: {task.failure}", hint=hint))
         elif isinstance(task, Task):  # of another type nothing was searched, so nothing was saved
             for old in runs:
                 if old.task == task.name:
@@ -110,7 +111,8 @@ class _Rescoring:
     def _run(self, old: Result, task: Task) -> Iterator[tuple[Result, bool]]:
         part, evaluation = _part(task, old.settings), self._evaluation(old)
         if part.content_hash != old.facts.data_hash:
-            self.report(ResultError(f"{old.path} was made from other data than {task.name} has now"))
+            hint = "evaluate again with --save-runs"
+            self.report(ResultError(f"{old.path} was made from other data than {task.name} has now", hint=hint))
         elif evaluation.stored is not None:
             yield evaluation.stored, True
         else:

@@ -181,7 +181,9 @@ class QdrantRetriever:
             raise MissingPart(message, hint="is the service running at that address?") from error
         except errors.UnexpectedResponse as error:
             said = self.secrets.hide(f"qdrant at {self.address} refused: {_short(error)}")
-            raise (MissingPart if may_heal(error.status_code or 0) else ModelError)(said) from error
+            if may_heal(error.status_code or 0):
+                raise MissingPart(said, hint="try again later, with a smaller concurrency") from error
+            raise ModelError(said, hint="the server says why; its log says more") from error
         except (errors.ApiException, ValueError, RuntimeError) as error:
             said = self.secrets.hide(f"qdrant at {self.address} refused: {_short(error)}")
             raise ModelError(said, hint="the server says why; its log says more") from error
