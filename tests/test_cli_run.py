@@ -20,6 +20,7 @@ from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.datasets import write_nano_set
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
+from steelyard.errors import ResultError
 from steelyard.results import Failure, Result, ResultStore
 
 
@@ -278,6 +279,54 @@ def test_the_bar_shows_place_and_time_left_and_is_throttled() -> None:
     assert "[#####" in stream.getvalue() and "2/10" in stream.getvalue() and "1:04 left" in stream.getvalue()
     progress.close()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_loading_models_is_no_part_of_the_time_left() -> None:
+    clock = Clock()
+    progress = Progress(io.StringIO(), terminal=True, clock=clock)
+    clock.now = 100
+    progress(Planned(models=1, tasks=3, stored=0))
+    clock.now = 102
+    progress(finished("bm25"))
+    assert progress.seconds_left == pytest.approx(4)
+
+
+def test_more_runs_of_a_model_than_tasks_leave_no_negative_time() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, terminal=False, clock=clock)
+    progress(Planned(models=2, tasks=1, stored=0, runs=4))
+    for model in ("bm25", "bm25", "bm25"):
+        clock.now += 1
+        progress(finished(model))
+        assert (progress.seconds_left or 0) >= 0
+    assert "4 saved runs: 2 models on 1 task" in stream.getvalue()
+
+
+def test_a_disk_that_is_full_shows_what_was_done(
+    nano: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = ResultStore.put
+
+    def until_full(store: ResultStore, result: Result, beside: object = None) -> Result:
+        if result.task == "NanoSmall/b":
+            raise ResultError("cannot write: No space left on device", hint="free space")
+        return put(store, result)
+
+    monkeypatch.setattr(ResultStore, "put", until_full)
+    assert main(["run", "bm25", "-t", str(nano)]) == 1
+    out, err = capsys.readouterr()
+    assert "NanoSmall/a" in out and "stopped: 1 evaluated; the same command goes on from there" in err
+    assert "No space left" in err and "hint: free space" in err
+
+
+def test_a_report_that_cannot_be_written_hides_no_failure(
+    nano: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (nano / "qrels" / "b.parquet").write_bytes(b"not parquet")
+    (results / "report.html").mkdir(parents=True)
+    assert main(["run", "bm25", "-t", str(nano)]) == 1
+    err = capsys.readouterr().err
+    assert "failed: bm25 on NanoSmall/b" in err and "--no-report leaves the report out" in err
 
 
 def test_what_begins_is_shown_at_once_and_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,12 @@ def test_a_cut_file_is_told(cut: int, tmp_path_factory: pytest.TempPathFactory) 
 def test_a_file_of_another_kind_is_told() -> None:
     whole = json.loads(full_result().to_json())
     newer = whole | {"steelyard": whole["steelyard"] | {"schema_version": 99}}
-    for text, found in [("[]", "not a result"), ("{}", "steelyard"), (json.dumps(newer), "version 99")]:
+    for text, found in [
+        ("[]", "not a result"),
+        ("{}", "steelyard"),
+        (json.dumps(newer), "version 99"),
+        (json.dumps(whole | {"evaluation_time": math.nan}), "NaN"),
+    ]:
         with pytest.raises(ResultError, match=found):
             Result.from_json(text)
     grown = whole["steelyard"]["facts"] | {"licence": "CC0"}

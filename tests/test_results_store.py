@@ -47,6 +47,10 @@ def test_put_and_read(tmp_path: Path) -> None:
     assert again.per_query["ndcg_at_10"].tolist() == [0.5] and again.key == stored.key
     assert store.load(stored.path, stored.key) is not None
     assert store.load(stored.path, "another key") is None
+    whole = queries_path(stored.path).read_bytes()
+    for damaged in (b"", b"PAR", whole[:-9], b"\0" * len(whole)):
+        queries_path(stored.path).write_bytes(damaged)
+        assert store.load(stored.path, stored.key) is None, "a Parquet file that was cut is none"
     queries_path(stored.path).unlink()
     assert store.load(stored.path, stored.key) is None, "without its Parquet file a result is not whole"
 

@@ -68,6 +68,8 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
     if gathered.interrupted:
         spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
         return INTERRUPTED
+    if gathered.broken:
+        raise gathered.broken
     spoken.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     spoken.note(f"files:  {folder}")
     if not arguments.no_report and results:

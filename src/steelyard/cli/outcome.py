@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.errors import ResultError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,10 +22,12 @@ REPORT = "report.html"
 
 @dataclass
 class Gathered:
-    """The results that were ready at the end, or when someone interrupted."""
+    """The results that were ready at the end, or when someone interrupted, or when no more could be kept."""
 
     ready: list[Result] = field(default_factory=list)
     interrupted: bool = False
+    broken: ResultError | None = None
+    """Why no more could be kept, such as a full disk."""
 
     @property
     def results(self) -> Results:
@@ -35,12 +39,19 @@ class Gathered:
 
 @contextmanager
 def gathering(progress: Progress) -> Iterator[Gathered]:
-    """Within it results are gathered; an interrupt ends it in peace, and takes the progress bar away."""
+    """Within it results are gathered; an interrupt ends it in peace, and takes the progress bar away.
+
+    So does a folder that takes no more, once there is something to show.
+    """
     gathered = Gathered()
     try:
         yield gathered
     except KeyboardInterrupt:
         gathered.interrupted = True
+    except ResultError as error:
+        if not gathered.ready:
+            raise
+        gathered.broken = error
     finally:
         progress.close()
 
@@ -59,7 +70,10 @@ def write_report(results: Results, folder: Path) -> Path:
     """The report of the results, in that folder."""
     from steelyard.reports import write_report
 
-    return write_report(results.told_apart(), folder / REPORT)
+    try:
+        return write_report(results.told_apart(), folder / REPORT)
+    except ResultError as error:
+        raise ResultError(error.message, hint=f"{error.hint}; --no-report leaves the report out") from error
 
 
 def tell_failures(results: Results, output: Output) -> None:

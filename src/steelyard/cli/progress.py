@@ -120,6 +120,7 @@ class Progress:
 
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
+        self._last = self._clock()  # models were loaded before: the first evaluation did not take that long
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
         of = " x " if plan.runs is None else " on "
         size = f"{counted(plan.models, 'model')}{of}{counted(plan.tasks, 'task')}"

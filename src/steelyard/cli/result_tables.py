@@ -28,7 +28,7 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
         tell_stages(results, output)
         if summary:
             output.note("")
-            output.table(*results.summary().table())
+            output.table(*results.summary().table(), fold=True)
         for place, line in enumerate(cut_lines(results)):
             output.note(line if place else f"\n{line}")
 
@@ -49,4 +49,4 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
         output.table(*main.table(metric, intervals=output.verbose), fold=True)
     if variants:
         output.note("")
-        output.table(columns, variants)
+        output.table(columns, variants, fold=True)

@@ -141,17 +141,23 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
     if shallowest < DEEPEST:
         output.note(f"\nlists end at rank {shallowest}: what is relevant below counts as not found")
-    if gathered.interrupted:
+    if gathered.interrupted or gathered.broken:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
-        output.note(f"\ninterrupted: {count(results, progress)}{onwards}")
+        how = "stopped" if gathered.broken else "interrupted"
+        output.note(f"\n{how}: {count(results, progress)}{onwards}")
+        tell_failures(results, output)
+        if gathered.broken:
+            raise gathered.broken
         return INTERRUPTED
     output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")
     if arguments.mteb_files is not None:
         output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
-    if not arguments.no_report:
-        output.note(f"report:  {write_report(results, folder)}")
-    tell_failures(results, output)
+    try:
+        if not arguments.no_report:
+            output.note(f"report:  {write_report(results, folder)}")
+    finally:  # whatever becomes of the report
+        tell_failures(results, output)
     return exit_code(results)
 
 

@@ -16,7 +16,7 @@ from steelyard.protocols import Retriever
 from steelyard.results import Failure, NewerResult, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.provenance import provenance
-from steelyard.results.queries import queries_path
+from steelyard.results.queries import has_both_ends, queries_path
 from steelyard.results.store import beside_path
 from steelyard.samples import AnyTask
 from steelyard.types import Task, TaskInfo
@@ -201,6 +201,8 @@ class Shelf:
         return result if self._has_run(path) or not result.done else None
 
     def _has_run(self, path: Path) -> bool:
+        if self.save_runs == "parquet":
+            return has_both_ends(beside_path(path, "run.parquet"))
         return self.save_runs is None or beside_path(path, f"run.{self.save_runs}").exists()
 
     def outlook(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:

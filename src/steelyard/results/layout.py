@@ -134,7 +134,7 @@ def from_json(text: str | bytes, path: Path | None = None) -> Result:
     """Read the text of a file; whatever is wrong with it becomes one ResultError that names the file."""
     where = str(path) if path else "the result"
     try:
-        whole = json.loads(text)
+        whole = json.loads(text, parse_constant=_not_strict)
         ours = whole["steelyard"]
         version = ours["schema_version"]
         if version > SCHEMA_VERSION:
@@ -143,12 +143,17 @@ def from_json(text: str | bytes, path: Path | None = None) -> Result:
                 hint="use the version of Steelyard that wrote it, or another folder with --output",
             )
         if version != SCHEMA_VERSION:
-            raise ResultError(f"{where} has schema version {version}, expected {SCHEMA_VERSION}")
+            hint = "evaluate again: the file is of an older version of Steelyard"
+            raise ResultError(f"{where} has schema version {version}, expected {SCHEMA_VERSION}", hint=hint)
         return _result(whole, ours, path)
     except KeyError as error:
         raise ResultError(f"{where} lacks the field {error}", hint="it was not written by steelyard run") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise ResultError(f"{where} is not a result file: {error}", hint="remove it and run again") from error
+
+
+def _not_strict(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None) -> Result:

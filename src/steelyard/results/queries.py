@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from steelyard.types import Float64, Int32
 
 QUERY_COLUMN = "query-id"
 RANK_COLUMN = "first-positive"
+MAGIC = b"PAR1"
+"""What every Parquet file begins and ends with."""
 
 
 def queries_path(result: Path) -> Path:
@@ -22,6 +25,17 @@ def queries_path(result: Path) -> Path:
     'NanoX__en@12345678.queries.parquet'
     """
     return result.with_name(result.name.removesuffix(".json") + ".queries.parquet")
+
+
+def has_both_ends(path: Path) -> bool:
+    """Whether a Parquet file is there with its beginning and its end; what lies between, only reading tells."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(len(MAGIC))
+            file.seek(-len(MAGIC), os.SEEK_END)
+            return first == file.read() == MAGIC
+    except OSError:  # not there, or too short to have an end
+        return False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from steelyard.protocols import Settings
 from steelyard.results.atomic import remove_leftovers, write_whole
 from steelyard.results.keys import model_slug, settings_hash, task_slug
 from steelyard.results.layout import NewerResult
-from steelyard.results.queries import queries_path
+from steelyard.results.queries import has_both_ends, queries_path
 from steelyard.results.schema import Result
 
 Report = Callable[[ResultError], None]
@@ -61,7 +61,7 @@ class ResultStore:
             raise
         except (FileNotFoundError, ResultError):  # a damaged result is as good as none: it is written anew
             return None
-        whole = not result.done or queries_path(path).exists()
+        whole = not result.done or has_both_ends(queries_path(path))
         return result if result.key == key and whole else None
 
     def put(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
