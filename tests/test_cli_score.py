@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,7 @@ def test_malformed_judgements_are_named_with_file_and_line(text: bytes, says: st
         ("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 many t\n", "line 2: the score is 'many'"),
         ("q1 Q0 d1 1 nan t\n", "line 1: the score is nan"),
         ("q1 Q0 d1 1 inf t\n", "line 1: the score is inf"),
+        ("q1 Q0 d1 1 -1e39 t\n", "line 1: the score is -1e+39"),
         ("q1 Q0 d1 1 1 t\nq1 Q0 d1 2 0.5 t\n", "line 2: the document 'd1' stands a second time"),
     ],
 )
@@ -252,3 +255,22 @@ def test_files_in_the_wrong_order_and_long_lines_are_told(
     long.write_text("x" * 5000)
     assert main(["score", str(long), files[1]]) == 2
     assert len(capsys.readouterr().err) < 500
+
+
+def test_a_run_may_be_piped_in(files: tuple[str, str]) -> None:
+    qrels, run = files
+    command = [sys.executable, "-m", "steelyard", "score", "-m", "map"]
+    named = subprocess.run([*command, qrels, run], capture_output=True, check=True)
+    piped = subprocess.run([*command, qrels, "-"], input=Path(run).read_bytes(), capture_output=True, check=True)
+    assert piped.stdout == named.stdout
+    both = subprocess.run([*command, "-", "-"], input=b"", capture_output=True, check=False)
+    assert both.returncode == 2 and b"cannot both be piped in" in both.stderr
+
+
+def test_a_folder_and_judgements_of_beir_are_told(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    for qrels, says in ((tmp_path, "a folder was found"), (tmp_path / "test.tsv", "BEIR's judgements have three")):
+        assert main(["score", str(qrels), files[1]]) == 2
+        assert says in capsys.readouterr().err

@@ -24,6 +24,7 @@ LONG = {
     "--Number_docs_in_coll": "documents",
 }
 """trec_eval's long names of options, understood but not shown, by where ours keep their values."""
+STANDARD_INPUT = Path("/dev/stdin")
 MEASURES = "such as ndcg_cut.10, P.5,10, nDCG@10, bpref, iprec_at_recall.0.1, official, set, all_trec; repeatable"
 
 
@@ -32,8 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     import argparse
 
     options = parser.add_argument_group("options of trec_eval", conflict_handler="resolve")
-    parser.add_argument("qrels", type=Path, metavar="QRELS", help="judgements: query 0 document grade (.gz, .zst too)")
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run: query Q0 document rank score tag")
+    parser.add_argument("qrels", type=_file, metavar="QRELS", help="judgements: query 0 document grade (.gz, .zst too)")
+    parser.add_argument(
+        "run", type=_file, metavar="RUN", help="a run: query Q0 document rank score tag; - to pipe it in"
+    )
     add = options.add_argument
     add("-q", "--per-query", action="store_true", help="print the values of every query too")
     add("-n", "--no-summary", action="store_true", help="leave out the lines of all queries together")
@@ -51,6 +54,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gain", choices=("linear", "exponential"), default="linear", help="of nDCG: the grade, or 2^grade - 1"
     )
+
+
+def _file(text: str) -> Path:
+    return STANDARD_INPUT if text == "-" else Path(text)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -71,6 +78,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.qrels == arguments.run == STANDARD_INPUT:
+        raise UsageError("judgements and run cannot both be piped in", hint="give one of them as a file")
     if arguments.max_documents is not None and arguments.max_documents < 1:
         raise UsageError(f"-M {arguments.max_documents}", hint="give at least 1")
     if arguments.level < 0:

@@ -27,6 +27,9 @@ RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 _SHOWN = 100
 """Characters of a wrong line that an error shows."""
 
+_LARGEST = float(np.finfo(np.float32).max)
+"""Scores compare as float32."""
+
 OTHER_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 
 
@@ -84,8 +87,8 @@ def read_run(path: str | Path) -> RunLines:
     except DataError:
         table = _table(path, _first_columns(data), RUN_COLUMNS)
     scores = _numbers(path, data, table, "score", "float64", "a number such as 12.5")
-    if len(odd := np.flatnonzero(~np.isfinite(scores))):
-        raise _wrong(path, data, int(odd[0]), f"the score is {scores[odd[0]]}", "a finite number")
+    if len(odd := np.flatnonzero(~(np.abs(scores) <= _LARGEST))):
+        raise _wrong(path, data, int(odd[0]), f"the score is {scores[odd[0]]}", f"a finite number up to {_LARGEST:.2g}")
     queries, query, documents, document = _ids(table)
     tag = table["tag"][-1].as_py() if len(table) else ""
     lines = RunLines(path, queries, documents, query, document, scores, tag)
@@ -195,6 +198,8 @@ def _read(path: Path) -> bytes:
                 data = stream.read()
     except FileNotFoundError as error:
         raise MissingPart(f"no file {path}", hint="check the path") from error
+    except IsADirectoryError as error:
+        raise DataError("a folder was found", where=str(path), hint="give a file") from error
     except OSError as error:
         raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
     data = data.removeprefix(UTF8_MARK)
@@ -246,6 +251,8 @@ def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataE
         if line and len(fields) != len(columns):
             if {len(fields), len(columns)} == {len(QRELS_COLUMNS), len(RUN_COLUMNS)}:
                 expected += "; were judgements and run given in the other order?"
+            elif number == 1 and columns == QRELS_COLUMNS and len(fields) == len(columns) - 1:
+                expected += "; BEIR's judgements have three: take out their heading and put a 0 behind every query"
             text = line.decode()
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             return DataError(f"found {len(fields)} columns in {shown!r}", where=where, hint=expected)
