@@ -331,6 +331,43 @@ def test_names_that_cannot_be_right_stop_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ({"models": []}, "no model to weigh"),
+        ({"tasks": {"NanoAlmanac/en"}}, "a task is a name, a path or a Task, not a set"),
+        ({"tasks": None}, "not a NoneType"),
+        ({"save_runs": "json", "results": "results"}, "runs are not saved as 'json' .one of parquet, trec"),
+        ({"save_runs": "trec"}, "runs are saved beside results"),
+        ({"metrics": "ndgc@7"}, "unknown metric 'ndgc'"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(words: dict[str, object], found: str) -> None:
+    with pytest.raises(UsageError, match=found):
+        evaluate(**{"models": Overlap(), "tasks": small_task(), **words})  # type: ignore[arg-type]
+
+
+def test_figures_may_be_asked_for_in_any_spelling() -> None:
+    results = evaluate(Overlap(), small_task(), metrics="nDCG@7")
+    for spelling in ("ndcg_at_7", "nDCG@7", "ndcg_cut_7"):
+        assert results.means(spelling) == {"overlap": results[0]["ndcg_at_7"]}
+        assert results.table(spelling)[1][0][1].startswith(f"{results[0]['ndcg_at_7']:.4f}")
+    with pytest.raises(UnknownName, match="unknown metric 'ndgc'"):
+        results.table("ndgc@7")
+    with pytest.raises(UnknownName, match="did you mean 'ndcg_at_7'"):
+        results[0]["nDCG@7"]
+    with pytest.raises(UnknownName, match="did you mean 'ndcg_at_7'"):
+        results[0].per_query["nDCG@7"]
+
+
+def test_a_notebook_shows_the_table() -> None:
+    results = evaluate(Overlap(), small_task("Small/<b>"))
+    assert repr(results) == "Results(1 model x 1 task)"
+    shown = results._repr_html_()
+    assert "<th>overlap</th>" in shown and "<td>Small/&lt;b&gt;</td>" in shown and shown.count("<tr>") == 2
+    assert Results([])._repr_html_() == "<p>no results</p>"
+
+
 def test_names_and_objects_may_be_mixed() -> None:
     results = steelyard.evaluate(["bm25", Overlap(), "bm25"], [small_task("A/x"), small_task("A/y")])
     assert results.models == ("bm25", "overlap") and results.tasks == ("A/x", "A/y") and len(results) == 4

@@ -10,6 +10,7 @@ from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import PROFILES, STRATEGIES, TOP_K, Conditions, OverwriteStrategy, Profile, SaveRuns, Shelf
 from steelyard.engine.results import Results
+from steelyard.engine.runs import FORMS
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
 from steelyard.protocols import Retriever
@@ -28,7 +29,7 @@ def evaluate(
     models: AnyModel | Sequence[AnyModel],
     tasks: TaskLike | Sequence[TaskLike] = "builtin",
     *,
-    metrics: Iterable[str | Metric] = (),
+    metrics: str | Iterable[str | Metric] = (),
     top_k: int = TOP_K,
     limit: int | None = None,
     seed: int = 0,
@@ -61,9 +62,16 @@ def evaluate(
     """
     if overwrite_strategy not in STRATEGIES:
         raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
-    conditions = Conditions.of(top_k=top_k, metrics=metrics, limit=limit, seed=seed, profile=profile)
+    if save_runs not in (None, *FORMS):
+        raise UsageError(f"runs are not saved as {save_runs!r}", hint=f"one of {', '.join(FORMS)}")
+    if save_runs and results is None:
+        raise UsageError("runs are saved beside results", hint="say where: results=FOLDER")
+    asked = [metrics] if isinstance(metrics, str) else metrics
+    conditions = Conditions.of(top_k=top_k, metrics=asked, limit=limit, seed=seed, profile=profile)
     shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
     loaded = load_models(as_list(models), candidates=candidates, depths=depths)
+    if not loaded:
+        raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
     batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)
     return Results(batch.run())
 
@@ -76,8 +84,12 @@ def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: st
     for task in tasks:
         if isinstance(task, str | Path):
             expanded.extend(task_names([str(task)], languages=languages, type=type))
-        else:
+        elif isinstance(task, AnyTask):
             expanded.append(task)
+        else:
+            raise UsageError(
+                f"a task is a name, a path or a Task, not a {task.__class__.__name__}", hint="several stand in a list"
+            )
     if not expanded:
         raise UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint="other languages, or other tasks")
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}

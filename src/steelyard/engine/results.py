@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from math import hypot
 from typing import Any, overload
 
@@ -80,18 +81,24 @@ class Results(Sequence[Result]):
         """The mean of each model over the tasks that *every* model has finished, so that means can be compared.
 
         A model that has finished none has no mean, and takes none from the others. Without a metric, of the main
-        figure of every task.
+        figure of every task; a metric may be spelt in any way.
         """
+        metric = self._spelt(metric)
         common = self.common_tasks(metric)
         values = {model: [self._value(task, model, metric) for task in common] for model in self._able(metric)}
         return {model: sum(value or 0.0 for value in found) / len(common) for model, found in values.items() if common}
 
     def common_tasks(self, metric: str | None = None) -> tuple[TaskKey, ...]:
         """The tasks on which every model has the figure that has it on any: name, and hash of the data."""
+        metric = self._spelt(metric)
         able = self._able(metric)
         return tuple(
             task for task in self._places if able and all(self._value(task, m, metric) is not None for m in able)
         )
+
+    def _spelt(self, metric: str | None) -> str | None:
+        """The metric under the name that results have it by; what is no metric at all is an UnknownName."""
+        return metric if metric is None or any(metric in result.metrics for result in self) else str(parse(metric))
 
     def _able(self, metric: str | None) -> list[str]:
         """The models that have the figure on some task."""
@@ -111,6 +118,7 @@ class Results(Sequence[Result]):
         over the tasks that every model has finished. Different data under one name stands in different rows, told
         apart by its hash.
         """
+        metric = self._spelt(metric)
         rows = []
         for task, found in self._places.items():
             best = self._best(self._value(task, model, metric) for model in self.models)
@@ -202,7 +210,21 @@ class Results(Sequence[Result]):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"Results({len(self.models)} models x {len(self.tasks)} tasks{failed})"
+        return f"Results({_counted(self.models, 'model')} x {_counted(self.tasks, 'task')}{failed})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same table as `str`."""
+        if not self:
+            return "<p>no results</p>"
+        columns, rows = self.table()
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
 
 
 def _task_key(result: Result) -> TaskKey:

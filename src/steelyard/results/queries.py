@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.errors import ResultError
+from steelyard.errors import ResultError, UnknownName
 from steelyard.types import Float64, Int32
 
 QUERY_COLUMN = "query-id"
@@ -88,6 +88,8 @@ class QueryScores:
         return bytes(sink.getvalue())
 
     def __getitem__(self, metric: str) -> Float64:
+        if metric not in self.by_metric:
+            raise UnknownName("metric", metric, self.by_metric, hint=f"there are {', '.join(self.by_metric)}")
         return self.by_metric[metric]
 
     def __iter__(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from steelyard.errors import ResultError
+from steelyard.errors import ResultError, UnknownName
 from steelyard.protocols import Settings
 from steelyard.results.queries import QueryScores, queries_path
 from steelyard.types import Interval
@@ -179,6 +179,8 @@ class Result:
         return QueryScores.read(queries_path(self.path))
 
     def __getitem__(self, metric: str) -> float | None:
+        if metric not in self.metrics:
+            raise UnknownName("figure", metric, self.metrics, hint="`metrics` has them all")
         return self.metrics[metric]
 
     def to_dict(self) -> dict[str, Any]:
