@@ -13,6 +13,7 @@ import pytest
 from steelyard.datasets import DataWarning, check, load_task
 from steelyard.datasets.problems import Problem
 from steelyard.datasets.trec_files import read_qrels
+from steelyard.errors import DataError
 from steelyard.types import Task
 
 CORPUS = b'{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'
@@ -151,3 +152,56 @@ def test_of_two_files_for_one_thing_the_other_is_told(tmp_path: Path) -> None:
         ("aside", "topics.tsv", "the file is not read, queries.tsv is"),
     ]
     assert texts(load_task(path)) == {"b": "2", "a": "1"}
+
+
+def nano_set(path: Path, tables: dict[str, str]) -> Path:
+    """A Nano-set that has these tables of the tasks, which are letters."""
+    content = {
+        "corpus": {"_id": ["a", "b"], "text": ["one", "two"]},
+        "queries": {"_id": ["1"], "text": ["first?"]},
+        "qrels": {"query-id": ["1"], "corpus-id": ["a"]},
+    }
+    for table, tasks in tables.items():
+        (path / table).mkdir()
+        for task in tasks:
+            pq.write_table(pa.table(content[table]), path / table / f"{task}.parquet")
+    return path
+
+
+def test_a_task_that_lacks_a_table_is_told(tmp_path: Path) -> None:
+    path = nano_set(tmp_path, {"corpus": "xyv", "queries": "xywv", "qrels": "xyw"})
+    found = {checked.reference.split("::")[1]: checked for checked in check(path)}
+    assert [task for task, checked in found.items() if checked.good] == ["x", "y"]
+    missing = {task: [(p.kind, p.file) for p in found[task].report.problems] for task in "wv"}
+    assert missing == {"w": [("missing-table", "corpus/w.parquet")], "v": [("missing-table", "qrels/v.parquet")]}
+    with pytest.raises(DataError, match=r"the task 'w' has no corpus/w\.parquet"):
+        load_task(f"{path}::w")
+
+
+def test_one_corpus_for_several_splits_lacks_nothing(tmp_path: Path) -> None:
+    path = nano_set(tmp_path, {"corpus": "c", "queries": "q", "qrels": "xy"})
+    assert [checked.good for checked in check(path)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ('{"category": "poetry"}', 'category is "poetry", where natural_language or code was expected'),
+        ('{"language": 5}', "language is 5"),
+        ('{"languages": {"zh": 1}}', "languages is"),
+        ('{"ignore_identical_ids": "no"}', 'ignore_identical_ids is "no", where true or false'),
+        ('{"reference": {"ndcg_at_10": "0.5"}}', "reference is"),
+    ],
+)
+def test_what_task_json_cannot_mean_is_said(said: str, found: str, tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "task.json").write_text(said)
+    with pytest.raises(DataError) as caught:
+        load_task(path)
+    assert found in caught.value.message and "task.json" in (caught.value.hint or "")
+
+
+def test_one_language_may_stand_without_a_list(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "task.json").write_text('{"languages": "zh"}')
+    assert load_task(path).info.languages == ("zh",)

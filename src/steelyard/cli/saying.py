@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ TITLE = 22
 """Characters that titles are padded to."""
 WIDTH = 160
 """Characters of a text that are shown."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""What a terminal obeys: a text may not colour it, nor ring its bell."""
 
 
 def say(output: Output, title: str, words: str = "") -> None:
@@ -25,8 +28,10 @@ def short(text: str) -> str:
 
     >>> short("one\n  two"), short("x" * 200)[-19:]
     ('one two', 'x… [200 characters]')
+    >>> short("\x1b[31mred")
+    '�[31mred'
     """
-    line = " ".join(text.split())
+    line = CONTROL.sub("\ufffd", " ".join(text.split()))
     return line if len(line) <= WIDTH else f"{line[:WIDTH]}… [{len(text):,} characters]"
 
 

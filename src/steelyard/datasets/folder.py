@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.datasets import nano
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.beir import QRELS, default_split
 from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
@@ -114,6 +115,9 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
     if not found:
         shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
         raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=EXPECTED)
+    if task and (lacking := nano.incomplete(names).get(task)):
+        missing = ", ".join(f"{table}/{task}.parquet" for table in lacking)
+        raise DataError(f"the task {task!r} has no {missing}", where=path_text, hint="add the file")
     if task and task not in found:
         known = ", ".join(name for name in found if name) or "the folder itself, without a name"
         raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")

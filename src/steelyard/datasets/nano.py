@@ -35,6 +35,28 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
     >>> found["ja"].corpus, found["ja"].candidates
     (('corpus/ja.parquet',), {'bm25': ('bm25/ja.parquet',)})
     """
+    configs = _configs(names)
+    if any(table not in configs for table in TABLES):
+        return {}
+    return {task: _files(configs, task) for task in configs["qrels"] if not _lacking(configs, task)}
+
+
+def incomplete(names: Iterable[str]) -> dict[str, list[str]]:
+    """The tasks of a set that lack a table, and which: judged without documents or queries, or never judged.
+
+    >>> incomplete(f"{table}/{task}.parquet" for table in TABLES for task in "ab" if (table, task) != ("qrels", "b"))
+    {'b': ['qrels']}
+    """
+    configs = _configs(names)
+    if any(table not in configs for table in TABLES):
+        return {}
+    meant = [*configs["qrels"], *(task for task in configs["corpus"] if task in configs["queries"])]
+    found = {task: _lacking(configs, task) for task in meant}
+    return {task: tables for task, tables in found.items() if tables}
+
+
+def _configs(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """The files by folder and split."""
     configs: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     counts: dict[tuple[str, str], int] = {}
     for name in sorted(names):
@@ -47,14 +69,15 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
     if "qrels" not in configs and "default" in configs:
         configs["qrels"] = configs.pop("default")
         counts |= {("qrels", split): n for (config, split), n in counts.items() if config == "default"}
-    if any(table not in configs for table in TABLES):
-        return {}
-    _complete(configs, counts)
-    return {task: _files(configs, task) for task in configs["qrels"] if _has_all(configs, task)}
+    if all(table in configs for table in TABLES):
+        _complete(configs, counts)
+    return configs
 
 
-def _has_all(configs: dict[str, dict[str, list[str]]], task: str) -> bool:
-    return all(_pick(configs[table], task) for table in TABLES)
+def _lacking(configs: dict[str, dict[str, list[str]]], task: str) -> list[str]:
+    """The tables that there are not for a task; judgements are never those of another."""
+    judged = [] if task in configs["qrels"] else ["qrels"]
+    return [table for table in TABLES[:-1] if not _pick(configs[table], task)] + judged
 
 
 def _pick(splits: dict[str, list[str]], task: str) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "unreadable": Kind("error", "fetch or write the file again"),
+    "missing-table": Kind("error", "add the file, or remove those of the task from the other folders"),
     "aside": Kind("warning", "remove one of the two, or name the files: corpus,queries,qrels", "left aside"),
     "columns": Kind("error", "rename the columns, or write them as the message says"),
     "row": Kind("error", "write one record a line, with a value for every column"),

@@ -21,6 +21,15 @@ from steelyard.types import Guarded, Task, TaskInfo
 
 MANIFEST = "manifest.json"
 SIDECAR = "task.json"
+CATEGORIES = ("natural_language", "code")
+EXPECTED = {
+    "category": " or ".join(CATEGORIES),
+    "language": 'a code such as "zh"',
+    "languages": 'a list of codes such as ["zh", "en"]',
+    "ignore_identical_ids": "true or false",
+    "reference": "an object of numbers",
+}
+"""What these facts may be; the others are taken as they are."""
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -66,8 +75,10 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
     'multilingual'
     """
     listed = facts.get("languages") or ()
-    languages = tuple(dict.fromkeys(language_code(str(tag)) for tag in listed))
-    language = language_code(str(facts["language"])) if facts.get("language") else overall_language(languages)
+    tags = [listed] if isinstance(listed, str) else listed
+    _refuse(facts, tags, name)
+    languages = tuple(dict.fromkeys(language_code(tag) for tag in tags))
+    language = language_code(facts["language"]) if facts.get("language") else overall_language(languages)
     reference = facts.get("reference")
     return TaskInfo(
         name=name,
@@ -84,6 +95,26 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
         ignore_identical_ids=bool(facts.get("ignore_identical_ids", False)),
         reference={key: float(value) for key, value in reference.items()} if isinstance(reference, dict) else {},
     )
+
+
+def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
+    """Say which of the facts cannot be meant; a category that nobody knows would choose an analyser silently."""
+    reference = facts.get("reference") or {}
+    wrong = {
+        "category": (facts.get("category") or CATEGORIES[0]) not in CATEGORIES,
+        "language": not isinstance(facts.get("language") or "", str),
+        "languages": not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)),
+        "ignore_identical_ids": not isinstance(facts.get("ignore_identical_ids", False), bool),
+        "reference": not (
+            isinstance(reference, dict) and all(isinstance(value, int | float) for value in reference.values())
+        ),
+    }
+    for key in (key for key, is_wrong in wrong.items() if is_wrong):
+        raise DataError(
+            f"{key} is {json.dumps(facts[key], ensure_ascii=False)}, where {EXPECTED[key]} was expected",
+            where=name,
+            hint=f"mend it in {SIDECAR} or {MANIFEST}",
+        )
 
 
 def info_facts(info: TaskInfo) -> dict[str, Any]:
