@@ -142,7 +142,8 @@ def test_properties_of_a_ranking(words: list[list[str]], query: list[str], rando
         ("bm25?form=lucene&delta=1", "no delta"),
         ("bm25?preset=hakary", "'hakari'"),
         ("bm25?analyser=segments", "'segment'"),
-        ("bm25?language=japanese", "a code such as ja"),
+        ("bm25?language=japanese", "the code of a language"),
+        ("bm25?language=jp", "ja, not jp"),
         ("bm25:large", "no models"),
     ],
 )
@@ -153,7 +154,7 @@ def test_wrong_options_say_what_was_expected(name: str, message: str) -> None:
 
 
 def test_options_reach_the_settings() -> None:
-    retriever = from_spec(parse("bm25?form=bm25%2B&k1=0.9&b=0.4&analyser=segment&language=ja"))
+    retriever = from_spec(parse("bm25?form=bm25+&k1=0.9&b=0.4&analyser=segment&language=ja"))
     assert retriever.settings.items() >= {"form": "bm25+", "k1": 0.9, "b": 0.4, "delta": 0.5}.items()
     assert retriever.settings["packages"]
     notes = retriever.index(corpus_of(["東京の地図"]), ENGLISH).notes

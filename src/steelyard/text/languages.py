@@ -48,7 +48,10 @@ _THREE_LETTERS = (
     "hun hu,hye hy,ind id,isl is,ita it,jpn ja,kan kn,kat ka,kaz kk,khm km,kor ko,lao lo,lav lv,lvs lv,lit lt,mal ml,"
     "mar mr,mkd mk,mon mn,khk mn,msa ms,zsm ms,mya my,nep ne,npi ne,nld nl,nob no,nor no,nno no,ory or,ori or,pan pa,"
     "pol pl,por pt,ron ro,rus ru,sin si,slk sk,slv sl,sot st,spa es,sqi sq,als sq,srp sr,swa sw,swh sw,swe sv,tam ta,"
-    "tel te,tgl tl,fil tl,tha th,tur tr,ukr uk,urd ur,uzb uz,uzn uz,vie vi,yid yi,ydd yi,yor yo,zho zh,zul zu"
+    "tel te,tgl tl,fil tl,tha th,tur tr,ukr uk,urd ur,uzb uz,uzn uz,vie vi,yid yi,ydd yi,yor yo,zho zh,zul zu,"
+    # Members of larger languages, as MTEB names them: spoken Arabic, Chinese, Pashto, Dari.
+    "acm ar,acq ar,aeb ar,ajp ar,apc ar,ars ar,ary ar,arz ar,yue zh,wuu zh,lzh zh,gan zh,hak zh,pus ps,pbt ps,prs fa,"
+    "hau ha,som so"
 )
 _ALIASES = {
     **dict(pair.split() for pair in _THREE_LETTERS.split(",")),
@@ -64,8 +67,8 @@ _ALIASES = {
 def canonical(code: str) -> str:
     """The short code of a language, whatever region, script or longer code it was written with.
 
-    >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("cmn")
-    ('zh', 'en', 'pt', 'zh')
+    >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("yue"), canonical("arz_Arab")
+    ('zh', 'en', 'pt', 'zh', 'ar')
     """
     short = code.strip().lower().replace("_", "-").partition("-")[0]
     return _ALIASES.get(short, short)
