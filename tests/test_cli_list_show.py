@@ -157,6 +157,14 @@ def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest
     assert "belebele" in capsys.readouterr().out
 
 
+def test_an_unknown_group_is_no_unknown_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "tasks", "--group", "nanommteb-v2"]) == 2
+    assert main(["list", "groups", "--group", "nosuch"]) == 2
+    said = capsys.readouterr().err
+    assert "unknown group 'nanommteb-v2'" in said and "did you mean 'NanoMMTEB-v2'" in said
+    assert "unknown group 'nosuch'" in said and "steelyard list groups" in said
+
+
 def test_unknown_names_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "NanoMMTEB-v2/belebel"]) == 2
     assert "did you mean 'NanoMMTEB-v2/belebele'" in capsys.readouterr().err

@@ -205,3 +205,32 @@ def test_one_language_may_stand_without_a_list(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "task.json").write_text('{"languages": "zh"}')
     assert load_task(path).info.languages == ("zh",)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "judged", "near"),
+    [("007", "7", "007"), ("7", "7.0", "7"), ("Doc7", "doc7", "Doc7"), ("7", " 7", "7"), ("7", "8", None)],
+)
+def test_an_id_that_was_written_otherwise_is_named(corpus: str, judged: str, near: str | None, tmp_path: Path) -> None:
+    documents = f'{{"_id": "{corpus}", "text": "one"}}\n{{"_id": "b", "text": "two"}}\n'
+    judgements = QRELS.replace(b"\ta\t", f"\t{judged}\t".encode())
+    (problem,) = problems(folder(tmp_path, documents=documents.encode(), judgements=judgements))
+    but = f", but {near!r} is" if near else ""
+    assert problem.found == f"{judged!r} is not in the corpus{but}" and problem.rows == (1,)
+
+
+def test_documents_and_queries_in_the_other_order(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (checked,) = check(f"{path}/queries.tsv,{path}/corpus.jsonl,{path}/qrels.tsv")
+    assert "in the other order?" in checked.report.problems[-1].advice
+
+
+def test_an_archive_and_a_folder_around_the_folder(tmp_path: Path) -> None:
+    inner = tmp_path / "scifact"
+    inner.mkdir()
+    folder(inner)
+    with pytest.raises(DataError, match=r"did you mean .*scifact"):
+        load_task(tmp_path)
+    (tmp_path / "scifact.zip").write_bytes(b"PK")
+    with pytest.raises(DataError, match="unpack it"):
+        load_task(tmp_path / "scifact.zip")

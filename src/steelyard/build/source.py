@@ -179,7 +179,7 @@ def from_task(task: Task) -> Source:
 
 def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, Int32, tuple[str, ...]]:
     query = validation.rows_of(table, "query", ids)
-    usable = validation.known(table, "query", query, "unknown-query", "queries", report)
+    usable = validation.known(table, "query", query, "unknown-query", ids, "queries", report)
     grades, given = validation.whole_grades(table, report)
     encoded = table["document"].dictionary_encode()
     numbers = np.asarray(encoded.indices, dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.listing import Listing, Row, few, same_names
+from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +28,11 @@ def task_rows(
     from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
 
     rows, cut = [], builtin.counts()
-    for name in task_names([group] if group else known_names(), languages=languages, type=type):
+    try:
+        names = task_names([group] if group else known_names(), languages=languages, type=type)
+    except UnknownName as error:
+        raise UnknownName("group", error.name, error.near, hint="steelyard list groups lists them") from error
+    for name in names:
         info = task_facts(name)
         if info is None or (category is not None and info.category != category):
             continue

@@ -48,12 +48,14 @@ def assemble(tables: Tables, report: Report) -> Task | None:
     queries = validation.unique_ids(tables.queries, report)
     judged, qrels = _judgements(tables.qrels, queries, ids, report)
     if not len(judged):
-        report.add("nothing-there", tables.qrels.name, "no judgement of a known query")
+        swapped = (validation.rows_of(tables.qrels, "query", ids) >= 0).all()
+        remedy = "were documents and queries given in the other order?" if swapped else ""
+        report.add("nothing-there", tables.qrels.name, "no judgement of a known query", remedy=remedy)
         return None
     asked = queries.take(judged)
     for table in tables.candidates.values():
         rows = validation.rows_of(table, "query", queries["id"])
-        validation.known(table, "query", rows, "unknown-candidate-query", "queries", report)
+        validation.known(table, "query", rows, "unknown-candidate-query", queries["id"], "queries", report)
     return Task(
         tables.info,
         _corpus(ids, documents, order),
@@ -85,10 +87,11 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
     """The rows of the queries that somebody judged, in their order, and the judgements under new numbers."""
     query = validation.rows_of(table, "query", queries["id"])
     document = validation.rows_of(table, "document", ids)
-    usable = validation.known(table, "query", query, "unknown-query", "queries", report)
+    usable = validation.known(table, "query", query, "unknown-query", queries["id"], "queries", report)
     # TREC judges pools that a given corpus need not hold.
     kind = "outside-document" if table.trec else "unknown-document"
-    outside = ~validation.known(table, "document", document, kind, "corpus", report)
+    near = ids[:0] if table.trec else ids  # where it is no fault, nobody need look for what was meant
+    outside = ~validation.known(table, "document", document, kind, near, "corpus", report)
     grades, given = validation.whole_grades(table, report)
     distinct = document
     if outside.any():

@@ -29,6 +29,8 @@ EXPECTED = (
     "layouts"
 )
 
+ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
+
 
 @dataclass(frozen=True)
 class Place:
@@ -97,6 +99,8 @@ def places(reference: str | Path) -> list[Place]:
         return _in_folder(folder, path_text, task)
     if (log := _click_log(text)) is not None:
         return [log]
+    if folder.suffix.lower() in ARCHIVES:
+        raise DataError("an archive, not a folder", where=path_text, hint="unpack it, and give the folder")
     raise DataError(
         "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
         where=path_text,
@@ -114,7 +118,8 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
             return [documents]
     if not found:
         shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
-        raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=EXPECTED)
+        hint = _inside(folder) or EXPECTED
+        raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=hint)
     if task and (lacking := nano.incomplete(names).get(task)):
         missing = ", ".join(f"{table}/{task}.parquet" for table in lacking)
         raise DataError(f"the task {task!r} has no {missing}", where=path_text, hint="add the file")
@@ -123,6 +128,13 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
         raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")
     chosen = [task] if task else _default(folder, found)
     return [Place(folder, name, found[name], _info(folder, name)) for name in chosen]
+
+
+def _inside(folder: Path) -> str | None:
+    """What to say where a folder in the folder is a set, as after unpacking an archive."""
+    inner = (folder / name[:-1] for name in sorted(_entries(folder, "")[1])[:20])
+    found = next((path for path in inner if os.access(path, os.R_OK) and find_tasks(listing(path))), None)
+    return f"did you mean {found}?" if found else None
 
 
 def _default(folder: Path, found: dict[str, TaskFiles]) -> list[str]:

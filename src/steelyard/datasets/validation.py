@@ -56,13 +56,28 @@ def rows_of(table: Table, field: str, ids: Any) -> Int64:
     return np.asarray(pc.fill_null(found, NOWHERE), dtype=np.int64)
 
 
-def known(table: Table, field: str, rows: Int64, kind: str, place: str, report: Report) -> Mask:
-    """Which rows point at something that is there; the others are told."""
+def known(table: Table, field: str, rows: Int64, kind: str, ids: Any, place: str, report: Report) -> Mask:
+    """Which rows point at something that is there, among the ids of a place; the others are told."""
     there: Mask = rows >= 0
     if not there.all():
         lost = np.flatnonzero(~there)
-        table.tell(report, kind, f"{table[field][int(lost[0])].as_py()!r} is not in the {place}", lost)
+        example = table[field][int(lost[0])]
+        found = f"{example.as_py()!r} is not in the {place}"
+        if (near := _near(example, ids)) is not None:
+            found += f", but {near!r} is"
+        table.tell(report, kind, found, lost)
     return there
+
+
+def _near(id_: Any, ids: Any) -> str | None:
+    """An id that tools often make of another, or the other way round: `7` of `007`, `7.0` of `7`, `a` of ` A`."""
+    same = pc.equal(_bare(ids), _bare(pa.array([id_], ids.type))[0])
+    return str(ids[place].as_py()) if (place := pc.index(same, True).as_py()) >= 0 else None
+
+
+def _bare(ids: Any) -> Any:
+    """Ids without case, blanks around them, zeros in front, and a zero behind the point."""
+    return pc.replace_substring_regex(pc.utf8_lower(ids), r"^\s*0*(.*?)(\.0)?\s*$", r"\1")
 
 
 def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
