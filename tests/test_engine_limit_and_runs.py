@@ -137,6 +137,13 @@ def test_rescoring_takes_the_runs_that_were_made_so_and_tells_several_apart(tmp_
         list(rescore(store, [task], conditions, made={"top_k": 3}))
 
 
+def test_the_order_of_metrics_is_no_part_of_the_key() -> None:
+    one, other = (
+        evaluate(Overlap(), small_task(), metrics=names)[0] for names in (["P@7", "nDCG@8"], ["nDCG@8", "P@7"])
+    )
+    assert one.key == other.key and one.metrics == other.metrics
+
+
 def test_rescoring_does_nothing_twice(tmp_path: Path) -> None:
     store, task = ResultStore(tmp_path), small_task()
     made = evaluate(Overlap(), task, results=tmp_path, save_runs="parquet")[0]

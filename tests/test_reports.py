@@ -150,6 +150,11 @@ def test_of_two_results_the_newer_counts() -> None:
     assert cell is new
 
 
+def test_alone_nobody_is_the_best(results: list[Result]) -> None:
+    several, alone = page(results), page([result("a/b", "bm25", [1.0]), result("a/c", "bm25", [0.5])])
+    assert 'class="number best' in several and 'class="number best' not in alone
+
+
 def test_different_data_under_one_name_is_told_apart() -> None:
     one, other = (
         replace(result("mine/test", "bm25", values), facts=TaskFacts("en", data_hash=data, queries=1, documents=2))

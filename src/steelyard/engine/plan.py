@@ -78,12 +78,12 @@ class Conditions:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """For the key. The seed is in it only where something is drawn."""
+        """For the key. The seed is in it only where something is drawn; metrics are the same in any order."""
         drawn: dict[str, Any] = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
         if drawn and self.limit_documents:
             drawn["limit_documents"] = True
         other = {} if self.profile == PROFILES[0] else {"profile": self.profile}
-        return {"top_k": self.top_k, "metrics": ["default", *self.metrics], **drawn, **other}
+        return {"top_k": self.top_k, "metrics": ["default", *sorted(self.metrics)], **drawn, **other}
 
 
 @dataclass(frozen=True, eq=False)

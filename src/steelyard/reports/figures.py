@@ -105,8 +105,10 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 def _best_of(board: Board, task: str, metric: str) -> float | None:
+    """The highest figure of a task; alone, nobody is the best."""
     cells = (board.cell(task, model) for model in board.models)
-    return max(_known(cell.metrics.get(metric) for cell in cells if cell), default=None)
+    figures = _known(cell.metrics.get(metric) for cell in cells if cell)
+    return max(figures, default=None) if len(board.models) > 1 else None
 
 
 def _head(name: str, mark: Markup | None, *, first: bool) -> Markup:
@@ -174,7 +176,7 @@ def _mean_row(board: Board) -> Markup:
     cells = []
     for metric in HEADLINES:
         values = [board.mean(model, metric) for model in board.models]
-        highest = max(_known(values), default=None)
+        highest = max(_known(values), default=None) if len(values) > 1 else None
         cells += [_mean_cell(value, highest, first=s == 0) for s, value in enumerate(values)]
     return tag("tr", tag("td", label, colspan=4), *cells, class_="mean")
 
