@@ -195,7 +195,10 @@ def test_provenance_names_no_one() -> None:
     import getpass
     import platform
 
+    import sklearn  # noqa: F401 - what a process has loaded is recorded
+
     found = provenance()
+    assert found["packages"]["scikit-learn"]
     assert found["packages"]["numpy"] == np.__version__ and found["machine"]["cores"] >= 1
     text = json.dumps(found)
     assert platform.node() not in text or len(platform.node()) < 4

