@@ -14,6 +14,7 @@ import numpy as np
 
 from steelyard.text.characters import SEPARATOR, WORD, UInt8, UInt32, class_of
 from steelyard.text.normalise import NON_JOINER, normalise
+from steelyard.text.places import places_of
 from steelyard.types import Int64
 
 _CODE_POINTS = 0x110000
@@ -76,14 +77,16 @@ class _Table:
         self.last_order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # of the last that it becomes
         self.becomes: dict[int, str] = {}
 
-    def learn(self, points: UInt32) -> UInt32:
-        """The facts of each character, asking `normalise` about those not seen before."""
+    def learn(self, points: UInt32) -> tuple[UInt32, int]:
+        """The facts of each character and the largest, asking `normalise` about characters not seen before."""
         facts = self.facts.take(points)
-        if facts.max(initial=0) >= _UNKNOWN:
+        largest = int(facts.max(initial=0))
+        if largest >= _UNKNOWN:
             for point in np.unique(points[facts == _UNKNOWN]).tolist():
                 self._learn_one(point)
             facts = self.facts.take(points)
-        return facts
+            largest = int(facts.max())
+        return facts, largest
 
     def _learn_one(self, point: int) -> None:
         becomes = normalise(chr(point), fold_case=self.fold_case)
@@ -126,15 +129,15 @@ def fold(points: UInt32, *, fold_case: bool = True, underscore: bool = False) ->
     ('ass 東', [1, 1, 1, 0, 2], False)
     """
     table = _table(fold_case, underscore)
-    facts = table.learn(points)
-    if facts.max(initial=0) >= _MARK:
-        marks = np.flatnonzero(facts >= _MARK)
+    facts, largest = table.learn(points)
+    if largest >= _MARK:
+        marks = places_of(facts >= _MARK)
         social = facts[marks] >= _SOCIAL
         order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
         disordered = ~social & (marks > 0) & (order < before)
         if social.any() or not _swap(table, points, facts, marks[disordered]):
             return marks[social | disordered]
-    return _settled(table, points, facts)
+    return _settled(table, points, facts) if largest >= _RESIZED else Folded(facts)
 
 
 def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
@@ -153,14 +156,13 @@ def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
 def fold_alone(points: UInt32, *, fold_case: bool = True, underscore: bool = False) -> Folded:
     """The characters in their normal form, whatever their neighbours, for words that went through `normalise`."""
     table = _table(fold_case, underscore)
-    return _settled(table, points, table.learn(points))
+    facts, largest = table.learn(points)
+    return _settled(table, points, facts) if largest >= _RESIZED else Folded(facts)
 
 
 def _settled(table: _Table, points: UInt32, facts: UInt32) -> Folded:
     """Make room for characters that become several, close the gap of those that vanish."""
-    if facts.max(initial=0) < _RESIZED:
-        return Folded(facts)
-    places = np.flatnonzero((facts & np.uint32(_RESIZED)) != 0)
+    places = places_of((facts & np.uint32(_RESIZED)) != 0)
     becomes = [table.becomes[point] for point in points[places].tolist()]
     if len(places) > _FEW:
         return Folded(_spread(table, facts, places, becomes))

@@ -12,6 +12,7 @@ from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, U
 from steelyard.text.clusters import cluster_begins
 from steelyard.text.fold import END, Folded, fold, fold_alone
 from steelyard.text.normalise import normalise
+from steelyard.text.places import places_of
 from steelyard.types import Int32, Int64
 
 UInt64 = npt.NDArray[np.uint64]
@@ -69,7 +70,7 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
         folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore)
     buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
     if folded.only_words:
-        return _between_spaces(buffer, np.flatnonzero(buffer[:-8] == 0))
+        return _between_spaces(buffer, places_of(buffer[:-8] == 0))
     return _general(folded, buffer, grams)
 
 
@@ -134,7 +135,7 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
 def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
     """Words, in texts that have nothing but words and spaces."""
     in_word = buffer > ord(" ")
-    edges = np.flatnonzero(in_word[1:] != in_word[:-1])
+    edges = places_of(in_word[1:] != in_word[:-1])
     edges += 1
     starts, ends = edges[0::2].copy(), edges[1::2]
     return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
@@ -143,14 +144,14 @@ def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
 def _general(folded: Folded, buffer: UInt8, grams: Grams) -> Spans:
     """Words, and n-grams of runs of spaceless scripts."""
     points, kinds = folded.points, folded.classes
-    edges = np.flatnonzero(kinds[1:] != kinds[:-1])
+    edges = places_of(kinds[1:] != kinds[:-1])
     edges += 1
     pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
-    at_byte = np.flatnonzero(buffer.view(np.int8) >= -64)  # the bytes that begin a character
+    at_byte = places_of(buffer.view(np.int8) >= -64)  # the bytes that begin a character
     starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
     lengths = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
     lengths -= starts
-    ends_of_texts = np.flatnonzero(points == 0)
+    ends_of_texts = places_of(points == 0)
     owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
     return Spans(buffer, starts, lengths, owners, len(pieces[0][0]))
 
@@ -164,13 +165,13 @@ def _utf8(points: UInt32) -> bytes:
 def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
     """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
     kinds_of_runs = kinds.take(first)
-    words = np.flatnonzero(kinds_of_runs == WORD)
+    words = places_of(kinds_of_runs == WORD)
     pieces = [(first.take(words), last.take(words))]
     for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
-        characters = np.flatnonzero(kinds == kind)
+        characters = places_of(kinds == kind)
         if len(characters):
             pieces += _grams(characters, characters + 1, lengths)
-    chosen = np.flatnonzero(kinds_of_runs == UNSPACED)
+    chosen = places_of(kinds_of_runs == UNSPACED)
     if len(chosen):
         pieces += _grams(*_clusters(points, kinds, first.take(chosen), last.take(chosen)), grams.unspaced)
     return pieces
@@ -181,7 +182,7 @@ def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[I
     touching = ends[:-1] == begins[1:]
     pieces = []
     if min(lengths) > 1:
-        heads = np.flatnonzero(np.append(True, ~touching))
+        heads = places_of(np.append(True, ~touching))
         sizes = np.diff(heads, append=len(begins))
         short = sizes < min(lengths)
         pieces.append((begins[heads[short]], ends[heads[short] + sizes[short] - 1]))
@@ -192,7 +193,7 @@ def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[I
         together = touching
         for step in range(1, length - 1):
             together = together[:-1] & touching[step:]
-        at = np.flatnonzero(together)
+        at = places_of(together)
         pieces.append((begins.take(at), ends.take(at + (length - 1))))
     return pieces
 
@@ -202,7 +203,7 @@ def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[
     begins = cluster_begins(points)
     begins[first] = True
     begins &= kinds == UNSPACED
-    clusters = np.flatnonzero(begins)
+    clusters = places_of(begins)
     ends = np.append(clusters[1:], last[-1])
     ends[np.searchsorted(clusters, first[1:]) - 1] = last[:-1]
     return clusters, ends
@@ -223,7 +224,7 @@ def keys(spans: Spans) -> UInt64:
     eights = _eights(spans.buffer)
     result = eights[spans.starts]
     result &= _MASKS.take(spans.lengths, mode="clip")
-    long = np.flatnonzero(spans.lengths > 8)
+    long = places_of(spans.lengths > 8)
     at, left = spans.starts.take(long), spans.lengths.take(long)
     while len(long):
         at += 8
@@ -231,7 +232,7 @@ def keys(spans: Spans) -> UInt64:
         block = eights[at]
         block &= _MASKS.take(left, mode="clip")
         result[long] = _mix(result.take(long), block)
-        more = np.flatnonzero(left > 8)
+        more = places_of(left > 8)
         long, at, left = long.take(more), at.take(more), left.take(more)
     return result
 
@@ -243,7 +244,7 @@ def blocks(spans: Spans, count: int) -> UInt64:
     np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
     rows = np.arange(len(at))
     for number in range(1, count):
-        longer = np.flatnonzero(left > 8)
+        longer = places_of(left > 8)
         rows, at, left = rows.take(longer), at.take(longer) + 8, left.take(longer) - 8
         found[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
     return found
@@ -258,7 +259,7 @@ def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
     """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
     result = blocks[0].copy()
     for number, block in enumerate(blocks[1:], start=1):
-        rows = np.flatnonzero(lengths > 8 * number)
+        rows = places_of(lengths > 8 * number)
         result[rows] = _mix(result.take(rows), block.take(rows))
     return result
 

@@ -10,6 +10,7 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.text.places import places_of
 from steelyard.text.spans import Spans, UInt64, keys, keys_of_strings
 from steelyard.types import Int32, Int64
 
@@ -113,7 +114,7 @@ class Words:
         """Equal words get equal numbers, in order of first sight."""
         every = keys(spans)
         places = first_places(every)
-        first = np.flatnonzero(places == np.arange(len(every), dtype=np.int32))
+        first = places_of(places == np.arange(len(every), dtype=np.int32))
         numbers = np.empty(len(every), dtype=np.int32)
         numbers[first] = np.arange(len(first), dtype=np.int32)
         return cls(spans, spans.owners, numbers.take(places), every[first], first)
@@ -178,7 +179,7 @@ def first_places(every: UInt64) -> Int32:
             owners[::-1] = found
         else:
             owners[left] = found
-        others = np.flatnonzero(every.take(found) != wanted)
+        others = places_of(every.take(found) != wanted)
         left, wanted = left.take(others), wanted.take(others)
         bits = _room(len(left))
         multiplier = multiplier * ODD % (1 << 64)

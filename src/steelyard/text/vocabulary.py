@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from steelyard.text.analyser import Analysis
+from steelyard.text.places import places_of
 from steelyard.text.spans import UInt64
 from steelyard.text.tokens import ODD, Words, first_places
 from steelyard.types import Int32, Int64
@@ -38,7 +39,7 @@ class Vocabulary:
             self._keep(keys)
             return np.arange(len(keys), dtype=np.int32)
         numbers = self.look_up(keys)
-        unknown = np.flatnonzero(numbers < 0)
+        unknown = places_of(numbers < 0)
         if not len(unknown):
             return numbers
         new = keys[unknown]
@@ -46,7 +47,7 @@ class Vocabulary:
             numbers[unknown] = np.arange(len(self), len(self) + len(new))
         else:
             places = first_places(new)
-            first = np.flatnonzero(places == np.arange(len(places), dtype=np.int32))
+            first = places_of(places == np.arange(len(places), dtype=np.int32))
             given = np.empty(len(places), dtype=np.int32)
             given[first] = np.arange(len(self), len(self) + len(first))
             numbers[unknown] = given.take(places)
@@ -64,14 +65,14 @@ class Vocabulary:
         self._place()
         slots = self._first_slots(keys)
         numbers = self._slots.take(slots)
-        left = np.flatnonzero(self._keys.take(numbers) != keys)
+        left = places_of(self._keys.take(numbers) != keys)
         left = left[numbers.take(left) >= 0]
         slots, wanted, step = slots.take(left), keys.take(left), 0
         while len(left):
             step += 1
             slots = (slots + step) & (len(self._slots) - 1)
             numbers[left] = found = self._slots.take(slots)
-            more = np.flatnonzero((found >= 0) & (self._keys.take(found) != wanted))
+            more = places_of((found >= 0) & (self._keys.take(found) != wanted))
             left, slots, wanted = left.take(more), slots.take(more), wanted.take(more)
         return numbers
 
@@ -91,9 +92,9 @@ class Vocabulary:
             table[slots] = left
             same[left] = found = table.take(slots)  # of equal keys one speaks for all
             asking = table.take(_slots(known, multiplier, bits))
-            at = np.flatnonzero(keys.take(asking) == known)
+            at = places_of(keys.take(asking) == known)
             numbers[asking.take(at)] = at
-            left = left.take(np.flatnonzero(keys.take(found) != wanted))
+            left = left.take(places_of(keys.take(found) != wanted))
             multiplier = multiplier * ODD % (1 << 64)
         return numbers.take(same)
 
@@ -114,9 +115,9 @@ class Vocabulary:
         numbers = np.arange(self._placed, self._count, dtype=np.int32)
         slots, step = self._first_slots(self._keys[self._placed : self._count]), 0
         while len(numbers):
-            free = np.flatnonzero(self._slots.take(slots) < 0)
+            free = places_of(self._slots.take(slots) < 0)
             self._slots[slots.take(free)] = numbers.take(free)
-            others = np.flatnonzero(self._slots.take(slots) != numbers)
+            others = places_of(self._slots.take(slots) != numbers)
             step += 1
             numbers, slots = numbers.take(others), (slots.take(others) + step) & (len(self._slots) - 1)
         self._placed = self._count
@@ -173,7 +174,7 @@ class Reader:
         if not self.analyser.stems:
             return self.vocabulary.grow(words.keys, distinct=True).take(words.numbers), words.owners
         numbers = self._words.grow(words.keys, distinct=True)
-        new = np.flatnonzero(numbers >= len(self._terms))
+        new = places_of(numbers >= len(self._terms))
         terms = self.vocabulary.grow(self.analyser.stem(words, new))
         self._terms = np.concatenate((self._terms, terms))
         return self._terms.take(numbers).take(words.numbers), words.owners
@@ -187,7 +188,7 @@ class Reader:
         if not self.analyser.stems:
             return self.vocabulary.look_up(words.keys).take(words.numbers), words.owners
         numbers = self._words.look_up(words.keys)
-        seen, new = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
+        seen, new = places_of(numbers >= 0), places_of(numbers < 0)
         numbers[seen] = self._terms.take(numbers[seen])
         numbers[new] = self.vocabulary.look_up(self.analyser.stem(words, new))
         return numbers.take(words.numbers), words.owners
@@ -233,5 +234,5 @@ def cut_rows(
     if plain.all() or not plain.any():
         yield analyser, cut(analyser, mine), rows
         return
-    for chosen in (np.flatnonzero(plain), np.flatnonzero(~plain)):
+    for chosen in (places_of(plain), places_of(~plain)):
         yield analyser, cut(analyser, [mine[place] for place in chosen.tolist()]), rows[chosen]
