@@ -128,6 +128,8 @@ def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, found in [
         (["bm52", "-t", str(nano)], "did you mean 'bm25'"),
         (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
+        (["NanoAlmanac/en"], "hint: tasks stand behind -t: -t NanoAlmanac/en"),
+        ([str(nano)], "is a task, not a model"),
         (["bm25,dense", "-t", str(nano)], "bm25 dense"),
         (["bm25", "-t", "nanoalmanac/EN"], "did you mean 'NanoAlmanac/en'"),
         (["bm25", "-t", "Belebele"], "did you mean 'NanoMMTEB-v2/belebele'"),

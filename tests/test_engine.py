@@ -475,6 +475,19 @@ def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pyt
     assert failed.facts.documents == 8 and done.done
 
 
+def test_a_family_that_nobody_knows_is_told_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from steelyard.retrievers import RETRIEVERS
+
+    monkeypatch.setitem(RETRIEVERS._builtins, "explosive", "test_engine:heavy")
+    for wrong in ("bm52", "[bm25, bm52]", "bm52 > rerank:x"):
+        with pytest.raises(UnknownName, match="bm52"):
+            evaluate(["explosive", wrong], small_task())
+
+
+def heavy(spec: object) -> object:
+    pytest.fail("a model was loaded")
+
+
 def test_one_name_for_two_things_is_refused_or_told_apart() -> None:
     with pytest.raises(UsageError, match="called 'overlap'"):
         evaluate([Overlap(), Overlap(weight=2.0)], small_task())

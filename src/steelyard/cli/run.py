@@ -16,6 +16,7 @@ from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.cli.result_tables import show_results
 from steelyard.cli.values import numbers
+from steelyard.errors import SteelyardError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
+    from steelyard.spec import ModelSpec
 
 CONDITIONS = ("top_k", "limit", "seed", "profile")
 """Options that could change a figure of every model, by their names in `engine.plan.Conditions`."""
@@ -169,7 +171,8 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.retrievers import DEFAULT_MODELS
     from steelyard.retrievers.variants import with_variants
 
-    named = with_model_options([*arguments.models, *arguments.model] or DEFAULT_MODELS, arguments)
+    conditions = _conditions(arguments)  # first what is soon told: models may take minutes to load
+    named = _named(arguments) or with_model_options(DEFAULT_MODELS, arguments)
     names = with_variants(
         named,
         truncate_dim=arguments.truncate_dim,
@@ -185,7 +188,24 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         offered=[name for name in names if name not in named],
         leave_out=lambda unfit: output.note(f"left out: {unfit.message}"),
     )
-    return Batch(models, tasks, _conditions(arguments), shelf, progress).run()
+    return Batch(models, tasks, conditions, shelf, progress).run()
+
+
+def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
+    """The models that were named; where a task stands in a model's place, the error says so."""
+    from steelyard.engine import expand
+
+    named = [*arguments.models, *arguments.model]
+    try:
+        return with_model_options(named, arguments)
+    except UsageError:
+        for name in named:
+            try:
+                expand([name])
+            except SteelyardError:
+                continue
+            raise UsageError(f"{name} is a task, not a model", hint=f"tasks stand behind -t: -t {name}") from None
+        raise
 
 
 def _references(arguments: argparse.Namespace) -> list[str]:

@@ -171,7 +171,11 @@ def load_models(
 
     loaded: dict[str, Model] = {}
     unfit: list[Unfit] = []
-    for named in in_full(models, candidates, depths):
+    everything = in_full(models, candidates, depths)
+    for named in everything:
+        if isinstance(named, ModelSpec):
+            _know_family(named)
+    for named in everything:
         try:
             model = _load_model(named)
         except Unfit as error:
@@ -186,6 +190,16 @@ def load_models(
     for reason in {each.message: each for each in unfit}.values():
         leave_out(reason)
     return list(loaded.values())
+
+
+def _know_family(model: ModelSpec) -> None:
+    """A family that nobody knows is told before any model is loaded, which may take minutes."""
+    from steelyard.retrievers import RETRIEVERS
+
+    for part in model.parts:
+        _know_family(part)
+    if not model.parts and model.family:
+        attempt(lambda: RETRIEVERS.get(model.family), raises=UsageError)
 
 
 def _load_model(model: ModelSpec | Retriever) -> Model:
