@@ -234,3 +234,53 @@ def test_an_archive_and_a_folder_around_the_folder(tmp_path: Path) -> None:
     (tmp_path / "scifact.zip").write_bytes(b"PK")
     with pytest.raises(DataError, match="unpack it"):
         load_task(tmp_path / "scifact.zip")
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [
+        '<topics task="COVID" batch="5">\n<topic number="1">\n<query>first &amp; only</query>\n<question>q</question>\n'
+        '</topic>\n<topic number="2"><query>second</query></topic>\n</topics>\n',
+        '<?xml version="1.0"?>\n<webtrack2009>\n<topic number="1" type="faceted"><query>first &amp; only</query>\n'
+        '<subtopic number="1" type="nav">no</subtopic></topic><topic number="2"><description>second</description>'
+        "</topic></webtrack2009>",
+        '<topics>\n <topic number="1">\nfirst &amp;\nonly\n</topic>\n<topic number="2">second</topic></topics>',
+        "<top>\n<num> Number: 1\n<title> first &amp; only\n</top>\n<top>\n<num> 2\n<desc> Description:\nsecond\n</top>",
+    ],
+    ids=["covid", "web", "clinical", "classic"],
+)
+def test_topics_of_old_and_new_tracks(topics: str, tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "queries.tsv").unlink()
+    (path / "topics.xml").write_text(topics)
+    queries = load_task(path).queries
+    assert dict(zip(queries.ids, queries.texts, strict=True)) == {"1": "first & only", "2": "second"}
+
+
+RUN = "1 Q0 a 1 0.5 my run\n2 Q0 a 1 1e-3 my run\n1 Q0 b 2 0.7 my run\n2 Q0 b 9 1e-3 my run\n"
+
+
+def test_a_run_is_a_table_of_candidates_in_the_order_of_trec_eval(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "candidates.run").write_text(RUN)
+    lists = load_task(path).candidates["candidates"]
+    ids = load_task(path).corpus.ids
+    assert [[ids[row] for row in lists.rows_of(query)] for query in (0, 1)] == [["b", "a"], ["b", "a"]]
+
+
+def test_faults_of_a_run_are_told_under_its_lines(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "candidates.run").write_text(RUN + "1 Q0 nope 3 0.9 my run\n1 Q0 a 4 0.1 my run\n")
+    found = {problem.kind: problem.rows for problem in problems(path)}
+    assert found == {"unknown-candidate": (5,), "repeated-candidate": (6,)}
+    (checked,) = check(f"{path}/corpus.jsonl,{path}/queries.tsv,{path}/candidates.run")
+    assert "a TREC run where judgements were expected" in checked.report.problems[0].found
+
+
+def test_a_score_in_a_table_of_candidates_does_not_order_it(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "candidates.jsonl").write_text(
+        '{"qid": "1", "pid": "a", "score": 1}\n{"qid": "1", "pid": "b", "score": 2}\n{"qid": "2", "pid": "b"}\n'
+    )
+    task = load_task(path)
+    assert [task.corpus.ids[row] for row in task.candidates["candidates"].rows] == ["a", "b", "b"]

@@ -141,6 +141,11 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
         table.tell(report, "unknown-candidate", f"{example!r} is not in the corpus", np.unique(source[lost]))
     if len(keep := np.flatnonzero((rows >= 0) & (owner >= 0))) < len(rows):
         owner, rows, source = owner[keep], rows[keep], source[keep]
+    if "score" in table:
+        # A run: as in trec_eval the order follows from scores and ids, and rows are in the order of ids.
+        scores = np.asarray(pc.fill_null(table["score"], -np.inf), dtype=np.float32)[source]
+        order = np.lexsort((rows, -scores, owner))
+        owner, rows, source = owner[order], rows[order], source[order]
     if (owner[1:] < owner[:-1]).any():
         # Stable: within a query the order of the file is the ranking.
         order = np.argsort(owner, kind="stable")

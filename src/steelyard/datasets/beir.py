@@ -22,7 +22,7 @@ CORPUS = ("corpus", "documents", "docs", "collection", "passages")
 QUERIES = ("queries", "query", "questions", "topics")
 QRELS = ("qrels", "judgements", "judgments", "relevance")
 CANDIDATES = ("candidates", "top_ranked")
-TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics")
+TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics", ".run")
 """A TREC file (`topics`, `qrels.trec`) is known by what is in it; its name need only say what it is."""
 ORDER = {stem: place for place, stem in enumerate((*CORPUS, *QUERIES, *QRELS, *CANDIDATES))}
 """Of several names for the same thing the first is read."""

@@ -95,6 +95,8 @@ CANDIDATES = Role(
     (
         Field("query", "id", QUERY_ID),
         Field("documents", "ids", ("corpus-ids", "corpus_ids", "candidates", "docids", "doc_ids", *DOCUMENT_ID)),
+        # Of TREC runs only: other tables are in the order of their rows, whatever they call a score.
+        Field("score", "grade", (), required=False),
     ),
 )
 CLICKS = Role(

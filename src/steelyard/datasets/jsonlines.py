@@ -51,7 +51,7 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     if role.missing(found):
         return None
     for field in role.fields:
-        if field.name not in found:
+        if field.name not in found and field.aliases:
             # The first record has no title or grade; if a later one has, it goes by its first name, or we look slowly.
             if any(f'"{alias}"'.encode() in head for alias in field.aliases[1:]):
                 return None
