@@ -139,3 +139,9 @@ def test_a_sample_decides_only_where_it_is_plain(monkeypatch: pytest.MonkeyPatch
     assert choose(translated, TaskInfo("t/t")).languages == ("en", "de")
     assert choose(["42"] * 199 + [SENTENCES["ja"]], TaskInfo("t/t")).languages == ("ja",)
     assert asked == [10, 10, 210, 10, 200], "all, where the sample is mixed or shows nothing"
+
+
+@pytest.mark.parametrize("told", ["English", "multilingual", "mul", "unknown", ""])
+def test_what_is_no_code_of_a_language_is_found_in_the_texts(told: str) -> None:
+    policy = choose([SENTENCES["de"]] * 3, TaskInfo("x/y", language=told))
+    assert (policy.languages, policy.origin) == (("de",), "detected")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ _ONE_LANGUAGE = 0.9
 """From this share of the texts that show a language on, all are read in it."""
 _SAMPLE, _PLAINLY = 10_000, 0.95
 """So many texts, drawn by lot, speak for all where half of them show a language, and this share of those the same."""
-_UNTOLD = ("", "unknown", "multilingual", "mixed", UNDECIDED)
+_CODE = re.compile("[a-z]{2,3}")
+_UNTOLD = ("mul", UNDECIDED)
+"""Codes that say nothing; what is no code (multilingual, unknown, English) says no more."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,7 @@ def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language
         return Policy(kind, (canonical(language),), "asked for")
     if info.category == "code":
         return Policy(kind, ("code",), "category of the task")
-    if info.language not in _UNTOLD:
-        return Policy(kind, (canonical(info.language),), "language of the task")
-    told = tuple(dict.fromkeys(canonical(code) for code in info.languages if code not in _UNTOLD))
+    told = _told(info.language) or _told(*info.languages)
     if len(told) == 1:
         return Policy(kind, told, "language of the task")
     sample = _drawn(texts) if len(told) < 2 else texts
@@ -86,6 +87,12 @@ def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language
     if counts[ranked[0]] >= _ONE_LANGUAGE * counts.total() and len(told) < 2:
         return Policy(kind, (ranked[0],), "detected")
     return Policy(kind, tuple(dict.fromkeys([*ranked, *told])), "detected")
+
+
+def _told(*languages: str) -> tuple[str, ...]:
+    """The languages that a task declares by their codes."""
+    codes = dict.fromkeys(map(canonical, languages))
+    return tuple(code for code in codes if _CODE.fullmatch(code) and code not in _UNTOLD)
 
 
 def _drawn(texts: Sequence[str]) -> Sequence[str]:
