@@ -267,10 +267,15 @@ def test_a_run_may_be_piped_in(files: tuple[str, str]) -> None:
     assert both.returncode == 2 and b"cannot both be piped in" in both.stderr
 
 
-def test_a_folder_and_judgements_of_beir_are_told(
+def test_a_folder_judgements_of_beir_and_parquet_are_told(
     files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    for qrels, says in ((tmp_path, "a folder was found"), (tmp_path / "test.tsv", "BEIR's judgements have three")):
+    (tmp_path / "run.parquet").write_bytes(b"PAR1\x15\x04\x15\xff")
+    for qrels, says in (
+        (tmp_path, "a folder was found"),
+        (tmp_path / "test.tsv", "BEIR's judgements have three"),
+        (tmp_path / "run.parquet", "--save-runs trec"),
+    ):
         assert main(["score", str(qrels), files[1]]) == 2
         assert says in capsys.readouterr().err

@@ -202,6 +202,10 @@ def _read(path: Path) -> bytes:
         raise DataError("a folder was found", where=str(path), hint="give a file") from error
     except OSError as error:
         raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
+    if data.startswith(b"PAR1"):
+        raise DataError(
+            "a Parquet file was found", where=str(path), hint="steelyard run --save-runs trec keeps runs as TREC files"
+        )
     data = data.removeprefix(UTF8_MARK)
     if any(blank in data for blank in (b"\t", b"\r", b"\v", b"\f")):
         data = data.translate(OTHER_BLANKS)
