@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from steelyard.build.streams import stream_documents
 from steelyard.datasets import DataWarning, check, load_task
 from steelyard.datasets.problems import Problem
 from steelyard.datasets.trec_files import read_qrels
@@ -76,6 +77,10 @@ def test_rows_of_another_width_are_counted_and_told_once_where_rows_are_long(tmp
 def test_lines_may_end_in_a_carriage_return_alone(tmp_path: Path) -> None:
     task = load_task(folder(tmp_path, "corpus.csv", documents=b"id,text\ra,one\rb,two\r"))
     assert texts(task) == {"b": "two", "a": "one"}
+    batches = list(stream_documents(tmp_path / "corpus.csv", "corpus.csv"))
+    assert [batch["id"].to_pylist() for batch in batches] == [["a", "b"]]
+    (tmp_path / "clicks.csv").write_bytes(b"query,doc_id,text,clicked\rfirst?,a,one,1\rfirst?,b,two,0\r")
+    assert load_task(tmp_path / "clicks.csv").qrels.grades.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("array", [False, True], ids=["lines", "array"])

@@ -46,11 +46,19 @@ def _stream(path: Path, name: str, texts: bool) -> Iterator[Columns]:
         yield from _parquet(path, name, texts)
     elif kind == "jsonl":
         yield from _blocks(path, name, _parse_json)
+    elif _in_old_lines(path):
+        yield from _at_once(path, name)
     else:
         comma = kind == "csv"
         yield from _blocks(
             path, name, partial(_parse_delimited, comma=comma), quoted=comma, header=partial(_header, comma=comma)
         )
+
+
+def _in_old_lines(path: Path) -> bool:
+    """Whether carriage returns alone end the lines of a table: blocks are cut at line feeds."""
+    with open_bytes(path) as stream:
+        return b"\r" in bytes(stream.read(1 << 16)).split(b"\n", 1)[0].rstrip(b"\r")
 
 
 def _at_once(path: Path, name: str) -> Iterator[Columns]:

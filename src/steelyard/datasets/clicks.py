@@ -19,7 +19,7 @@ from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.click_grades import Grading, grading_of
 from steelyard.datasets.click_rows import documents_of, judge
 from steelyard.datasets.columns import CLICKS, DOCUMENTS
-from steelyard.datasets.files import format_of, look_at_head, read_bytes, told
+from steelyard.datasets.files import format_of, header_line, look_at_head, read_bytes, told
 from steelyard.datasets.folder import Place
 from steelyard.datasets.layout import TaskFiles
 from steelyard.datasets.problems import Report
@@ -142,11 +142,11 @@ def _column_names(path: Path) -> list[str]:
     head = look_at_head(path, path.name, Report()) if kind is not None else None
     if head is None:
         return []
-    line = head.decode(errors="replace").split("\n", 1)[0]
+    line = header_line(head)
     if kind in ("csv", "tsv"):
         import csv
 
-        return next(csv.reader([line.rstrip("\r")], delimiter="," if kind == "csv" else "\t"), [])
+        return next(csv.reader([line], delimiter="," if kind == "csv" else "\t"), [])
     import json
 
     try:

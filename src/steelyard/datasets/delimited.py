@@ -9,7 +9,6 @@ the role (`id text`; `query document grade`; trec_eval's `query 0 document grade
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 
 from steelyard.datasets.columns import Role
 from steelyard.datasets.convert import whole
-from steelyard.datasets.files import look_at_head, open_bytes, read_bytes
+from steelyard.datasets.files import header_line, look_at_head, open_bytes, read_bytes
 from steelyard.datasets.problems import Report
 
 BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
@@ -33,8 +32,7 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     head = look_at_head(path, name, report)
     if head is None:
         return None
-    # A carriage return alone ends a line, too: so Arrow has it, and spreadsheets of old wrote it.
-    line = re.split(r"\r|\n", head.decode(errors="replace"), maxsplit=1)[0]
+    line = header_line(head)
     delimiter = _separator(line, role) if comma else "\t"
     first = _cells(line, delimiter)
     fields, header = _fields(first, role)

@@ -116,5 +116,14 @@ def look_at_head(path: Path, name: str, report: Report) -> bytes | None:
     return head
 
 
+def header_line(head: bytes) -> str:
+    r"""The first line of a table; a carriage return alone ends it, too: so Arrow has it, and old spreadsheets wrote it.
+
+    >>> header_line(b"id,text\rd1,one\r"), header_line(b"id\ttext\r\n")
+    ('id,text', 'id\ttext')
+    """
+    return re.split(r"\r|\n", head.decode(errors="replace"), maxsplit=1)[0]
+
+
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
