@@ -475,6 +475,26 @@ def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pyt
     assert failed.facts.documents == 8 and done.done
 
 
+def test_settings_that_no_key_is_made_of_are_one_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from steelyard.retrievers import RETRIEVERS
+
+    monkeypatch.setitem(RETRIEVERS._builtins, "opaque", "test_engine:Opaque")
+    for opaque in (Opaque(), "opaque"):
+        failed, done = evaluate([opaque, "bm25"], small_task())
+        assert done.done and failed.error is not None and "cannot be stored in a result" in failed.error.message
+
+
+class Opaque(Overlap):
+    """Its settings are no JSON."""
+
+    def __init__(self, spec: object = None) -> None:
+        super().__init__()
+
+    @property
+    def settings(self):  # type: ignore[no-untyped-def]
+        return {"weights": object()}
+
+
 def test_a_family_that_nobody_knows_is_told_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     from steelyard.retrievers import RETRIEVERS
 

@@ -203,20 +203,22 @@ def _know_family(model: ModelSpec) -> None:
 
 
 def _load_model(model: ModelSpec | Retriever) -> Model:
+    """The model, loaded and described: some have to be run for that, and settings may be what no key is made of."""
     from steelyard.retrievers import load_retriever
     from steelyard.retrievers.names import result_name
 
-    if not isinstance(model, ModelSpec):
-        if not (hasattr(model, "name") and hasattr(model, "index")):
-            raise UsageError(
-                f"a model is a name or a retriever, not a {type(model).__name__}",
-                hint="a function of texts, such as the `encode` of a loaded model, becomes one: "
-                "DenseRetriever('dense:NAME', from_function(FUNCTION, 'NAME'))",
-            )
-        described = attempt(lambda: model.settings, raises=UsageError)  # some have to be run to be described
-        return (
-            Model(model.name, failure=described.failure) if isinstance(described, Failed) else Model(model.name, model)
+    if not isinstance(model, ModelSpec) and not (hasattr(model, "name") and hasattr(model, "index")):
+        raise UsageError(
+            f"a model is a name or a retriever, not a {type(model).__name__}",
+            hint="a function of texts, such as the `encode` of a loaded model, becomes one: "
+            "DenseRetriever('dense:NAME', from_function(FUNCTION, 'NAME'))",
         )
-    name = result_name(model)
-    retriever = attempt(lambda: load_retriever(model), raises=UsageError)
+
+    def described() -> Retriever:
+        retriever = load_retriever(model) if isinstance(model, ModelSpec) else model
+        digest(retriever.settings)
+        return retriever
+
+    name = result_name(model) if isinstance(model, ModelSpec) else model.name
+    retriever = attempt(described, raises=UsageError)
     return Model(name, failure=retriever.failure) if isinstance(retriever, Failed) else Model(name, retriever)
