@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard import config
 from steelyard.errors import UsageError
 
 VARIABLE = "STEELYARD_CACHE_BYTES"
@@ -39,7 +40,7 @@ def parse_bytes(text: str) -> int:
 
 def limit() -> int:
     """The most bytes that stored vectors may take; 0 means that none are stored."""
-    return parse_bytes(os.environ.get(VARIABLE) or DEFAULT)
+    return parse_bytes(config.setting("cache_bytes") or DEFAULT)
 
 
 @dataclass(frozen=True)
