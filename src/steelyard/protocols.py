@@ -6,7 +6,7 @@ one task can leak into the next and two tasks can be searched side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -202,12 +202,4 @@ class TaskSource(Protocol):
 
     def load(self, name: str) -> AnyTask:
         """One task, validated."""
-        ...
-
-
-class Executor(Protocol):
-    """Runs pieces of work and yields each one's outcome when it is done."""
-
-    def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
-        """The outcomes, in any order."""
         ...
