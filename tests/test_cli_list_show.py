@@ -157,6 +157,25 @@ def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest
     assert "belebele" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "tasks", "--group", "NanoMMTEB-v2"],
+        ["show", "NanoMMTEB-v2"],
+        ["show", "NanoMMTEB-v2/belebele"],
+        ["show", "bm25"],
+        ["show", "ndcg"],
+    ],
+    ids=" ".join,
+)
+def test_quiet_leaves_what_was_asked_for(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    loud = capsys.readouterr()
+    assert main([*words, "-q"]) == 0
+    quiet = capsys.readouterr()
+    assert quiet.out == loud.out != "" and quiet.err == ""
+
+
 def test_an_unknown_group_is_no_unknown_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", "--group", "nanommteb-v2"]) == 2
     assert main(["list", "groups", "--group", "nosuch"]) == 2

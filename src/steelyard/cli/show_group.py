@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.cli.list_tasks import PUBLISHED, task_rows
+from steelyard.cli.saying import say_table
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if all(figure in row for row in rows for figure in PUBLISHED.values()):
         means = [sum(row[figure] for row in rows) / len(rows) for figure in PUBLISHED.values()]
         body.append([f"mean of {len(rows)}", "", "", None, None, None, *means])
-    output.table([*COLUMNS, *PUBLISHED], body)
+    say_table(output, [*COLUMNS, *PUBLISHED], body)
     output.note("the figures are published nDCG@10, to compare with")
     return 0
 
@@ -40,5 +41,5 @@ def show_unlisted(names: Sequence[str], output: Output) -> int:
         output.data({"tasks": [{"reference": name, **facts_of(info)} for name, info in infos.items()]})
         return 0
     rows = [[name, info.type, ", ".join(info.languages), info.main_metric] for name, info in infos.items()]
-    output.table(["task", "type", "languages", "ranked by"], rows)
+    say_table(output, ["task", "type", "languages", "ranked by"], rows)
     return 0
