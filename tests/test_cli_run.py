@@ -19,7 +19,7 @@ from steelyard.cli import main
 from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.datasets import write_nano_set
-from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
+from steelyard.engine.events import Advanced, Event, Finished, Loading, Opening, Planned, Started
 from steelyard.errors import ResultError
 from steelyard.results import Failure, Result, ResultStore
 
@@ -210,11 +210,13 @@ def test_no_arguments_mean_the_default_models_on_every_built_in_set(
 
     def hear_and_stop(self: Progress, event: Event) -> None:
         heard.append(event)
-        raise KeyboardInterrupt
+        if isinstance(event, Planned):
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "__call__", hear_and_stop)
     assert main(["run"]) == 130
-    assert heard == [Planned(models=3, tasks=len(builtin.names()), stored=0)] and len(builtin.names()) > 10
+    assert heard[0] == Opening("bm25") and len(heard) == 4
+    assert heard[3] == Planned(models=3, tasks=len(builtin.names()), stored=0) and len(builtin.names()) > 10
     assert "interrupted" in capsys.readouterr().err
 
 
@@ -283,11 +285,14 @@ def test_the_bar_shows_place_and_time_left_and_is_throttled() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_loading_models_is_no_part_of_the_time_left() -> None:
-    clock = Clock()
-    progress = Progress(io.StringIO(), terminal=True, clock=clock)
+def test_loading_models_is_shown_and_no_part_of_the_time_left() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, terminal=True, clock=clock)
+    progress(Opening("dense:large"))
+    assert stream.getvalue() == "\r\x1b[Kopening dense:large"
     clock.now = 100
     progress(Planned(models=1, tasks=3, stored=0))
+    assert stream.getvalue().endswith("large\r\x1b[K3 evaluations: 1 model x 3 tasks\n")
     clock.now = 102
     progress(finished("bm25"))
     assert progress.seconds_left == pytest.approx(4)

@@ -183,7 +183,7 @@ def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
     evaluate(model, small_task(), results=tmp_path)
     events: list[Event] = []
     evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
-    assert events[0] == Planned(models=1, tasks=1, stored=0)
+    assert Planned(models=1, tasks=1, stored=0) in events
     evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
     assert len(model.indexed) == 2 and Planned(models=1, tasks=1, stored=1) in events
 

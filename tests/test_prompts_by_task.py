@@ -101,7 +101,7 @@ def test_stored_results_are_announced_with_the_prompts_of_each_task(model: Path,
     tasks, events = [sts(), retrieval("My/search"), retrieval("My/Mine")], list[Event]()
     evaluate(f"dense:{model}", tasks, results=tmp_path / "results")
     evaluate(f"dense:{model}", tasks, results=tmp_path / "results", progress=events.append)
-    assert events[0] == Planned(models=1, tasks=3, stored=3)
+    assert Planned(models=1, tasks=3, stored=3) in events
 
 
 def test_mteb_gets_the_vectors_of_its_task(model: Path) -> None:

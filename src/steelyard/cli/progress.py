@@ -60,6 +60,8 @@ class Progress:
         from steelyard.engine import events
 
         match event:
+            case events.Opening(model):
+                self._now_at = f"opening {model}"
             case events.Planned():
                 self._plan(event)
             case events.Loading(task):
@@ -75,7 +77,7 @@ class Progress:
                 self._since = self._since or (self._clock(), self._step)
             case events.Finished(result, stored):
                 self._finish(result, stored)
-        self._draw(at_once=isinstance(event, events.Loading | events.Started))
+        self._draw(at_once=isinstance(event, events.Opening | events.Loading | events.Started))
 
     def close(self) -> None:
         """Take the bar away."""
@@ -120,12 +122,13 @@ class Progress:
 
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
-        self._last = self._clock()  # models were loaded before: the first evaluation did not take that long
+        self._last = self._drawn = self._clock()  # models were opened before: the first evaluation took none of that
+        self._now_at = ""
         there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
         of = " x " if plan.runs is None else " on "
         size = f"{counted(plan.models, 'model')}{of}{counted(plan.tasks, 'task')}"
         what = "evaluation" if plan.runs is None else "saved run"
-        self._write(f"{counted(plan.evaluations, what)}: {size}{there}\n")
+        self._write(f"{self._clear}{counted(plan.evaluations, what)}: {size}{there}\n")
 
     def _notice(self, task: str, problems: Sequence[Problem]) -> None:
         """Tell what is to be known of the data; a few lines, as `show` tells everything."""
@@ -159,11 +162,15 @@ class Progress:
             return
         self._drawn = now
         share = f"  {min(1.0, self._step / self._steps):.0%}{self._rate(now)}" if self._steps else ""
-        place = f"{self.finished}/{self.total}{self._left()}  {self._now_at}{share}"
-        if not self.terminal:
-            self._write(f"{place}\n")
+        if not self.total:  # nobody has counted yet
+            self._write(
+                f"{self._clear}{cut(self._now_at, shutil.get_terminal_size().columns - 1)}"
+                if self.terminal
+                else f"{self._now_at}\n"
+            )
             return
-        self._write(self._clear + bar(self.finished / self.total if self.total else 0.0, place))
+        place = f"{self.finished}/{self.total}{self._left()}  {self._now_at}{share}"
+        self._write(self._clear + bar(self.finished / self.total, place) if self.terminal else f"{place}\n")
 
     def _rate(self, now: float) -> str:
         """Texts a second, of the model at work."""

@@ -187,6 +187,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         depths=arguments.depths,
         offered=[name for name in names if name not in named],
         leave_out=lambda unfit: output.note(f"left out: {unfit.message}"),
+        listen=progress,
     )
     return Batch(models, tasks, conditions, shelf, progress).run()
 

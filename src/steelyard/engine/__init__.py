@@ -69,7 +69,7 @@ def evaluate(
     asked = [metrics] if isinstance(metrics, str) else metrics
     conditions = Conditions.of(top_k=top_k, metrics=asked, limit=limit, seed=seed, profile=profile)
     shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
-    loaded = load_models(as_list(models), candidates=candidates, depths=depths)
+    loaded = load_models(as_list(models), candidates=candidates, depths=depths, listen=progress)
     if not loaded:
         raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
     batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Planned, Started, silent
+from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, known_info
@@ -160,6 +160,7 @@ def load_models(
     depths: Sequence[int] = (),
     offered: Sequence[ModelSpec] = (),
     leave_out: Callable[[Unfit], None] = lambda unfit: None,
+    listen: Listener = silent,
 ) -> list[Model]:
     """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded.
 
@@ -176,6 +177,7 @@ def load_models(
         if isinstance(named, ModelSpec):
             _know_family(named)
     for named in everything:
+        listen(Opening(str(named) if isinstance(named, ModelSpec) else getattr(named, "name", "")))
         try:
             model = _load_model(named)
         except Unfit as error:

@@ -10,6 +10,13 @@ from steelyard.results import Result
 
 
 @dataclass(frozen=True)
+class Opening:
+    """A model is being opened, before the batch begins: read, fetched, or asked what it is."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class Planned:
     """The batch begins: how much there is, and how much of it seems to be stored already."""
 
@@ -64,7 +71,7 @@ class Finished:
     stored: bool
 
 
-Event = Planned | Loading | Noticed | Started | Advanced | Finished
+Event = Opening | Planned | Loading | Noticed | Started | Advanced | Finished
 
 Listener = Callable[[Event], None]
 
