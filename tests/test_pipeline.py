@@ -74,6 +74,12 @@ def test_bad_names_are_refused(name: str) -> None:
         parse(name)
 
 
+def test_a_family_in_capitals_is_told_how_it_is_written():
+    with pytest.raises(UsageError) as told:
+        parse("BM25?k1=0.9")
+    assert told.value.hint == "a family is written in small letters: bm25"
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

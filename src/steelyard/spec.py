@@ -71,6 +71,8 @@ def parse(text: str) -> ModelSpec:
         family, identity = "", head
     elif "," in family:
         raise _bad(text, "several models stand apart, bm25 dense; their fusion stands in brackets, '[bm25, dense]'")
+    elif family != family.lower() and FAMILY.fullmatch(family.lower()):
+        raise _bad(text, f"a family is written in small letters: {family.lower()}")
     elif not FAMILY.fullmatch(family) or (colon and not identity):
         raise _bad(text, "a model is written family:id, such as bm25 or dense:use-multilingual-v3")
     identity, _, revision = identity.rpartition("@") if "@" in identity else (identity, "", "")
