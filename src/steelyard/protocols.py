@@ -84,7 +84,7 @@ class Combined:
     run: Run
     notes: Settings = field(default_factory=dict)
     reused: float = 0.0
-    """Seconds of work that this run would have cost, had not another model of the same task done it before."""
+    """Seconds of work that this run would have cost, had another model of the same task not done it before."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class Embeds(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
-        """A raw vector for each text, each distinct one encoded once, and notes on how they were come by."""
+        """A raw vector for each text, each distinct one encoded once, and notes on how they were obtained."""
         ...
 
 

@@ -23,7 +23,7 @@ PART = 512
 
 @dataclass(frozen=True)
 class Tally:
-    """How the vectors of some texts were come by."""
+    """How the vectors of some texts were obtained."""
 
     texts: int
     encoded: int
@@ -59,7 +59,7 @@ def encode_once(
     store: VectorStore | None = None,
     tick: Tick = no_tick,
 ) -> tuple[Float32, Tally]:
-    """Vectors in the order of the texts, and how they were come by. `tick` counts all texts, known ones at once.
+    """Vectors in the order of the texts, and how they were obtained. `tick` counts all texts, known ones at once.
 
     `ids` are for encoders that have the vectors already and may go by them.
     """

@@ -111,7 +111,7 @@ def encode_bundle(
     store: BlobStore | None = None,
     tick: Tick = no_tick,
 ) -> tuple[B, Tally]:
-    """Encodings in the order of the texts, and how they were come by. `tick` counts all texts, known ones at once."""
+    """Encodings in the order of the texts, and how they were obtained. `tick` counts all texts, known ones at once."""
     if isinstance(encoder, LooksUp):
         found = encoder.look_up(ids, texts, role)
         tick(len(texts))

@@ -21,7 +21,7 @@ class BundleIndex(Generic[B]):
     find: Callable[[B, int], Run]
     """The best documents of each, and how many of them at most."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """How the encodings were come by, what they take, and how long the last search took without encoding."""
+    """How the encodings were obtained, what they take, and how long the last search took without encoding."""
 
     def search(self, queries: Queries, top_k: int) -> Run:
         """The best `top_k` documents of each query; those that have nothing in common with it are not found."""

@@ -27,7 +27,7 @@ class DenseIndex:
     vectors: SharedVectors
     variant: VariantIndex
     notes: dict[str, Any] = field(default_factory=dict)
-    """How the vectors were come by, of documents and, once searched, of queries; what a document takes; and how long
+    """How the vectors were obtained, of documents and, once searched, of queries; what a document takes; and how long
     the last search took once its queries were encoded."""
 
     @property

@@ -78,7 +78,7 @@ class _Memory:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The scores of candidates, and how they were come by."""
+    """The scores of candidates, and how they were obtained."""
 
     scores: Float32
     """Beside the rows; -inf where there is no document."""

@@ -49,7 +49,7 @@ class SharedVectors:
         return other
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> Fetched:
-        """The matrix of a corpus, and how it was come by; `tick` counts documents."""
+        """The matrix of a corpus, and how it was obtained; `tick` counts documents."""
         kept = self._documents.get(corpus)
         if kept is not None:
             tick(len(corpus))
@@ -60,7 +60,7 @@ class SharedVectors:
         return self._documents.keep(corpus, (self._compared(vectors), tally))
 
     def queries(self, queries: Queries) -> Fetched:
-        """The matrix of the queries, and how it was come by."""
+        """The matrix of the queries, and how it was obtained."""
         kept = self._queries.get(queries)
         if kept is not None:
             return _again(kept)

@@ -24,7 +24,7 @@ from steelyard.errors import UsageError
 from steelyard.results import Result, ResultStore
 
 OWN = "steelyard"
-"""The folder, under that of outputs, with our own results: all figures, their uncertainty, how they were come by."""
+"""The folder, under that of outputs, with our own results: all figures, their uncertainty, how they were obtained."""
 PROFILES: dict[str, Profile] = {"1.14": "mteb-1.14", "2": "mteb-2.26"}
 """By the version of mteb in whose terms to speak."""
 OUTPUTS = "outputs"

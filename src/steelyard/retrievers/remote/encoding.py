@@ -50,12 +50,12 @@ class Vectors:
         return self.encoder.similarity == "cosine"
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> tuple[Float32, Settings]:
-        """One row a document, and how the vectors were come by."""
+        """One row a document, and how the vectors were obtained."""
         vectors, tally = encode_once(self.encoder, corpus.texts, "document", store=open_store(self.encoder), tick=tick)
         return self._scaled(vectors), tally.notes
 
     def queries(self, queries: Queries) -> tuple[Float32, Settings]:
-        """One row a query, and how the vectors were come by."""
+        """One row a query, and how the vectors were obtained."""
         vectors, tally = encode_once(self.encoder, queries.texts, "query", store=open_store(self.encoder))
         return self._scaled(vectors), tally.notes
 
