@@ -180,7 +180,7 @@ def test_a_pipeline_tells_of_its_parts(data: Any, capsys: pytest.CaptureFixture[
     assert data("show", "[bm25, dense]")["settings"]["fusion"]["method"] == "rrf"
 
 
-def test_shown_to_people_and_to_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shown_to_people_in_full_and_in_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "model", "nomic-ai/nomic-embed-text-v1.5"]) == 0
     said = capsys.readouterr().out
     assert "may be cut to         768, 512, 256, 128, 64" in said
@@ -188,7 +188,7 @@ def test_shown_to_people_and_to_nobody(capsys: pytest.CaptureFixture[str]) -> No
     assert "trust_remote_code=true" in said and "mteb 2.26.24" in said
     assert main(["show", "model", "BAAI/bge-m3", "-q"]) == 0
     quiet = capsys.readouterr()
-    assert quiet.out == quiet.err == ""
+    assert "dense:BAAI/bge-m3" in quiet.out and quiet.err == "", "what was asked for, and nothing beside it"
 
 
 def test_the_inventory_counts_both_kinds_of_store(own_folders: Path) -> None:
