@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from steelyard import evaluate
 from steelyard.build.streams import stream_documents
 from steelyard.datasets import DataWarning, check, load_task
 from steelyard.datasets.problems import Problem
@@ -183,6 +184,13 @@ def test_a_task_that_lacks_a_table_is_told(tmp_path: Path) -> None:
         load_task(f"{path}::w")
 
 
+def test_a_task_that_lacks_a_table_is_not_passed_over(tmp_path: Path) -> None:
+    path = nano_set(tmp_path, {"corpus": "xyv", "queries": "xywv", "qrels": "xyw"})
+    results = evaluate("bm25", str(path), results=None)
+    assert [result.done for result in results] == [True, True, False, False]
+    assert "has no qrels/v.parquet" in str(results.failures[-1].error)
+
+
 def test_one_corpus_for_several_splits_lacks_nothing(tmp_path: Path) -> None:
     path = nano_set(tmp_path, {"corpus": "c", "queries": "q", "qrels": "xy"})
     assert [checked.good for checked in check(path)] == [True, True]
@@ -289,3 +297,12 @@ def test_a_score_in_a_table_of_candidates_does_not_order_it(tmp_path: Path) -> N
     )
     task = load_task(path)
     assert [task.corpus.ids[row] for row in task.candidates["candidates"].rows] == ["a", "b", "b"]
+
+
+def test_a_title_that_comes_late_under_another_name_is_read(tmp_path: Path) -> None:
+    """Later than what is looked at first, and under a name that is not the usual one."""
+    many = b"".join(b'{"_id": "d%05d", "text": "a document without a title"}\n' % number for number in range(3000))
+    path = folder(tmp_path, documents=CORPUS + many + b'{"_id": "z", "text": "last", "headline": "Named"}\n')
+    task = load_task(path)
+    assert task.corpus.titles is not None
+    assert dict(zip(task.corpus.ids, task.corpus.titles, strict=True))["z"] == "Named"

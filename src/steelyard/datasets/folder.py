@@ -130,6 +130,12 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
     return [Place(folder, name, found[name], _info(folder, name)) for name in chosen]
 
 
+def incomplete(reference: str | Path) -> dict[str, list[str]]:
+    """The tasks that a whole set would have besides, were all of their tables there; and the tables that each lacks."""
+    folder = Path(reference).expanduser()
+    return nano.incomplete(listing(folder)) if "::" not in str(reference) and folder.is_dir() else {}
+
+
 def _inside(folder: Path) -> str | None:
     """What to say where a folder in the folder is a set, as after unpacking an archive."""
     inner = (folder / name[:-1] for name in sorted(_entries(folder, "")[1])[:20])

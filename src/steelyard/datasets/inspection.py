@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.folder import Place, listing, places
-from steelyard.datasets.nano import incomplete
+from steelyard.datasets.folder import Place, incomplete, places
 from steelyard.datasets.nano_files import changed_files
 from steelyard.datasets.problems import Report
 from steelyard.datasets.sidecar import MANIFEST, read_json_object
@@ -46,15 +45,12 @@ def check(reference: str | Path) -> list[Checked]:
         return [_read(place) for place in find(typed)]
     found = places(reference)
     changed = _changed(found[0].folder) if found else []
-    return [*(_check(place, changed) for place in found), *_incomplete(str(reference))]
+    return [*(_check(place, changed) for place in found), *_incomplete(reference)]
 
 
-def _incomplete(reference: str) -> Iterator[Checked]:
-    """The tasks that a whole set would have, were all of their tables there."""
+def _incomplete(reference: str | Path) -> Iterator[Checked]:
     folder = Path(reference).expanduser()
-    if "::" in reference or not folder.is_dir():
-        return
-    for task, tables in incomplete(listing(folder)).items():
+    for task, tables in incomplete(reference).items():
         report = Report()
         for table in tables:
             report.add("missing-table", f"{table}/{task}.parquet", f"there is no such file for the task {task!r}")

@@ -50,13 +50,11 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     found = role.match(first)
     if role.missing(found):
         return None
+    owner = {column: name for name, column in found.items()}
     for field in role.fields:
-        if field.name not in found and field.aliases:
-            # The first record has no title or grade; if a later one has, it goes by its first name, or we look slowly.
-            if any(f'"{alias}"'.encode() in head for alias in field.aliases[1:]):
-                return None
-            found[field.name] = field.aliases[0]
-    types = {column: _type(role.field(name), first.get(column)) for name, column in found.items()}
+        if field.name not in found:  # the first record has no title or grade; a later one may, under any name of it
+            owner |= {alias: field.name for alias in field.aliases if alias not in owner}
+    types = {column: _type(role.field(name), first.get(column)) for column, name in owner.items()}
     if None in types.values():
         return None
     schema = pa.schema(list(types.items()))
@@ -69,10 +67,14 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
             )
     except pa.ArrowInvalid:
         return None
-    columns = {name: whole(table[column]) for name, column in found.items()}
-    return {
-        name: column for name, column in columns.items() if role.field(name).required or column.null_count < len(column)
-    }
+    columns: dict[str, Any] = {}
+    for column, name in owner.items():
+        values = whole(table[column])
+        if values.null_count < len(values) or (name in found and role.field(name).required):
+            if name in columns:  # under two names: which one counts is told by looking at each record
+                return None
+            columns[name] = values
+    return columns
 
 
 def _type(field: Field, example: Any) -> Any:

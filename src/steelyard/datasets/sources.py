@@ -161,10 +161,11 @@ class FolderSource:
         """`path::task` for each task of the set; with the type in front where it is told by what the files hold."""
         if (typed := typed_reference(reference)) is not None:
             return self._samples.names(typed)
-        from steelyard.datasets.folder import places
+        from steelyard.datasets.folder import incomplete, places
 
         several = "," in reference and not Path(reference.partition("::")[0]).expanduser().exists()
-        return [reference if several else place.reference for place in places(reference)]
+        whole = [reference if several else place.reference for place in places(reference)]
+        return [*whole, *(f"{reference}::{task}" for task in incomplete(reference))]  # not passed over: they fail
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
