@@ -193,8 +193,9 @@ def test_remote_code_runs_only_if_asked_for(bert, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UsageError, match="trust_remote_code"):
+    with pytest.raises(ModelError, match="trust_remote_code") as told:
         load_encoder(str(folder))
+    assert told.value.hint == "?trust_remote_code=true runs code that comes with it"
     trusted = load_encoder(str(folder), None, {"trust_remote_code": "true"})
     np.testing.assert_allclose(trusted.encode(TEXTS, "query"), ours(bert)[1], atol=1e-5)
 

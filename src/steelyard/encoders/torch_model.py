@@ -131,4 +131,6 @@ def quiet() -> Iterator[None]:
 
 def failed_to_load(id: str, error: Exception) -> ModelError:
     """The error for a folder that the library cannot read."""
-    return ModelError(f"sentence-transformers cannot load {id}: {error}", hint="is it a model of this family?")
+    own_code = "trust_remote_code" in str(error)
+    hint = "?trust_remote_code=true runs code that comes with it" if own_code else "is it a model of this family?"
+    return ModelError(f"sentence-transformers cannot load {id}: {error}", hint=hint)
