@@ -121,7 +121,8 @@ def windows(count: int, size: int = WINDOW) -> Iterator[range]:
 def check_finite(vectors: Float32, texts: Sequence[str], role: Role, name: str) -> None:
     """Raise a ModelError that names the first text whose vector has NaN or infinity in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        suspects = np.flatnonzero(~np.isfinite(vectors.sum(axis=1)))  # NaN and infinity survive a sum; one pass
+        # NaN and infinity survive a sum, and a product with ones is the quickest one.
+        suspects = np.flatnonzero(~np.isfinite(vectors @ np.ones(vectors.shape[1], dtype=np.float32)))
     refuse_bad(suspects[~np.isfinite(vectors[suspects]).all(axis=1)], texts, role, name)
 
 
