@@ -2,6 +2,7 @@
 
     python benchmarks/encoder.py
     python benchmarks/encoder.py --texts 240 --threads 1
+    python benchmarks/encoder.py --texts 12000 --only vaswani_en cmdd_medical_zh   # the size of a Nano-set
 
 Both encode the same texts in turns: passages in several languages where `../shared/data` is there, and source code of
 the standard library. Ours starts each turn with nothing remembered. It computes a word or a piece once and texts
@@ -32,7 +33,10 @@ from steelyard.types import Float32
 DATA = Path(__file__).parents[2] / "shared" / "data"
 TEXTS, REPEATS, TOLERANCE = 1000, 3, 1e-5
 WIDTHS = 15, 6, 6, 9, 6, 5, 5, 5, 7, 10
-NAMES = "xquad_en", "xquad_zh", "xquad_ar", "cranfield_en", "cmrc2018_zh", "jsquad_ja", "xquad_pool6", "cmdd_medical_zh"
+NAMES = (
+    *("xquad_en", "xquad_zh", "xquad_ar", "cranfield_en", "vaswani_en", "cmrc2018_zh", "jsquad_ja", "xquad_pool6"),
+    "cmdd_medical_zh",
+)
 
 
 def samples(most: int) -> dict[str, list[str]]:
@@ -59,6 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, default=TEXTS, metavar="N", help="of each set (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="of BLAS, on both sides")
+    parser.add_argument("--only", nargs="+", metavar="SET", help="of these sets alone")
     arguments = parser.parse_args()
     threadpool_limits(arguments.threads)
     package = USE(threads=arguments.threads)
@@ -67,6 +72,8 @@ def main() -> int:
     names = "texts", "number", "pieces", "package s", "ours s", "times", "(cpu)", "again", "texts/s", "difference"
     print(" ".join(f"{name:>{width}}" for name, width in zip(names, WIDTHS, strict=True)))
     for name, texts in samples(arguments.texts).items():
+        if arguments.only and name not in arguments.only:
+            continue
         rounds = []
         for _ in range(REPEATS):
             encoder = UseMultilingual()  # a new one: no words or pieces remembered from the round before
