@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from steelyard.results import Result
     from steelyard.spec import ModelSpec
 
-CONDITIONS = ("top_k", "limit", "seed", "profile")
-"""Options that could change a figure of every model, by their names in `engine.plan.Conditions`."""
-
 DEEPEST = 100
 """The greatest cut-off of the figures that tables and report show unless asked for others."""
 
@@ -234,6 +231,8 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The conditions that were given; the others are as ever."""
+    from steelyard.engine.plan import CONDITIONS
+
     return {name: value for name in CONDITIONS if (value := getattr(arguments, name)) is not None}
 
 

@@ -33,6 +33,10 @@ PROFILES: tuple[Profile, ...] = ("mteb-2.26", "mteb-1.14")
 TOP_K = 1000
 
 
+CONDITIONS = ("top_k", "limit", "seed", "profile")
+"""The conditions that have one value each, by their names in settings and in `Conditions`."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """What is the same for every model and task of a batch and could change a figure."""

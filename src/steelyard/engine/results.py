@@ -9,6 +9,7 @@ from html import escape
 from math import hypot
 from typing import Any, overload
 
+from steelyard.engine.plan import CONDITIONS
 from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
@@ -18,9 +19,6 @@ from steelyard.results import TITLES, Result
 Cell = str
 TaskKey = tuple[str, str | None]
 """The name of a task, and the hash of its data: what makes two figures comparable."""
-
-CONDITIONS = ("top_k", "limit", "seed", "profile")
-"""Settings of a result, beside those of its model, that may differ on the same data."""
 
 MANY = 6
 """Models that are too many for columns."""
