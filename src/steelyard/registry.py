@@ -25,9 +25,15 @@ class Registry(Generic[T]):
         self.group = entry_point_group
         self._builtins = dict(builtins)
         self._plugins: dict[str, metadata.EntryPoint] | None = None
+        self._loaded: dict[str, T] = {}
 
     def get(self, name: str) -> T:
         """The part of that name; imports its module now. Built-ins win over plug-ins of the same name."""
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> T:
         if name in self._builtins:
             module, _, attribute = self._builtins[name].partition(":")
             return cast(T, getattr(importlib.import_module(module), attribute))

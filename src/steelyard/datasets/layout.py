@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.datasets.assemble import Tables
 from steelyard.datasets.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tabular import Table, read_table
+from steelyard.datasets.tabular import read_table
 from steelyard.types import TaskInfo
 
 
@@ -55,14 +56,13 @@ def read_tables(files: TaskFiles, info: TaskInfo, place: Callable[[str], Path], 
 
     for read, unread in files.aside:
         report.add("aside", unread, f"the file is not read, {read} is")
-    candidates: dict[str, Table] = {}
-    for name, paths in files.candidates.items():
-        if (table := read_table(named(paths), CANDIDATES, report)) is not None:
-            candidates[name] = table
-    return Tables(
-        info,
-        read_table(named(files.corpus), DOCUMENTS, report),
-        read_table(named(files.queries), QUERIES, report),
-        read_table(named(files.qrels), JUDGEMENTS, report),
-        candidates,
-    )
+    apart = Report()
+    with ThreadPoolExecutor(1) as beside:  # the corpus takes as long as all the others
+        corpus = beside.submit(read_table, named(files.corpus), DOCUMENTS, apart)
+        queries = read_table(named(files.queries), QUERIES, report)
+        qrels = read_table(named(files.qrels), JUDGEMENTS, report)
+        lists = {name: read_table(named(paths), CANDIDATES, report) for name, paths in files.candidates.items()}
+        documents = corpus.result()
+    report.problems[:0] = apart.problems
+    candidates = {name: table for name, table in lists.items() if table is not None}
+    return Tables(info, documents, queries, qrels, candidates)

@@ -121,9 +121,10 @@ def windows(count: int, size: int = WINDOW) -> Iterator[range]:
 def check_finite(vectors: Float32, texts: Sequence[str], role: Role, name: str) -> None:
     """Raise a ModelError that names the first text whose vector has NaN or infinity in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # NaN and infinity survive a sum, and a product with ones is the quickest one.
-        suspects = np.flatnonzero(~np.isfinite(vectors @ np.ones(vectors.shape[1], dtype=np.float32)))
-    refuse_bad(suspects[~np.isfinite(vectors[suspects]).all(axis=1)], texts, role, name)
+        # NaN and infinity survive a sum; this one is the quickest that leaves no thread of BLAS behind, turning.
+        if np.isfinite(np.einsum("ij->", vectors)):
+            return
+    refuse_bad(np.flatnonzero(~np.isfinite(vectors).all(axis=1)), texts, role, name)
 
 
 def refuse_bad(bad: Int64, texts: Sequence[str], role: Role, name: str) -> None:

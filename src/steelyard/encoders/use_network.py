@@ -24,12 +24,14 @@ import numpy as np
 
 from steelyard.encoders.use_convolution import Convolution
 from steelyard.encoders.use_pieces import EMPTY, TABLES, WINDOWS, Each, Pieces
-from steelyard.encoders.use_threads import undivided_products
 from steelyard.encoders.use_tile import AFTER, BEFORE, FEATURES, Tile
 from steelyard.types import Float32, Int32, Int64
+from steelyard.vectors.cores import undivided_products
 
 GAP = 2
 """Empty places between texts: the reach of the widest window."""
+MOST = 8
+"""Threads, each of which has a tile of its own: more would cost more memory than they bring."""
 TILE = 1536
 """Places computed at a time; a multiple of what a convolution computes together."""
 LOADERS = 2
@@ -44,7 +46,8 @@ class UseNetwork:
             tables = pool.map(stored.__getitem__, (f"q{table + 1}" for table in range(TABLES)))  # unpacked meanwhile
             self._w: dict[str, Any] = {name: stored[name] for name in stored.files if not name.startswith("q")}
             self._pieces = Pieces(self._w, tables)
-        self._second = [Convolution(self._w[f"w2_{size}"], self._w[f"b2_{size}"], size) for size, _ in WINDOWS]
+        with undivided_products():
+            self._second = [Convolution(self._w[f"w2_{size}"], self._w[f"b2_{size}"], size) for size, _ in WINDOWS]
         self._eps = np.float32(self._w["eps"])
         self._free: SimpleQueue[Tile] = SimpleQueue()
 
@@ -56,12 +59,13 @@ class UseNetwork:
         line = np.full(BEFORE + len(text) + AFTER, EMPTY, dtype=np.int64)
         line[BEFORE + np.arange(lengths.sum()) + GAP * np.repeat(numbers, lengths)] = np.concatenate(texts)
         sums = np.zeros((len(texts), FEATURES), dtype=np.float32)
-        with undivided_products() as threads, ThreadPoolExecutor(threads) as pool:
+        with undivided_products() as threads, ThreadPoolExecutor(min(threads, MOST)) as pool:
             each = pool.map if threads > 1 and len(text) > TILE else map
             for start, stop in self._portions(line, 0, len(text)):
                 self._add_portion(sums, line[start : stop + BEFORE + AFTER], text[start:stop], each)
-        counts = lengths.astype(np.float32)[:, None]
-        return self._head(sums * self._w["ln_g"] + counts * self._w["ln_b"], counts)
+            counts = lengths.astype(np.float32)[:, None]
+            # Here too, or BLAS would leave a thread that turns in the way of the next texts.
+            return self._head(sums * self._w["ln_g"] + counts * self._w["ln_b"], counts)
 
     def _portions(self, line: Int64, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The stretch from `start` to `stop`, divided until all pieces of each part can be kept at once."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from steelyard.types import Float64
+from steelyard.vectors.cores import undivided_products
 
 BLOCK = 1 << 22
 """Entries of a matrix made at a time, so that memory stays small however many queries there are."""
@@ -22,7 +23,8 @@ def bootstrap_means(values: Float64, draws: int, seed: int) -> Float64:
     >>> bootstrap_means(np.ones((3, 2)), draws=2, seed=0).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    return np.concatenate([weights @ values for weights in _weights(len(values), draws, seed)])
+    with undivided_products():  # small ones, after which threads of BLAS would only be in the way
+        return np.concatenate([weights @ values for weights in _weights(len(values), draws, seed)])
 
 
 def sign_flip_means(differences: Float64, draws: int, seed: int) -> Float64:

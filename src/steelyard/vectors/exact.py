@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.types import Float32, Int32, Ragged, Run
 from steelyard.vectors.copies import Copies
+from steelyard.vectors.cores import by_cores
 from steelyard.vectors.similarity import DOT, Similarity
 from steelyard.vectors.topk import BLOCK_SCORES, Matrix, best_of, ranked, search
 
@@ -70,7 +71,7 @@ class Exact:
         if self._last is None or self._last[0] is not queries:
             start = time.perf_counter()
             scores = np.empty((len(queries), len(self.vectors)), dtype=np.float32)
-            self.similarity.block(queries, self.vectors, scores)
+            by_cores(lambda share: self.similarity.block(queries[share], self.vectors, scores[share]), len(queries))
             copies = Copies.among(self.vectors)
             copies.settle(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
             self._last = queries, scores, time.perf_counter() - start

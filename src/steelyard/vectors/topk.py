@@ -6,6 +6,7 @@ documents with equal scores at the cut-off those with the lowest rows are kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,12 +15,13 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
 from steelyard.vectors.copies import Copies
+from steelyard.vectors.cores import by_cores
 from steelyard.vectors.similarity import DOT, Similarity
 from steelyard.vectors.similarity import similarity as named
 
 BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
-"""Scores held at a time: 64 MB. A block of documents is read once for every so many scores."""
+"""Scores held at a time: 64 MB, by all threads. A block of documents is read once for every so many scores."""
 
 NOTHING = np.iinfo(np.int64).max
 """The key of an empty place: behind every document."""
@@ -92,15 +94,10 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
 
 def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
     """The best `k` documents of each query, as in `top_k`."""
-    k = min(k, len(documents))
-    copies = documents.copies
-    step = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
-    parts = [
-        _search(queries[start : start + step], documents, k, copies, similarity)
-        for start in range(0, len(queries), step)
-    ]
-    keys = np.concatenate(parts) if parts else np.empty((0, k), dtype=np.int64)
-    return Run(_rows(keys), _scores(keys))
+    k, copies = min(k, len(documents)), documents.copies
+    held = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
+    runs = by_cores(lambda share: _search(queries[share], documents, k, copies, similarity), len(queries), held=held)
+    return _joined(runs, k)
 
 
 def ranked(rows: Int32, scores: Float32) -> Run:
@@ -109,8 +106,7 @@ def ranked(rows: Int32, scores: Float32) -> Run:
     >>> ranked(np.array([[2, 0, 1]], dtype=np.int32), np.array([[0.5, 0.9, 0.5]], dtype=np.float32)).rows.tolist()
     [[0, 1, 2]]
     """
-    keys = np.sort(_keys(scores, rows.astype(np.int64)), axis=1)
-    return Run(_rows(keys), _scores(keys))
+    return _run(np.sort(_keys(scores, rows.astype(np.int64)), axis=1))
 
 
 def best_of(scores: Float32, k: int) -> Run:
@@ -119,13 +115,13 @@ def best_of(scores: Float32, k: int) -> Run:
     >>> best_of(np.array([[1, 3, 3, 2]], dtype=np.float32), 3).rows.tolist()
     [[1, 2, 3]]
     """
-    keys = _merged(np.empty((len(scores), 0), dtype=np.int64), scores, 0, min(k, scores.shape[1]))
-    return Run(_rows(keys), _scores(keys))
+    k = min(k, scores.shape[1])
+    return _joined(by_cores(lambda share: _run(_merged(_none(scores[share]), scores[share], 0, k)), len(scores)), k)
 
 
-def _search(queries: Float32, documents: Documents, k: int, copies: Copies, similarity: Similarity) -> Int64:
-    """The keys of the best `k`, in order."""
-    best = np.empty((len(queries), 0), dtype=np.int64)
+def _search(queries: Float32, documents: Documents, k: int, copies: Copies, similarity: Similarity) -> Run:
+    """The best `k` of some queries."""
+    best = _none(queries)
     originals = np.empty((len(queries), copies.originals), dtype=np.float32)
     room = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
     for start in range(0, len(documents), BLOCK_DOCUMENTS):
@@ -135,7 +131,19 @@ def _search(queries: Float32, documents: Documents, k: int, copies: Copies, simi
         documents.compare(queries, start, scores, similarity)
         copies.settle(scores, start, originals)
         best = _merged(best, scores, start, k)
-    return best
+    return _run(best)
+
+
+def _joined(runs: Sequence[Run], k: int) -> Run:
+    """Runs of the same depth, one after another."""
+    nothing = _run(np.empty((0, k), dtype=np.int64))
+    runs = [nothing, *runs]
+    return Run(np.concatenate([run.rows for run in runs]), np.concatenate([run.scores for run in runs]))
+
+
+def _none(lines: Float32) -> Int64:
+    """The keys of lines for which nothing was found yet."""
+    return np.empty((len(lines), 0), dtype=np.int64)
 
 
 def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
@@ -164,6 +172,10 @@ def _keys(scores: Float32, rows: Int64) -> Int64:
     bits = (scores + np.float32(0)).view(np.int32)  # adding 0 makes -0.0 the same number as 0.0
     ascending = bits ^ (bits >> 31 & 0x7FFFFFFF)
     return np.asarray((~ascending).astype(np.int64) << 32 | rows)
+
+
+def _run(keys: Int64) -> Run:
+    return Run(_rows(keys), _scores(keys))
 
 
 def _scores(keys: Int64) -> Float32:

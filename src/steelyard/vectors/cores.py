@@ -1,0 +1,91 @@
+"""Matrix products that stay in the thread that asks for them, so that threads can work on parts of their own.
+
+BLAS divides every product among its threads, which then wait for each other. For many products of middling size that
+gives little on an idle machine, and on a busy one it is many times slower than one thread alone; and its threads go
+on turning for a while, in the way of whoever would use the cores next. `threadpoolctl` can tell BLAS to leave
+products whole; where it is not installed, BLAS does as it does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+WORTH = 32
+"""Lines a thread, at least: a product of fewer lines is better divided by BLAS."""
+
+
+def by_cores(work: Callable[[slice], Result], lines: int, *, held: int | None = None) -> list[Result]:
+    """What `work` gives for each share of the lines, in order: a thread for each core, each with its own products.
+
+    No more than `held` lines are worked on at a time. Few lines stay together, and BLAS divides their products.
+
+    >>> sum(by_cores(lambda share: sum(range(1000)[share]), 1000, held=300))
+    499500
+    """
+    held = held or max(1, lines)
+    with undivided_products() as threads:
+        if threads > 1 and min(lines, held) >= threads * WORTH:
+            step = -(-lines // threads) if lines <= held else held // threads
+            return _by_threads(work, _shares(lines, step), threads)
+    return [work(share) for share in _shares(lines, held)]
+
+
+def _by_threads(work: Callable[[slice], Result], shares: Sequence[slice], threads: int) -> list[Result]:
+    """The same in so many threads, of which the caller's is one: it would be woken late, had it gone to sleep."""
+    waiting = deque(enumerate(shares))
+    found: dict[int, Result] = {}
+
+    def take() -> None:
+        while True:
+            try:
+                place, share = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            found[place] = work(share)
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(take) for _ in range(threads - 1)]
+        try:
+            take()
+        finally:
+            waiting.clear()  # after an error or an interrupt nobody wants the rest
+        for other in others:
+            other.result()
+    return [found[place] for place in range(len(shares))]
+
+
+def _shares(lines: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, lines)) for start in range(0, lines, step)]
+
+
+@contextmanager
+def undivided_products() -> Iterator[int]:
+    """Within this context BLAS works in the caller's thread; the value is how many threads it would have used.
+
+    So a limit that the user has set (OPENBLAS_NUM_THREADS and its like) holds for what replaces them.
+    """
+    blas = _blas()
+    if blas is None:
+        yield 1
+        return
+    threads = max((library.num_threads for library in blas.lib_controllers), default=1)
+    with blas.limit(limits=1):
+        yield threads
+
+
+@cache
+def _blas() -> Any:
+    """What steers the BLAS libraries of this process; none without `threadpoolctl`."""
+    try:
+        module = import_module("threadpoolctl")
+    except ModuleNotFoundError:
+        return None
+    return module.ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,102 @@
+"""Work divided among cores: every line once, in order, whatever the number of threads."""
+
+import sys
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from steelyard.vectors import cores, topk
+from steelyard.vectors.exact import Exact
+
+LINES = 8 * cores.WORTH
+
+
+@pytest.fixture(params=[1, 2, 3, 8])
+def threads(request, monkeypatch):
+    """As if BLAS had so many threads."""
+
+    @contextmanager
+    def undivided():
+        with threadpoolctl.threadpool_limits(1, "blas"):
+            yield request.param
+
+    monkeypatch.setattr(cores, "undivided_products", undivided)
+    return request.param
+
+
+@pytest.mark.parametrize("held", [None, 1, 7, 100, LINES, 10 * LINES])
+@pytest.mark.parametrize("lines", [0, 1, cores.WORTH, LINES - 1, LINES])
+def test_every_line_comes_once_and_in_order(threads, lines, held):
+    numbers = list(range(lines))
+    parts = cores.by_cores(lambda share: numbers[share], lines, held=held)
+    assert [number for part in parts for number in part] == numbers
+    assert all(len(part) <= (held or LINES) for part in parts)
+
+
+def test_no_more_lines_are_held_than_may_be(threads):
+    held, most, lock = [0], [0], threading.Lock()
+
+    def work(share):
+        with lock:
+            held[0] += share.stop - share.start
+            most[0] = max(most[0], held[0])
+        sum(range(20_000))
+        with lock:
+            held[0] -= share.stop - share.start
+
+    cores.by_cores(work, 4 * LINES, held=LINES)
+    assert 0 < most[0] <= LINES
+
+
+def test_all_threads_work_at_the_same_time(threads):
+    together = threading.Barrier(threads, timeout=20)
+    assert cores.by_cores(lambda share: together.wait() >= 0, LINES) == [True] * threads
+
+
+@pytest.mark.parametrize("error", [IndexError, KeyboardInterrupt])
+def test_an_error_in_any_share_is_raised_and_ends_the_work(threads, error):
+    done = []
+
+    def work(share):
+        if share.start <= LINES // 2 < share.stop:
+            raise error(share.start)
+        done.append(share)
+
+    with pytest.raises(error):
+        cores.by_cores(work, LINES)
+    assert len(done) == threads - 1  # the others, which were under way
+
+
+def test_a_search_finds_the_same_with_any_number_of_threads(threads, monkeypatch):
+    rng = np.random.default_rng(5)
+    documents = rng.integers(-3, 4, (500, 8)).astype(np.float32)  # sums are exact, ties are many
+    queries = rng.integers(-3, 4, (LINES, 8)).astype(np.float32)
+    scores = queries @ documents.T
+    wanted = np.array([np.lexsort((np.arange(len(line)), -line)) for line in scores])[:, :40]
+    monkeypatch.setattr(topk, "BLOCK_DOCUMENTS", 64)
+    for run in (topk.top_k(queries, documents, 40), Exact(documents).search(queries, 40)[0]):
+        assert (run.rows == wanted).all()
+        assert (run.scores == np.take_along_axis(scores, wanted, axis=1)).all()
+
+
+def test_products_are_left_whole_where_that_can_be_asked_for():
+    import threadpoolctl as control
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
+    with cores.undivided_products() as threads:
+        inside = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
+    after = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
+    assert set(inside) == {1}
+    assert before == after
+    assert threads == max(before)
+
+
+def test_without_the_means_products_are_divided_as_blas_does(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    monkeypatch.setattr(cores, "_blas", cores._blas.__wrapped__)
+    with cores.undivided_products() as threads:
+        assert threads == 1
