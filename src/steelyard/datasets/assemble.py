@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,8 +43,10 @@ def assemble(tables: Tables, report: Report) -> Task | None:
             return None
     documents = validation.unique_ids(tables.corpus, report)
     validation.empty_texts(documents, "empty-document", report)
-    order = _descending(documents["id"])
-    ids = documents["id"].take(order)
+    # Rows are numbered by descending id; nothing to sort where a file has its ids in the opposite order, as most have.
+    found = documents["id"]
+    order = None if validation.ascending(found) else pc.array_sort_indices(found, order="descending")
+    ids = found[::-1] if order is None else found.take(order)
     queries = validation.unique_ids(tables.queries, report)
     judged, qrels = _judgements(tables.qrels, queries, ids, report)
     if not len(judged):
@@ -58,26 +60,19 @@ def assemble(tables: Tables, report: Report) -> Task | None:
         validation.known(table, "query", rows, "unknown-candidate-query", queries["id"], "queries", report)
     return Task(
         tables.info,
-        _corpus(ids, documents, order),
+        _corpus(ids, documents, None if order is None else order.to_pylist()),
         Queries(tuple(asked["id"].to_pylist()), tuple(asked["text"].to_pylist())),
         qrels,
         {name: _lists(table, asked["id"], ids, report) for name, table in tables.candidates.items()},
     )
 
 
-def _descending(ids: Any) -> Any:
-    """The order that rows are numbered in; nothing to sort where a file has its ids in the opposite one."""
-    if validation.ascending(ids):
-        return pa.array(np.arange(len(ids))[::-1])
-    return pc.array_sort_indices(ids, order="descending")
-
-
-def _corpus(ids: Any, documents: Table, order: Any) -> Corpus:
-    """The documents in that order, which is the one that `Corpus.of` would find."""
-    rows = order.to_pylist()
+def _corpus(ids: Any, documents: Table, order: Sequence[int] | None) -> Corpus:
+    """The documents in that order (None: from the last to the first), which is the one that `Corpus.of` would find."""
 
     def ordered(column: Any) -> tuple[str, ...]:
-        return tuple(map(column.to_pylist().__getitem__, rows))
+        values = column.to_pylist()
+        return tuple(reversed(values)) if order is None else tuple(map(values.__getitem__, order))
 
     titles = ordered(pc.fill_null(documents["title"], "")) if "title" in documents else ()
     return Corpus(tuple(ids.to_pylist()), ordered(documents["text"]), titles if any(titles) else None)

@@ -134,13 +134,7 @@ def _pair(table: Table, row: int) -> str:
 
 
 def _blank(texts: Any) -> Mask:
-    """Which texts hold nothing but white space; most are told by their first letters."""
-    blank = _is_empty(pc.utf8_trim_whitespace(pc.utf8_slice_codeunits(texts, 0, 8)))
-    if len(doubtful := np.flatnonzero(blank)):
-        blank[doubtful] = _is_empty(pc.utf8_trim_whitespace(texts.take(pa.array(doubtful))))
+    """Which texts hold nothing but white space."""
+    blank: Mask = np.asarray(pc.binary_length(texts)) == 0
+    blank |= np.asarray(pc.utf8_is_space(texts))
     return blank
-
-
-def _is_empty(texts: Any) -> Mask:
-    empty: Mask = np.asarray(pc.binary_length(texts)) == 0
-    return empty
