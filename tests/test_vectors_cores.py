@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
@@ -82,16 +82,27 @@ def test_a_search_finds_the_same_with_any_number_of_threads(threads, monkeypatch
         assert (run.scores == np.take_along_axis(scores, wanted, axis=1)).all()
 
 
-def test_products_are_left_whole_where_that_can_be_asked_for():
-    import threadpoolctl as control
+def blas_threads():
+    return [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
 
-    np.ones((2, 2)) @ np.ones((2, 2))
-    before = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
+
+def test_products_are_left_whole_where_that_can_be_asked_for():
+    before = blas_threads()
     with cores.undivided_products() as threads:
-        inside = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
-    after = [library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas"]
+        inside = blas_threads()
     assert set(inside) == {1}
-    assert before == after
+    assert blas_threads() == before
+    assert threads == max(before)
+
+
+def test_whoever_leaves_last_sets_blas_free():
+    before = blas_threads()
+    first, second = cores.undivided_products(), cores.undivided_products()
+    with ExitStack() as late:
+        with first as threads:
+            assert late.enter_context(second) == 1  # the cores are taken
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
     assert threads == max(before)
 
 

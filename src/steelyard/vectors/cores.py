@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -70,15 +71,44 @@ def _shares(lines: int, step: int) -> list[slice]:
 def undivided_products() -> Iterator[int]:
     """Within this context BLAS works in the caller's thread; the value is how many threads it would have used.
 
-    So a limit that the user has set (OPENBLAS_NUM_THREADS and its like) holds for what replaces them.
+    So a limit that the user has set (OPENBLAS_NUM_THREADS and its like) holds for what replaces them. Who comes in
+    while others are within gets 1: the cores are taken.
     """
     blas = _blas()
     if blas is None:
         yield 1
         return
-    threads = max((library.num_threads for library in blas.lib_controllers), default=1)
-    with blas.limit(limits=1):
+    threads = _within.enter(blas)
+    try:
         yield threads
+    finally:
+        _within.leave()
+
+
+class _Within:
+    """Those who want products left whole: the first one limits BLAS, and the last one, whoever it is, sets it free."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._limit: Any = None
+
+    def enter(self, blas: Any) -> int:
+        with self._lock:
+            threads = max((library.num_threads for library in blas.lib_controllers), default=1)
+            if not self._count:
+                self._limit = blas.limit(limits=1)
+            self._count += 1
+            return threads
+
+    def leave(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                self._limit.restore_original_limits()
+
+
+_within = _Within()
 
 
 @cache
