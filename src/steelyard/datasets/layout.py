@@ -56,13 +56,14 @@ def read_tables(files: TaskFiles, info: TaskInfo, place: Callable[[str], Path], 
 
     for read, unread in files.aside:
         report.add("aside", unread, f"the file is not read, {read} is")
+    small = [(named(files.queries), QUERIES), (named(files.qrels), JUDGEMENTS)]
+    small += [(named(paths), CANDIDATES) for paths in files.candidates.values()]
     apart = Report()
-    with ThreadPoolExecutor(1) as beside:  # the corpus takes as long as all the others
-        corpus = beside.submit(read_table, named(files.corpus), DOCUMENTS, apart)
-        queries = read_table(named(files.queries), QUERIES, report)
-        qrels = read_table(named(files.qrels), JUDGEMENTS, report)
-        lists = {name: read_table(named(paths), CANDIDATES, report) for name, paths in files.candidates.items()}
-        documents = corpus.result()
-    report.problems[:0] = apart.problems
-    candidates = {name: table for name, table in lists.items() if table is not None}
+    # The corpus takes as long as all the others, and is read here: whoever interrupts it does not wait for a thread.
+    with ThreadPoolExecutor(1) as beside:
+        others = beside.submit(lambda: [read_table(paths, role, apart) for paths, role in small])
+        documents = read_table(named(files.corpus), DOCUMENTS, report)
+        queries, qrels, *lists = others.result()
+    report.problems += apart.problems
+    candidates = {name: table for name, table in zip(files.candidates, lists, strict=True) if table is not None}
     return Tables(info, documents, queries, qrels, candidates)
