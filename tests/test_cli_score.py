@@ -13,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
+from pyarrow import parquet
 
+from steelyard import evaluate as evaluate_models
+from steelyard import load_task
 from steelyard.cli import main
 from steelyard.datasets import trec_files
 from steelyard.errors import DataError, MissingPart
@@ -267,15 +270,97 @@ def test_a_run_may_be_piped_in(files: tuple[str, str]) -> None:
     assert both.returncode == 2 and b"cannot both be piped in" in both.stderr
 
 
-def test_a_folder_judgements_of_beir_and_parquet_are_told(
+def test_a_folder_and_what_is_no_table_are_told(
     files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    (tmp_path / "run.parquet").write_bytes(b"PAR1\x15\x04\x15\xff")
+    (tmp_path / "three.tsv").write_text("q1\td1\t1\n")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1\x15\x04\x15\xff")
+    parquet.write_table(pa.table({"query-id": ["q1"], "text": ["what"]}), tmp_path / "other.parquet")
     for qrels, says in (
         (tmp_path, "a folder was found"),
-        (tmp_path / "test.tsv", "BEIR's judgements have three"),
-        (tmp_path / "run.parquet", "--save-runs trec"),
+        (tmp_path / "three.tsv", "under a heading: query-id corpus-id score"),
+        (tmp_path / "cut.parquet", "is it whole?"),
+        (tmp_path / "other.parquet", "no column for document: corpus-id | corpus_id"),
     ):
         assert main(["score", str(qrels), files[1]]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_tables_score_as_the_lines_that_they_hold(
+    data: tuple[QrelsDict, RunDict], files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    qrels, run = data
+    judged = [(q, d, grade) for q, found in qrels.items() for d, grade in found.items()]
+    ranked = [(q, d, score) for q, found in run.items() for d, score in found.items()]
+    queries, documents, grades = map(list, zip(*judged, strict=True))
+    parquet.write_table(
+        pa.table({"query-id": queries, "corpus-id": documents, "score": grades}), tmp_path / "qrels.parquet"
+    )
+    named = [f"{q}\t{d}\t{grade}.0" for q, d, grade in judged]
+    (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(named))
+    (tmp_path / "test.csv").write_text("qid,relevance,docid\r\n" + "".join(f'{q},{g},"{d}"\r\n' for q, d, g in judged))
+    queries, documents, scores = map(list, zip(*ranked, strict=True))
+    parquet.write_table(
+        pa.table({"query-id": pa.array(queries).dictionary_encode(), "corpus-id": documents, "score": scores}),
+        tmp_path / "mine.run.parquet",
+    )
+    assert main(["score", "-q", "-m", "all_trec", *files]) == 0
+    expected = capsys.readouterr().out
+    for judgements in ("qrels.parquet", "test.tsv", "test.csv"):
+        assert (
+            main(["score", "-q", "-m", "all_trec", str(tmp_path / judgements), str(tmp_path / "mine.run.parquet")]) == 0
+        )
+        assert capsys.readouterr().out == expected
+
+
+def test_a_saved_run_is_scored_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = evaluate_models("bm25", "NanoAlmanac/en", results=tmp_path, save_runs="parquet")
+    task = load_task("NanoAlmanac/en")
+    rows = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
+    table = {
+        "query-id": [task.queries.ids[row] for row in rows],
+        "corpus-id": [task.corpus.ids[row] for row in task.qrels.rows],
+        "score": task.qrels.grades,
+    }
+    parquet.write_table(pa.table(table), tmp_path / "qrels.parquet")
+    (run,) = tmp_path.rglob("*.run.parquet")
+    assert main(["score", "--json", "-c", "-m", "nDCG@10", str(tmp_path / "qrels.parquet"), str(run)]) == 0
+    found = json.loads(capsys.readouterr().out)["measures"]["ndcg_cut_10"]
+    assert found == pytest.approx(results[0].metrics["ndcg_at_10"], rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"query-id": ["q1", None], "corpus-id": ["a", "b"]}, "row 2: no id"),
+        ({"query-id": ["q1", "q1"], "corpus-id": ["a", "a"]}, "row 2: the document 'a' stands a second time"),
+        ({"query-id": ["q1", "q1"], "corpus-id": ["a", "b"], "score": [1.0, 0.5]}, "row 2: the grade is '0.5'"),
+        ({"query-id": ["q1", "q1"], "corpus-id": ["a", "b"], "score": [1, None]}, "row 2: no grade"),
+        ({"query-id": [1.5, 2.5], "corpus-id": ["a", "b"]}, "ids of type double"),
+    ],
+)
+def test_rows_of_tables_that_are_no_judgements_are_named(columns: dict[str, Any], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "q.parquet"
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(DataError) as error:
+        trec_files.read_qrels(path)
+    assert str(path) in str(error.value) and says in str(error.value)
+
+
+def test_judgements_without_grades_are_relevant(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"query-id": [7, 7], "corpus-id": ["a", "b"]}), tmp_path / "q.parquet")
+    found = trec_files.read_qrels(tmp_path / "q.parquet")
+    assert (found.queries, found.grades.tolist()) == (("7",), [1, 1])
+
+
+def test_comments_and_grades_as_others_write_them(tmp_path: Path) -> None:
+    path = tmp_path / "q.txt"
+    path.write_text("# judged in 1999 by\n#\nq1 0 d1 1.0\n#q2 0 d2 +2\nq1 0 d3 -1\n")
+    found = trec_files.read_qrels(path)
+    assert (found.queries, found.grades.tolist()) == (("q1", "#q2"), [1, 2, -1])
+    path.write_text("# made by hand\nq1 Q0 d1 1 0.5 t\n# q1 Q0 d2 2 0.4 t\nq1 Q0 d3 3 x t\n")
+    with pytest.raises(DataError, match=r"line 4: the score is 'x'"):
+        trec_files.read_run(path)
+    path.write_text("# nothing follows\n")
+    with pytest.raises(DataError, match="the file is empty"):
+        trec_files.read_run(path)

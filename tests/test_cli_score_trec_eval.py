@@ -83,6 +83,10 @@ def test_what_needs_other_files_is_told(name: str, capsys: pytest.CaptureFixture
         (["-l", "-1"], "give at least 0"),
         (["-N", "-5"], "the number of documents"),
         (["-n"], "-q adds the lines"),
+        (["-R", "prefs"], "-R qrels is all that is read"),
+        (["-T", "other"], "-T trec_results is all that is read"),
+        (["-Z", "means.txt"], "(scores relative to the means in means.txt) is not there"),
+        (["-D", "3"], "use trec_eval itself"),
     ],
 )
 def test_what_cannot_be_meant_is_told(options: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,6 +127,7 @@ def test_the_long_names_of_options(capsys: pytest.CaptureFixture[str]) -> None:
         (["--query_eval_wanted", "--nosummary", "--level_for_rel", "2"], ["-q", "-n", "-l", "2"]),
         (["--Judged_docs_only", "--Max_retrieved_per_topic", "9"], ["-J", "-M", "9"]),
         (["--complete_rel_info_wanted", "--Number_docs_in_coll", "50"], ["-c", "-N", "50"]),
+        (["--Rel_info_format", "qrels", "-T", "trec_results"], []),
     ]
     for long, short in pairs:
         said = []

@@ -24,7 +24,16 @@ LONG = {
     "--Number_docs_in_coll": "documents",
 }
 """trec_eval's long names of options, understood but not shown, by where ours keep their values."""
+ELSEWHERE = {
+    "-R": ("--Rel_info_format", "judgements in the format", "qrels"),
+    "-T": ("--Results_format", "runs in the format", "trec_results"),
+    "-Z": ("--Zscore", "scores relative to the means in", None),
+    "-D": ("--Debug_level", "debugging output of level", None),
+}
+"""trec_eval's options that have one meaning here or none: their long names, what they ask for, the word we know."""
 STANDARD_INPUT = Path("/dev/stdin")
+QRELS = "judgements: lines of query 0 document grade, Parquet, or BEIR's with a heading (.gz, .zst too)"
+RUN = "a run: lines of query Q0 document rank score tag, or Parquet, as saved; - to pipe either in"
 MEASURES = "such as ndcg_cut.10, P.5,10, nDCG@10, bpref, iprec_at_recall.0.1, official, set, all_trec; repeatable"
 
 
@@ -33,10 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     import argparse
 
     options = parser.add_argument_group("options of trec_eval", conflict_handler="resolve")
-    parser.add_argument("qrels", type=_file, metavar="QRELS", help="judgements: query 0 document grade (.gz, .zst too)")
-    parser.add_argument(
-        "run", type=_file, metavar="RUN", help="a run: query Q0 document rank score tag; - to pipe it in"
-    )
+    parser.add_argument("qrels", type=_file, metavar="QRELS", help=QRELS)
+    parser.add_argument("run", type=_file, metavar="RUN", help=RUN)
     add = options.add_argument
     add("-q", "--per-query", action="store_true", help="print the values of every query too")
     add("-n", "--no-summary", action="store_true", help="leave out the lines of all queries together")
@@ -51,6 +58,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             add(name, dest=place, type=int, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         else:
             add(name, dest=place, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    for name, (long, _, _) in ELSEWHERE.items():
+        add(name, long, default=None, help=argparse.SUPPRESS)
     parser.add_argument(
         "--gain", choices=("linear", "exponential"), default="linear", help="of nDCG: the grade, or 2^grade - 1"
     )
@@ -78,6 +87,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    for name, (long, asked, known) in ELSEWHERE.items():
+        if (value := getattr(arguments, long.removeprefix("--"))) not in (None, known):
+            hint = f"{name} {known} is all that is read" if known else "leave it out, or use trec_eval itself"
+            raise UsageError(f"{name} {value} of trec_eval ({asked} {value}) is not there", hint=hint)
     if arguments.qrels == arguments.run == STANDARD_INPUT:
         raise UsageError("judgements and run cannot both be piped in", hint="give one of them as a file")
     if arguments.max_documents is not None and arguments.max_documents < 1:

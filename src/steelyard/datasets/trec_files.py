@@ -1,20 +1,24 @@
 """TREC judgements and runs: plain text, one line a document, columns apart by blanks; .gz and .zst are unpacked.
 
 A qrels line is `query iteration document grade`, a run line is `query Q0 document rank score tag`. As in
-trec_eval the rank is not read: the order of a list follows from scores and document ids.
+trec_eval the rank is not read: the order of a list follows from scores and document ids. Lines that begin with `# `
+are comments. Tables with named columns are read, too (`trec_tables`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steelyard.datasets.columns import JUDGEMENTS
 from steelyard.datasets.files import UTF8_MARK, packing_of
+from steelyard.datasets.trec_tables import RUN, read_named
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Float64, Int32, Qrels, Run
 
@@ -63,36 +67,38 @@ class RunLines(Lines):
 
     scores: Float64
     tag: str
-    """The name that the last line gives the run, as trec_eval takes it."""
+    """The name that the last line gives the run, as trec_eval takes it; of a table, that of the file."""
 
 
 def read_qrels(path: str | Path) -> QrelsLines:
-    """The judgements of a TREC qrels file; no document twice for a query."""
+    """The judgements of a TREC qrels file, or of a table; no document twice for a query, every grade a whole number."""
     path = Path(path)
-    data = _read(path)
-    table = _table(path, data, QRELS_COLUMNS)
-    grades = _numbers(path, data, table, "grade", "int32", "a whole number such as 0, 1 or 2")
+    content, text = _read(path), None
+    if (table := read_named(path, content, JUDGEMENTS)) is None:
+        text = _even(content)
+        table = _table(path, text, QRELS_COLUMNS)
+    grades = _whole(path, text, table)
     queries, query, documents, document = _ids(table)
     lines = QrelsLines(path, queries, documents, query, document, grades)
-    _refuse_duplicates(lines, data)
+    _refuse_duplicates(lines, text)
     return lines
 
 
 def read_run(path: str | Path) -> RunLines:
-    """The lists of a TREC run file; no document twice for a query, every score a finite number."""
+    """The lists of a TREC run file, or of a table; no document twice for a query, every score a finite number."""
     path = Path(path)
-    data = _read(path)
-    try:
-        table = _table(path, data, RUN_COLUMNS)
-    except DataError:
-        table = _table(path, _first_columns(data), RUN_COLUMNS)
-    scores = _numbers(path, data, table, "score", "float64", "a number such as 12.5")
+    content, text = _read(path), None
+    tag = path.name.removesuffix(".parquet").removesuffix(".run")
+    if (table := read_named(path, content, RUN)) is None:
+        text = _even(content)
+        table = _run_table(path, text)
+        tag = table["tag"][-1].as_py()
+    scores = _numbers(path, text, table, "score", "a number such as 12.5")
     if len(odd := np.flatnonzero(~(np.abs(scores) <= _LARGEST))):
-        raise _wrong(path, data, int(odd[0]), f"the score is {scores[odd[0]]}", f"a finite number up to {_LARGEST:.2g}")
+        raise _wrong(path, text, int(odd[0]), f"the score is {scores[odd[0]]}", f"a finite number up to {_LARGEST:.2g}")
     queries, query, documents, document = _ids(table)
-    tag = table["tag"][-1].as_py() if len(table) else ""
     lines = RunLines(path, queries, documents, query, document, scores, tag)
-    _refuse_duplicates(lines, data)
+    _refuse_duplicates(lines, text)
     return lines
 
 
@@ -188,7 +194,7 @@ def _compression(path: Path) -> str | None:
 
 
 def _read(path: Path) -> bytes:
-    """The text of the file, unpacked; columns apart by exactly one space, no blanks at the ends of lines."""
+    """The content of the file, unpacked."""
     import pyarrow as pa
 
     try:
@@ -202,16 +208,22 @@ def _read(path: Path) -> bytes:
         raise DataError("a folder was found", where=str(path), hint="give a file") from error
     except OSError as error:
         raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
-    if data.startswith(b"PAR1"):
-        raise DataError(
-            "a Parquet file was found", where=str(path), hint="steelyard run --save-runs trec keeps runs as TREC files"
-        )
-    data = data.removeprefix(UTF8_MARK)
+    return data.removeprefix(UTF8_MARK)
+
+
+def _even(data: bytes) -> bytes:
+    r"""The text with columns apart by exactly one space, no blanks at the ends of lines, and empty lines for comments.
+
+    >>> _even(b"# of 1999\nq1\t0  d1 1 \n")
+    b'\nq1 0 d1 1\n'
+    """
     if any(blank in data for blank in (b"\t", b"\r", b"\v", b"\f")):
         data = data.translate(OTHER_BLANKS)
     if b"  " in data or b" \n" in data or b"\n " in data or data.startswith(b" ") or data.endswith(b" "):
         data = re.sub(rb" {2,}", b" ", data)
         data = re.sub(rb" ?\n ?", b"\n", data).strip(b" ")
+    if data.startswith(b"#") or b"\n#" in data:
+        data = re.sub(rb"^#(?: [^\n]*)?$", b"", data, flags=re.MULTILINE)
     return data
 
 
@@ -232,6 +244,13 @@ def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
         raise _first_malformed(path, data, columns) or DataError(
             str(error), where=str(path), hint=f"expected lines of {' '.join(columns)}"
         ) from error
+
+
+def _run_table(path: Path, data: bytes) -> pa.Table:
+    try:
+        return _table(path, data, RUN_COLUMNS)
+    except DataError:
+        return _table(path, _first_columns(data), RUN_COLUMNS)
 
 
 def _first_columns(data: bytes) -> bytes:
@@ -256,25 +275,41 @@ def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataE
             if {len(fields), len(columns)} == {len(QRELS_COLUMNS), len(RUN_COLUMNS)}:
                 expected += "; were judgements and run given in the other order?"
             elif number == 1 and columns == QRELS_COLUMNS and len(fields) == len(columns) - 1:
-                expected += "; BEIR's judgements have three: take out their heading and put a 0 behind every query"
+                expected += "; or three, apart by tabs, under a heading: query-id corpus-id score"
             text = line.decode()
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             return DataError(f"found {len(fields)} columns in {shown!r}", where=where, hint=expected)
     return None
 
 
-def _numbers(path: Path, data: bytes, table: pa.Table, column: str, type_: str, expected: str) -> Any:
+def _numbers(path: Path, data: bytes | None, table: pa.Table, column: str, expected: str) -> Float64:
     import pyarrow as pa
 
     try:
-        return table[column].cast(type_).to_numpy()
+        return np.asarray(table[column].cast("float64").to_numpy())
     except pa.ArrowInvalid as error:
         for row, text in enumerate(table[column].to_pylist()):
             try:
-                pa.scalar(text).cast(type_)
+                pa.scalar(text).cast("float64")
             except pa.ArrowInvalid:
                 raise _wrong(path, data, row, f"the {column} is {text!r}", expected) from error
         raise
+
+
+def _whole(path: Path, data: bytes | None, table: pa.Table) -> Int32:
+    """The grades; one that is written 1.0 or +1 is a whole number, too."""
+    import pyarrow as pa
+
+    expected = "a whole number such as 0, 1 or 2"
+    with suppress(pa.ArrowInvalid):
+        return np.asarray(table["grade"].cast("int32").to_numpy())
+    grades = _numbers(path, data, table, "grade", expected)
+    limit = np.iinfo(np.int32)
+    good = (grades >= limit.min) & (grades <= limit.max) & (np.trunc(grades) == grades)
+    if len(odd := np.flatnonzero(~good)):
+        row = int(odd[0])
+        raise _wrong(path, data, row, f"the grade is {str(table['grade'][row].as_py())!r}", expected)
+    return grades.astype(np.int32)
 
 
 def _ids(table: pa.Table) -> tuple[tuple[str, ...], Int32, tuple[str, ...], Int32]:
@@ -287,7 +322,7 @@ def _ids(table: pa.Table) -> tuple[tuple[str, ...], Int32, tuple[str, ...], Int3
     return found[0], found[1], found[2], found[3]
 
 
-def _refuse_duplicates(lines: Lines, data: bytes) -> None:
+def _refuse_duplicates(lines: Lines, data: bytes | None) -> None:
     key = lines.query.astype(np.int64) * max(len(lines.documents), 1) + lines.document
     order = np.argsort(key, kind="stable")
     again = order[1:][np.diff(key[order]) == 0]
@@ -298,8 +333,10 @@ def _refuse_duplicates(lines: Lines, data: bytes) -> None:
         raise _wrong(lines.path, data, row, found, "each document at most once a query")
 
 
-def _wrong(path: Path, data: bytes, row: int, found: str, expected: str) -> DataError:
-    """The error of a row of the table; blank lines of the file are not rows."""
+def _wrong(path: Path, data: bytes | None, row: int, found: str, expected: str) -> DataError:
+    """The error of a row of a table, or of a text (`data`), whose blank lines are not rows."""
+    if data is None:
+        return DataError(found, where=f"{path} row {row + 1}", hint=f"expected {expected}")
     filled = (number for number, line in enumerate(data.split(b"\n"), start=1) if line)
     number = next(number for place, number in enumerate(filled) if place == row)
     return DataError(found, where=f"{path} line {number}", hint=f"expected {expected}")
