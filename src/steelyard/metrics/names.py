@@ -59,6 +59,10 @@ _NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _GIVEN = rf"{_NUMBER}(?:={_NUMBER})?"
 WITH_NUMBERS = re.compile(rf"(?P<name>.+?)(?:@|_at_|\.|_)(?P<given>{_GIVEN}(?:,{_GIVEN})*)")
 
+NEARLY = re.compile(r"(?P<name>[A-Za-z_]+)[^A-Za-z0-9]*(?P<cutoff>[0-9]+)[^A-Za-z0-9]*")
+SEPARATORS = re.compile(r"[,;\s]+")
+"""What may stand between metrics."""
+
 
 @dataclass(frozen=True, order=True)
 class Metric:
@@ -130,12 +134,14 @@ def parse(text: str) -> Metric:
 
 @lru_cache(maxsize=1024)
 def parse_many(text: str) -> tuple[Metric, ...]:
-    """The metrics that the text names: one, or one for each cut-off of a comma-separated list.
+    """The metrics that the text names: one, one for each cut-off of a list with commas, or several such.
 
     The bare name of a metric that is cut at shares stands for those that are usual.
 
     >>> [str(metric) for metric in parse_many("recall.5,100")]
     ['recall_at_5', 'recall_at_100']
+    >>> [str(metric) for metric in parse_many("nDCG@10, map; P@5,10")]
+    ['ndcg_at_10', 'map', 'precision_at_5', 'precision_at_10']
     >>> [metric.trec for metric in parse_many("iprec_at_recall.0,.5")]
     ['iprec_at_recall_0.00', 'iprec_at_recall_0.50']
     >>> parse("ndgc@10")
@@ -148,6 +154,8 @@ def parse_many(text: str) -> tuple[Metric, ...]:
         return tuple(Metric(name, share) for share in METRICS.get(name).shares) or (Metric(name),)
     match = WITH_NUMBERS.fullmatch(stripped)
     name = canonical_name(match["name"]) if match else None
+    if name is None and (several := _several(stripped)) not in ([], [stripped]):
+        return tuple(dict.fromkeys(metric for one in several for metric in parse_many(one)))
     if match is None or name is None:
         raise _unknown(stripped, match)
     definition, given = METRICS.get(name), match["given"]
@@ -158,6 +166,21 @@ def parse_many(text: str) -> tuple[Metric, ...]:
         raise UsageError(f"{name} takes no cut-off: {text!r}", hint=f"write {name}")
     read = _share if definition.shares else _rank
     return tuple(Metric(name, read(number, match["name"])) for number in given.split(","))
+
+
+def _several(text: str) -> list[str]:
+    """The names in a list of metrics; numbers belong to the name before them.
+
+    >>> _several("recall@5,100,map ndcg@10"), _several("nDCG@10"), _several("recall@5, 10")
+    (['recall@5,100', 'map', 'ndcg@10'], ['nDCG@10'], ['recall@5,10'])
+    """
+    names: list[str] = []
+    for word in filter(None, SEPARATORS.split(text)):
+        if names and re.fullmatch(_GIVEN, word):
+            names[-1] += f",{word}"
+        else:
+            names.append(word)
+    return names
 
 
 def _rank(number: str, name: str) -> int:
@@ -189,5 +212,8 @@ def canonical_name(name: str) -> str | None:
 
 
 def _unknown(text: str, match: re.Match[str] | None) -> UnknownName:
+    near = NEARLY.fullmatch(text)
+    if near and canonical_name(near["name"]):
+        return UnknownName("metric", text, (), hint=f"write {near['name']}@{near['cutoff']}")
     name = match["name"] if match else text
     return UnknownName("metric", name, (*METRICS, *ALIASES), hint="steelyard list metrics names them all")
