@@ -23,7 +23,7 @@ def test_every_option_of_traffic_is_left_out_of_names() -> None:
     given = "&".join(f"{name}=1" for name in Traffic.names())
     assert result_name(parse(f"dense:api/m?dimensions=8&{given}")) == "dense:api/m?dimensions=8"
     assert result_name(parse(f"bm25 > rerank:api/m?shape=tei&{given}")) == "bm25 > rerank:api/m?shape=tei"
-    assert result_name(parse("dense:./model?batch_size=8")) == "dense:./model?batch_size=8", "no service"
+    assert result_name(parse("dense:./model?batch_size=8&batch_tokens=99&timeout=5")) == "dense:./model?timeout=5"
 
 
 def test_what_changes_figures_stays_in_names() -> None:

@@ -70,7 +70,14 @@ def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, 
     flags = ["--dtype", "bfloat16", "--batch-size", "3", "--query-prompt", "what ", "--document-prompt", ""]
     assert main([*line, *flags]) == 0
     results = [result["steelyard"] for result in json.loads(capsys.readouterr().out)]
-    assert results[0]["model"] == "bm25" and "batch_size=3" in results[1]["model"]
+    assert results[0]["model"] == "bm25" and results[1]["model"].startswith(f"late:{folder}?document_prompt=&dtype=")
+    assert "batch_size" not in str(results), "a batch of another size gives the same result"
+    flags[3] = "1"
+    assert main([*line, *flags]) == 0
+    out, err = capsys.readouterr()
+    assert "3 of 3 already there" in err and [result["steelyard"]["key"] for result in json.loads(out)] == [
+        result["key"] for result in results
+    ]
     late, dense = (result["settings"]["model_settings"] for result in results[1:])
     assert (late["dtype"], late["prompts"]) == ("bfloat16", {"query": "what ", "document": ""})
     assert (dense["dtype"], dense["prompts"]) == ("float32", {"query": "who ", "document": ""})

@@ -34,13 +34,14 @@ def rescored(
     from steelyard.engine import expand
     from steelyard.engine.rescore import rescore
     from steelyard.results import ResultStore
+    from steelyard.retrievers.names import result_name
 
     for name in NEEDING_A_MODEL:
         if getattr(arguments, name):
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} has no place beside --from-runs", hint="no model is run; name those that were")
     store = ResultStore(folder)
-    models = [str(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
+    models = [result_name(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
     references = references or _saved_tasks(store, output)
     tasks = expand(references, languages=arguments.languages, type=arguments.type)
     return rescore(

@@ -28,6 +28,8 @@ from steelyard.vectors.variants import Unfit
 
 T = TypeVar("T")
 
+APART = "weigh them in two commands, or rename one of them"
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -186,7 +188,7 @@ def load_models(
             unfit.append(error)
             continue
         if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
-            raise UsageError(f"two models with different settings are called {model.name!r}", hint="rename one of them")
+            raise UsageError(f"two models with different settings are called {model.name!r}", hint=APART)
     if unfit and len(unfit) == len(offered):
         raise unfit[0]
     for reason in {each.message: each for each in unfit}.values():

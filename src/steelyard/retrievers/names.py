@@ -15,8 +15,9 @@ SEARCH = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
 """The families that ask a running search service."""
 ASKING = ("concurrency", "timeout", "retries", "keep")
 """What is said to them of how to ask, and whether what was stored stays."""
-LOADING = ("device",)
-"""Of a model that is computed here: where."""
+LOADING = ("device", "batch_size", "batch_tokens")
+"""Of a model that is computed here: where, and how much at once. Both change the rounding and nothing else; where the
+size of a batch changes vectors themselves (quantised on the fly), the model has it among its settings."""
 ACCESS = ("key_env", "key_header", "encoding")
 """Of a service for models: where its key is, and how numbers travel."""
 
@@ -28,7 +29,7 @@ def result_name(spec: ModelSpec) -> str:
     'dense:api/e5?url=http://x/v1'
     >>> result_name(parse("[bm25, dense] > rerank:api/r?depth=50&shape=tei&timeout=5"))
     '[bm25, dense:use-multilingual-v3] > rerank:api/r?depth=50&shape=tei'
-    >>> result_name(parse("late:X?device=cuda:1&pool_factor=2"))
+    >>> result_name(parse("late:X?batch_size=8&device=cuda:1&pool_factor=2"))
     'late:X?pool_factor=2'
     """
     return str(_without_traffic(canonical(spec)))
