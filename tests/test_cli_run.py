@@ -83,8 +83,8 @@ def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.C
     out, err = capsys.readouterr()
     assert "1 evaluated, 1 of 2 already there" in err and "[" in out and "[" not in first
     assert ResultStore(results).get(before.key).created == before.created
-    assert main(["run", "bm25", "-t", str(nano), "-q"]) == 0
-    assert capsys.readouterr() == ("", "")
+    assert main(["run", "bm25", "-t", str(nano), "-v", "-q"]) == 0
+    assert capsys.readouterr() == (out, "")
 
 
 def test_json_is_data_alone(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -387,6 +387,37 @@ def test_stored_results_do_not_count_as_work_to_come() -> None:
     ]
     progress(finished(error=Failure("HubError", "401")))
     assert "failed, HubError" in stream.getvalue()
+
+
+def test_what_takes_long_to_open_or_read_is_told_on_a_pipe_once() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, terminal=False, soon=0.01)
+    for event, told in ((Opening("dense:X"), "opening dense:X ..."), (Loading("T/a"), "reading T/a ...")):
+        progress(event)
+        assert progress._waiting is not None
+        progress._waiting.join()
+        assert stream.getvalue().splitlines()[-1] == told
+    progress = Progress(stream := io.StringIO(), terminal=False, soon=60)
+    progress(Opening("dense:X"))
+    (waiting := progress._waiting).join(0)
+    progress(Opening("dense:Y"))
+    progress.close()
+    waiting.join()
+    assert stream.getvalue() == "", "what is soon done is not told"
+    quiet = Progress(io.StringIO(), terminal=False, silent=True, soon=0)
+    quiet(Opening("dense:X"))
+    assert quiet._waiting is None
+
+
+def test_metrics_may_stand_in_one_word(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "bm25", "-t", str(nano), "--no-report", "--metrics"]
+    assert main([*words, "ndcg@3,MAP", "recall_2;P@1,2"]) == 0
+    heads = [table.split()[0] for table in capsys.readouterr().out.split("\n\n")]
+    assert heads == ["nDCG@3", "MAP", "recall@2", "P@1", "P@2"]
+    assert main([*words, "ndcg@10,mapp"]) == 2
+    assert "unknown metric 'mapp'\n  hint: did you mean 'map'" in capsys.readouterr().err
+    assert main([*words, "ndcg10"]) == 2
+    assert "write ndcg@10" in capsys.readouterr().err
 
 
 def test_a_long_evaluation_shows_life_in_plain_lines() -> None:

@@ -35,6 +35,11 @@ def setting(name: str) -> str | None:
     return os.environ.get(f"STEELYARD_{name.upper()}") or _from_file().get(name)
 
 
+def check_file() -> None:
+    """Say what is wrong with the file, if anything, also where none of its settings will be asked for."""
+    _from_file()
+
+
 def _from_file() -> dict[str, str]:
     path = Path(FILE).absolute()
     return _read(path, path.stat().st_mtime_ns) if path.is_file() else {}
@@ -47,6 +52,8 @@ def _read(path: Path, changed: int) -> dict[str, str]:
 
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", where=str(path), hint="see who may read it") from error
     except ValueError as error:
         raise DataError(f"not TOML: {error}", where=str(path), hint='such as: results = "weighed"') from error
     for name, value in found.items():

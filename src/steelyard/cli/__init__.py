@@ -42,7 +42,12 @@ def build_parser(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"steelyard {verb}", description=VERBS[verb])
     shared = parser.add_argument_group("shared options")
     shared.add_argument("--json", action="store_true", help="print data as JSON on standard output")
-    shared.add_argument("-q", "--quiet", action="store_true", help="print nothing but data and errors")
+    shared.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="no progress and no notes: only the data that was asked for, and errors",
+    )
     shared.add_argument("-v", "--verbose", action="store_true", help="say more; on an error, show the traceback")
     importlib.import_module(f"steelyard.cli.{verb}").configure(parser)
     return parser
@@ -76,6 +81,7 @@ def _main(words: list[str]) -> int:
 
         print(f"steelyard {__version__}")
         return 0
+    from steelyard import config
     from steelyard.cli.output import Output
     from steelyard.errors import SteelyardError, UnknownName
 
@@ -85,6 +91,7 @@ def _main(words: list[str]) -> int:
             raise UnknownName("command", verb, VERBS, hint="steelyard --help lists them")
         parsed = build_parser(verb).parse_args(words[1:])
         output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
+        config.check_file()
         with output.own_warnings():
             return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
     except SteelyardError as error:

@@ -64,7 +64,8 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
         for result in work:
             gathered.ready.append(result)
     results = gathered.results
-    _show(results, spoken)
+    if config.verbosity or output.json:
+        _show(results, spoken)
     if gathered.interrupted:
         spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
         return INTERRUPTED

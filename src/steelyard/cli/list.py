@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from steelyard import config
 from steelyard.cli import list_metrics, list_models, list_results, list_tasks
 from steelyard.cli.data_options import RESULTS, TYPES, add_languages
-from steelyard.cli.saying import say_table
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if output.json:
         output.data(listing.rows)
         return 0
-    say_table(output, *listing.table())
+    output.table(*listing.table())
     output.note(_closing(arguments, len(listing.rows)))
     return 0
 

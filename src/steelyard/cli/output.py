@@ -19,6 +19,8 @@ from typing import Any, TextIO
 from steelyard.errors import SteelyardError
 
 Cell = str | int | float | None
+BREAKS = " -/,>?&"
+"""Behind these a name may be broken."""
 CLEAR = "\r\x1b[K"
 """Takes away what stands on the last line of a terminal."""
 
@@ -87,19 +89,18 @@ class Output:
             warnings.showwarning = others
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, fold: bool = False) -> None:
-        """Print a table: on standard output, as it is what was asked for.
+        """Print a table: on standard output, and with --quiet, too, as it is what was asked for.
 
         With `fold`, one that is wider than the terminal comes in parts; a file has it whole.
         """
-        if not self.quiet:
-            widest = shutil.get_terminal_size().columns if fold and sys.stdout.isatty() else None
-            print(format_table(columns, rows, widest), flush=True)
+        print(format_table(columns, rows, room(sys.stdout) if fold else None), flush=True)
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest: int | None = None) -> str:
     """Columns padded to the width that a terminal shows; numbers to the right, four decimals.
 
-    What is wider than the `widest` line continues below, with the first column again.
+    What is wider than the `widest` line continues below, with the first column again; words that leave no room for a
+    second column are broken.
 
     >>> print(format_table(["task", "nDCG@10"], [["日本語", 0.5], ["en", None]]))
     task    nDCG@10
@@ -114,18 +115,58 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest:
     task   dense
     ----  ------
     en    0.2500
+    >>> print(format_table(["task", "dense:use-multilingual-v3"], [["NanoAlmanac/en", 0.5]], widest=20))
+    task      dense:use-
+              multilingu
+                   al-v3
+    --------  ----------
+    NanoAlma      0.5000
+    nac/en
     """
     cells = [[_text(value) for value in row] for row in rows]
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     widths = [max(map(_width, (name, *(row[i] for row in cells)))) for i, name in enumerate(columns)]
+    if widest is not None:
+        widths = _narrowed(widths, widest)
 
-    def line(values: Sequence[str], part: Sequence[int]) -> str:
-        padded = (_pad(values[place], widths[place], to_the_right=right[place]) for place in part)
-        return "  ".join(padded).rstrip()
+    def lines(values: Sequence[str], part: Sequence[int]) -> Iterator[str]:
+        broken = [broken_at(values[place], widths[place]) for place in part]
+        for line in itertools.zip_longest(*broken, fillvalue=""):
+            padded = (_pad(text, widths[i], to_the_right=right[i]) for i, text in zip(part, line, strict=True))
+            yield "  ".join(padded).rstrip()
 
     whole = [columns, ["-" * w for w in widths], *cells]
     parts = _parts(widths, widest)
-    return "\n\n".join("\n".join(line(row, part) for row in whole) for part in parts)
+    return "\n\n".join("\n".join(line for row in whole for line in lines(row, part)) for part in parts)
+
+
+def _narrowed(widths: Sequence[int], widest: int) -> list[int]:
+    """Widths at which the first column and any other stand on one line; those that do so already stay.
+
+    >>> _narrowed([4, 10, 30], 40), _narrowed([30, 10, 25], 40), _narrowed([30, 10], 42)
+    ([4, 10, 30], [18, 10, 20], [30, 10])
+    """
+    first, *others = widths
+    if first + 2 + max(others, default=0) <= widest:
+        return list(widths)
+    half = max(1, (widest - 2) // 2)
+    first = min(first, max(half - 1, widest - 2 - max(others, default=0)))
+    return [first, *(min(width, max(1, widest - 2 - first)) for width in others)]
+
+
+def broken_at(text: str, width: int) -> list[str]:
+    """The text in lines of so many cells at most, broken where a part of a name ends, if one does.
+
+    >>> broken_at("dense:use-multilingual-v3", 14), broken_at("short", 14)
+    (['dense:use-', 'multilingual-', 'v3'], ['short'])
+    """
+    lines = []
+    while _width(text) > width:
+        line = cut(text, width) or text[0]
+        end = max(map(line.rfind, BREAKS)) + 1
+        lines.append(line[: end or None].rstrip())
+        text = text[end or len(line) :]
+    return [*lines, text]
 
 
 def _parts(widths: Sequence[int], widest: int | None) -> list[list[int]]:
@@ -156,6 +197,11 @@ def _text(value: Cell) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def room(stream: TextIO) -> int | None:
+    """How wide a line may be: as wide as the terminal; in a file there is no limit."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def can_redraw(stream: TextIO) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -19,6 +20,8 @@ REDRAW = 0.1
 """Seconds between two drawings of the bar."""
 NOTICED = 3
 """Remarks on the data of one task, and on the store, that are shown."""
+SOON = 2.0
+"""Seconds after which a plain line says what is being opened or read, if that is not done by then."""
 STILL_ALIVE = 15.0
 """Seconds after which a plain line says how far a long evaluation is."""
 
@@ -42,7 +45,13 @@ class Progress:
     """
 
     def __init__(
-        self, stream: TextIO, *, terminal: bool, silent: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        *,
+        terminal: bool,
+        silent: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        soon: float = SOON,
     ) -> None:
         self.stream, self.terminal, self.silent, self._clock = stream, terminal, silent, clock
         self.total = self.finished = self.stored = self.evaluated = self._expected = 0
@@ -54,11 +63,14 @@ class Progress:
         self._made: dict[str, list[float]] = {}
         self._seen: dict[str, int] = {}
         self._troubles: set[str] = set()
+        self._soon = soon
+        self._waiting: threading.Timer | None = None
 
     def __call__(self, event: Event) -> None:
         """Take note of one event."""
         from steelyard.engine import events
 
+        self._wait(None)
         match event:
             case events.Opening(model):
                 self._now_at = f"opening {model}"
@@ -78,10 +90,23 @@ class Progress:
             case events.Finished(result, stored):
                 self._finish(result, stored)
         self._draw(at_once=isinstance(event, events.Opening | events.Loading | events.Started))
+        if isinstance(event, events.Opening | events.Loading):
+            self._wait(self._now_at)
 
     def close(self) -> None:
         """Take the bar away."""
+        self._wait(None)
         self._write(self._clear)
+
+    def _wait(self, doing: str | None) -> None:
+        """Say in a plain line what is done, should it take long: until it is done, no other event will."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if doing and not self.terminal and not self.silent:
+            self._waiting = threading.Timer(self._soon, self._write, (f"{doing} ...\n",))
+            self._waiting.daemon = True
+            self._waiting.start()
 
     @property
     def _clear(self) -> str:

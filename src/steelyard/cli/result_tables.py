@@ -27,7 +27,7 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
         _show_figures(results.told_apart(), output, metrics)
         tell_stages(results, output)
         if summary:
-            output.note("")
+            output.line("")
             output.table(*results.summary().table(), fold=True)
         for place, line in enumerate(cut_lines(results)):
             output.note(line if place else f"\n{line}")
@@ -48,5 +48,5 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
         (output.line if place else output.note)("")
         output.table(*main.table(metric, intervals=output.verbose), fold=True)
     if variants:
-        output.note("")
+        (output.line if main else output.note)("")
         output.table(columns, variants, fold=True)

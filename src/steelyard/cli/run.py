@@ -131,9 +131,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         os.environ["STEELYARD_DEVICE"] = arguments.device
     folder = arguments.output or config.results_folder()
     progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
-    work = (_rescored if arguments.from_runs else _evaluated)(arguments, folder, progress, output)
+    work = _rescored if arguments.from_runs else _evaluated
     with gathering(progress) as gathered:
-        for result in work:
+        for result in work(arguments, folder, progress, output):
             gathered.ready.append(result)
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))

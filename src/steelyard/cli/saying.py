@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.output import format_table
-
 if TYPE_CHECKING:
-    from steelyard.cli.output import Cell, Output
+    from steelyard.cli.output import Output
 
 TITLE = 22
 """Characters that titles are padded to."""
@@ -22,11 +20,6 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def say(output: Output, title: str, words: str = "") -> None:
     """Print a fact; also with --quiet, since facts are what was asked for."""
     output.line(f"{title:<{TITLE - 1}} {words}".rstrip())
-
-
-def say_table(output: Output, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print a table of facts; also with --quiet, which silences tables that a verb prints beside its work."""
-    output.line(format_table(columns, rows))
 
 
 def short(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.cli.list_tasks import PUBLISHED, task_rows
-from steelyard.cli.saying import say_table
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if all(figure in row for row in rows for figure in PUBLISHED.values()):
         means = [sum(row[figure] for row in rows) / len(rows) for figure in PUBLISHED.values()]
         body.append([f"mean of {len(rows)}", "", "", None, None, None, *means])
-    say_table(output, [*COLUMNS, *PUBLISHED], body)
+    output.table([*COLUMNS, *PUBLISHED], body)
     output.note("the figures are published nDCG@10, to compare with")
     return 0
 
@@ -41,5 +40,5 @@ def show_unlisted(names: Sequence[str], output: Output) -> int:
         output.data({"tasks": [{"reference": name, **facts_of(info)} for name, info in infos.items()]})
         return 0
     rows = [[name, info.type, ", ".join(info.languages), info.main_metric] for name, info in infos.items()]
-    say_table(output, ["task", "type", "languages", "ranked by"], rows)
+    output.table(["task", "type", "languages", "ranked by"], rows)
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.cache import size
 from steelyard.cli.list_models import short_number
-from steelyard.cli.saying import say, say_table, short
+from steelyard.cli.saying import say, short
 from steelyard.cli.stored_results import stored_results
 
 if TYPE_CHECKING:
@@ -268,6 +268,6 @@ def _say_results(results: list[dict[str, Any]], output: Output) -> None:
         return
     say(output, "\nweighed here:")
     columns = ("model", "task", "metric", "score")
-    say_table(output, columns, [[row[column] for column in columns] for row in results[:SHOWN]])
+    output.table(columns, [[row[column] for column in columns] for row in results[:SHOWN]])
     if len(results) > SHOWN:
         output.note(f"and {len(results) - SHOWN:,} more: steelyard list results")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import show_group
-from steelyard.cli.saying import say, say_table, short
+from steelyard.cli.saying import say, short
 from steelyard.cli.show_profile import facts_of, say_facts, say_profile
 from steelyard.cli.stored_results import stored_results
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         output.note(f"\nsteelyard show {name} --load fetches it and shows its profile and examples")
     if scores:
         output.line("\nweighed here:")
-        say_table(output, ["model", "metric", "score"], [[row["model"], row["metric"], row["score"]] for row in scores])
+        output.table(["model", "metric", "score"], [[row["model"], row["metric"], row["score"]] for row in scores])
     return 0
 
 
@@ -83,4 +83,4 @@ def _say_reference(info: TaskInfo, output: Output) -> None:
     profiles = list(dict.fromkeys(key.partition("_")[0] for key in info.reference))
     output.line("\npublished figures, to compare with:")
     rows = [[profile, *(info.reference.get(f"{profile}_{metric}") for metric in metrics)] for profile in profiles]
-    say_table(output, ["profile", *metrics], rows)
+    output.table(["profile", *metrics], rows)

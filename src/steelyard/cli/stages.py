@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.cli.output import Cell, Output
     from steelyard.results import Result
@@ -16,9 +17,7 @@ NAMED = 3
 
 def tell_stages(results: Sequence[Result], output: Output) -> None:
     """A table of stages with their gains and recall ceilings, then each warning once; nothing where there are none."""
-    from steelyard.cli.output import format_table
-    from steelyard.reports.stages import stages_of
-    from steelyard.results import HEADLINES, MAIN_METRIC
+    from steelyard.cli.output import room
 
     models: dict[str, list[Result]] = {}
     for result in results:
@@ -26,15 +25,29 @@ def tell_stages(results: Sequence[Result], output: Output) -> None:
             models.setdefault(result.model, []).append(result)
     if not models:
         return
-    rows: list[list[Cell]] = []
-    for model, done in models.items():
-        for place, stage in enumerate(stages_of(done)):
-            gain = None if stage.gain is None else f"{stage.gain:+.4f}"
-            rows.append(["" if place else model, stage.name, stage.value, gain, stage.ceiling])
-    columns = ["pipeline", "stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"]
-    output.note(f"\n{format_table(columns, rows)}")  # beside the one table that was asked for
+    output.note(f"\n{_tables(models, room(sys.stderr))}")  # beside the one table that was asked for
     for line in _warnings(models):
         output.note(line)
+
+
+def _tables(models: Mapping[str, Sequence[Result]], widest: int | None) -> str:
+    """One table of all stages; where lines are too short for it, one of each pipeline, with its name above."""
+    from steelyard.cli.output import broken_at, format_table
+    from steelyard.reports.stages import stages_of
+    from steelyard.results import HEADLINES, MAIN_METRIC
+
+    rows: dict[str, list[list[Cell]]] = {}
+    for model, done in models.items():
+        for stage in stages_of(done):
+            gain = None if stage.gain is None else f"{stage.gain:+.4f}"
+            rows.setdefault(model, []).append([stage.name, stage.value, gain, stage.ceiling])
+    columns = ["stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"]
+    named = [["" if place else model, *row] for model, own in rows.items() for place, row in enumerate(own)]
+    whole = format_table(["pipeline", *columns], named)
+    if widest is None or len(whole.partition("\n")[0]) <= widest:
+        return whole
+    tables = ("\n".join([*broken_at(model, widest), format_table(columns, own, widest)]) for model, own in rows.items())
+    return "\n\n".join(tables)
 
 
 def _warnings(models: dict[str, list[Result]]) -> list[str]:
