@@ -515,5 +515,5 @@ def test_one_name_for_two_things_is_refused_or_told_apart() -> None:
     _, rows = results.table()
     assert len(rows) == 3 and rows[0][0] != rows[1][0] and all("Small/geography@" in row[0] for row in rows[:2])
     assert results.means()["overlap"] == pytest.approx(sum(r.score or 0 for r in results) / 2)
-    with pytest.raises(UsageError, match="no task is left"):
+    with pytest.raises(UsageError, match="no task to weigh on"):
         evaluate(Overlap(), [])

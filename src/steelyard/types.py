@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.errors import DataError
+
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float32 = npt.NDArray[np.float32]
@@ -51,6 +53,10 @@ class Corpus:
     @classmethod
     def of(cls, ids: Sequence[str], bodies: Sequence[str], titles: Sequence[str] | None = None) -> Corpus:
         """Documents in any order, put into row order. Ids must be unique (validation says so with file and row)."""
+        counts = {"ids": len(ids), "texts": len(bodies), **({} if titles is None else {"titles": len(titles)})}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"{count} {noun}" for noun, count in counts.items())
+            raise DataError(f"{told} of documents", hint="one of each for every document")
         # Python compares strings by code point, which is the byte order of their UTF-8 form.
         order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         has_title = titles is not None and any(titles)
@@ -144,14 +150,33 @@ class Qrels(Ragged):
     def of(
         cls, query_rows: npt.ArrayLike, document_rows: npt.ArrayLike, grades: npt.ArrayLike, *, queries: int
     ) -> Qrels:
-        """Judgements in any order, as three columns of equal length."""
+        """Judgements in any order, as three columns of equal length; a pair is judged once, with a whole grade.
+
+        >>> Qrels.of([0, 0], [2, 1], [1, 0.5], queries=1)
+        Traceback (most recent call last):
+        steelyard.errors.DataError: the grade 0.5, where a whole number was expected (scale the grades)
+        """
         q = np.asarray(query_rows, dtype=np.int64)
         d = np.asarray(document_rows, dtype=np.int32)
-        g = np.asarray(grades, dtype=np.int32)
+        g = _whole(np.asarray(grades))
+        if not q.shape == d.shape == g.shape or q.ndim != 1:
+            raise DataError(
+                f"{q.size} queries, {d.size} documents and {g.size} grades of judgements", hint="one of each in a row"
+            )
+        if q.size and not 0 <= q.min() <= q.max() < queries:
+            odd = q.min() if q.min() < 0 else q.max()
+            raise DataError(
+                f"a judgement of query row {odd}, where there are {queries} queries", hint="rows begin at 0"
+            )
         order = np.lexsort((d, q))
+        q, d = q[order], d[order]
+        twice = np.flatnonzero((q[1:] == q[:-1]) & (d[1:] == d[:-1]) & (d[1:] >= 0))
+        if len(twice):
+            pair = f"query row {q[twice[0]]} and document row {d[twice[0]]}"
+            raise DataError(f"two judgements of {pair}", hint="keep one: each would count as a document to be found")
         offsets = np.zeros(queries + 1, dtype=np.int64)
         np.cumsum(np.bincount(q, minlength=queries), out=offsets[1:])
-        return cls(offsets, d[order], g[order])
+        return cls(offsets, d, g[order])
 
     def grades_of(self, query: int) -> Int32:
         """The grades of one query, beside `rows_of(query)`."""
@@ -165,6 +190,15 @@ class Qrels(Ragged):
 
     def __repr__(self) -> str:
         return f"Qrels({len(self):,} queries, {len(self.rows):,} judgements, {int(self.positives.sum()):,} positive)"
+
+
+def _whole(grades: npt.NDArray[Any]) -> Int32:
+    """Grades as whole numbers; a fraction is an error, since what is cut off it would change figures."""
+    with np.errstate(invalid="ignore"):  # NaN and infinity are told below
+        whole = grades.astype(np.int32)
+    if grades.dtype != np.int32 and (odd := grades[whole != grades]).size:
+        raise DataError(f"the grade {odd[0]:g}, where a whole number was expected", hint="scale the grades")
+    return whole
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import TypeVar, cast
 
 from steelyard.engine.batch import Batch, load_models
+from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import PROFILES, STRATEGIES, TOP_K, Conditions, OverwriteStrategy, Profile, SaveRuns, Shelf
 from steelyard.engine.results import Results
@@ -17,17 +18,19 @@ from steelyard.protocols import Retriever
 from steelyard.results import ResultStore
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
+from steelyard.types import Task
 
 __all__ = ["Results", "evaluate"]
 
 T = TypeVar("T")
 AnyModel = str | ModelSpec | Retriever
 TaskLike = str | Path | AnyTask
+TASKS = "such as 'NanoAlmanac/en', or several in a list"
 
 
 def evaluate(
-    models: AnyModel | Sequence[AnyModel],
-    tasks: TaskLike | Sequence[TaskLike] = "builtin",
+    models: AnyModel | Iterable[AnyModel],
+    tasks: TaskLike | Iterable[TaskLike] = "builtin",
     *,
     metrics: str | Iterable[str | Metric] = (),
     top_k: int = TOP_K,
@@ -44,8 +47,9 @@ def evaluate(
     """Weigh models on tasks, and give every result; what fails is among them, as a failure.
 
     A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec or any object that meets
-    `protocols.Retriever`; a task is a name, a group, a path or a `Task`. The default metrics are always computed;
-    `metrics` adds to them. With `results`, a folder, every result is stored when it is ready and what is stored
+    `protocols.Retriever`; a task is a name, a group, a path or a `Task`, which is checked as files are; several of
+    either come in a list or whatever else can be gone through. The default metrics are always computed; `metrics`
+    adds to them. With `results`, a folder, every result is stored when it is ready and what is stored
     already is not done again. `candidates` names the lists of the tasks that a reranker without a first stage ranks;
     `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs; `profile` says
     which mteb the `mteb` figures follow.
@@ -85,17 +89,22 @@ def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: st
         if isinstance(task, str | Path):
             expanded.extend(task_names([str(task)], languages=languages, type=type))
         elif isinstance(task, AnyTask):
-            expanded.append(task)
+            expanded.append(check_task(task) if isinstance(task, Task) else task)
         else:
-            raise UsageError(
-                f"a task is a name, a path or a Task, not a {task.__class__.__name__}", hint="several stand in a list"
-            )
+            raise UsageError(f"a task is a name, a path or a Task, not a {task.__class__.__name__}", hint=TASKS)
+    if not tasks:
+        raise UsageError("there is no task to weigh on", hint=TASKS)
     if not expanded:
         raise UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint="other languages, or other tasks")
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}
     return list(unique.values())
 
 
-def as_list(value: T | Sequence[T]) -> list[T]:
-    """One thing or many as a list."""
-    return list(value) if isinstance(value, list | tuple) else [cast(T, value)]
+def as_list(value: T | Iterable[T]) -> list[T]:
+    """One thing or many as a list; a set is none of them, since results come in the order of what was given.
+
+    >>> as_list("bm25"), as_list(("bm25", "dense")), as_list(name for name in ["bm25"])
+    (['bm25'], ['bm25', 'dense'], ['bm25'])
+    """
+    one = isinstance(value, str | Path | AnyTask | ModelSpec | Set) or hasattr(value, "name")
+    return [cast(T, value)] if one or not isinstance(value, Iterable) else list(value)

@@ -1,11 +1,13 @@
-"""Whether a run is one: a model, above all a plug-in's, may give what no metric should see."""
+"""Whether a run is one, and a task: a plug-in, or a program, may give what no metric should see."""
 
 from __future__ import annotations
 
+from operator import gt
+
 import numpy as np
 
-from steelyard.errors import ModelError
-from steelyard.types import Run, Task
+from steelyard.errors import DataError, ModelError, UnknownName
+from steelyard.types import Ragged, Run, Task
 
 _PROMISE = "Index.search promises: best first, ties by the lower row, no row twice, padding of -1 with -inf at the end"
 
@@ -33,6 +35,63 @@ def check_run(run: Run, task: Task, model: str) -> Run:
     if query is not None:
         raise _broken(model, f"the same document twice, for query {task.queries.ids[query]!r}", task)
     return run
+
+
+SEARCHED = ("retrieval", "reranking")
+"""The types of tasks that have a corpus."""
+
+
+def check_task(task: Task) -> Task:
+    """The task itself, if it is one that a source could have read; else a DataError that says what is wrong with it.
+
+    Files are checked when they are read; this is for tasks that were put together in a program.
+    """
+    corpus, queries, name = task.corpus, task.queries, task.name or "a task without a name"
+    if task.info.type not in SEARCHED:
+        raise UnknownName("type of task", task.info.type, SEARCHED, hint=f"{name} has a corpus: retrieval or reranking")
+    if not len(corpus) or not len(queries):
+        raise DataError(f"{len(queries)} queries and {len(corpus)} documents", where=name, hint="give it some of each")
+    _texts("document", name, corpus.ids, corpus.bodies, *([] if corpus.titles is None else [corpus.titles]))
+    _texts("query", name, queries.ids, queries.texts)
+    if not all(map(gt, corpus.ids, corpus.ids[1:])):
+        raise DataError(
+            "document ids that are not unique and in descending order", where=name, hint="`Corpus.of` puts them so"
+        )
+    if len(queries.row_of) != len(queries):
+        again = next(id for row, id in enumerate(queries.ids) if queries.row_of[id] != row)
+        raise DataError(f"two queries have the id {again!r}", where=name, hint="make ids unique")
+    for kind, lists in {"judgements": task.qrels, **task.candidates}.items():
+        _rows(kind, lists, task, name)
+    return task
+
+
+def _texts(noun: str, name: str, *columns: tuple[str, ...]) -> None:
+    """Whether the columns hold text, one for each id."""
+    if len({len(column) for column in columns}) > 1:
+        told = " and ".join(str(len(column)) for column in columns)
+        raise DataError(f"{told} values in the columns of a {noun}", where=name, hint="one for each id")
+    for column in columns:
+        # Looked at one by one only where there is a type that is not text.
+        if any(not issubclass(kind, str) for kind in set(map(type, column))):
+            row, odd = next((row, value) for row, value in enumerate(column) if not isinstance(value, str))
+            raise DataError(
+                f"{odd!r} at {noun} row {row}, where text was expected", where=name, hint="str(...) makes it so"
+            )
+
+
+def _rows(kind: str, lists: Ragged, task: Task, name: str) -> None:
+    """Whether the lists have a place for each query, and rows that the corpus has."""
+    if len(lists) != len(task.queries):
+        raise DataError(
+            f"{kind} of {len(lists)} queries, and {len(task.queries)} queries", where=name, hint="give as many"
+        )
+    if lists.rows.size and not -1 <= lists.rows.min() <= lists.rows.max() < len(task.corpus):
+        odd = lists.rows.min() if lists.rows.min() < -1 else lists.rows.max()
+        raise DataError(
+            f"{kind} of a document row {odd}, in a corpus of {len(task.corpus):,}",
+            where=name,
+            hint="`corpus.row_of` tells the row of an id; -1 is a document that the corpus does not hold",
+        )
 
 
 def _out_of_order(rows: np.ndarray, scores: np.ndarray) -> np.ndarray:

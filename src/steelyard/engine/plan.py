@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import index
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +67,8 @@ class Conditions:
         >>> Conditions.of(metrics=["nDCG@10", "ndcg_cut_7"]).metrics
         ('ndcg_at_7',)
         """
+        top_k, seed = _whole("top_k", top_k), _whole("seed", seed)
+        limit = None if limit is None else _whole("limit", limit)
         if top_k < 1:
             raise UsageError(f"a top-k of {top_k} leaves nothing to score", hint="give 1 or more; 1000 is usual")
         if limit is not None and limit < 1:
@@ -88,6 +91,16 @@ class Conditions:
             drawn["limit_documents"] = True
         other = {} if self.profile == PROFILES[0] else {"profile": self.profile}
         return {"top_k": self.top_k, "metrics": ["default", *sorted(self.metrics)], **drawn, **other}
+
+
+def _whole(name: str, number: int) -> int:
+    """The number as one of Python's own: numpy's would do, fractions and words would fail in every task."""
+    try:
+        return index(number)
+    except TypeError:
+        raise UsageError(
+            f"{name} is {number!r}, where a whole number was expected", hint=f"such as {name}=10"
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,105 @@
+"""Tasks and conditions that were put together in a program: what no figure may come of is said, not weighed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine_parts import small_task
+from steelyard import evaluate
+from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
+
+OWN = {
+    "corpus": Corpus(("c", "b", "a"), ("epsilon", "gamma", "alpha")),
+    "queries": Queries(("q1", "q2"), ("alpha", "gamma")),
+    "qrels": Qrels.of([0, 1], [2, 1], [1, 1], queries=2),
+}
+
+
+def own(**parts: Any) -> Task:
+    return Task(**{"info": TaskInfo("My/own"), **OWN, **parts})
+
+
+def test_a_sound_task_is_weighed() -> None:
+    (result,) = evaluate("bm25", own())
+    assert result.score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"corpus": Corpus(("b", "b", "a"), ("", "", ""))}, "not unique and in descending order"),
+        ({"corpus": Corpus(("a", "b", "c"), ("", "", ""))}, "not unique and in descending order"),
+        ({"corpus": Corpus((3, 2, 1), ("", "", ""))}, "3 at document row 0, where text was expected"),
+        ({"corpus": Corpus(("c", "b", "a"), ("", None, ""))}, "None at document row 1"),
+        ({"corpus": Corpus(("c", "b", "a"), ("", ""))}, "3 and 2 values in the columns of a document"),
+        ({"corpus": Corpus((), ())}, "2 queries and 0 documents"),
+        ({"queries": Queries(("q1", "q1"), ("alpha", "gamma"))}, "two queries have the id 'q1'"),
+        ({"queries": Queries(("q1", "q2"), ("alpha",))}, "2 and 1 values in the columns of a query"),
+        ({"queries": Queries((), ())}, "0 queries and 3 documents"),
+        ({"qrels": Qrels.of([0, 1], [2, 7], [1, 1], queries=2)}, "judgements of a document row 7, in a corpus of 3"),
+        ({"qrels": Qrels.of([0, 1], [2, -2], [1, 1], queries=2)}, "judgements of a document row -2"),
+        ({"qrels": Qrels.of([0, 1], [2, 1], [1, 1], queries=3)}, "judgements of 3 queries, and 2 queries"),
+        ({"candidates": {"bm25": Ragged(np.array([0, 1, 2]), np.array([0, 9], np.int32))}}, "bm25 of a document row 9"),
+    ],
+)
+def test_what_is_wrong_with_a_task_in_memory_is_said(parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError, match=f"My/own: .*{said}"):
+        evaluate("bm25", own(**parts))
+
+
+def test_a_type_of_task_that_is_misspelt_is_said() -> None:
+    with pytest.raises(UnknownName, match=r"unknown type of task 'retreival' .did you mean 'retrieval'"):
+        evaluate("bm25", own(info=TaskInfo("My/own", type="retreival")))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (([0, 0], [2, 1], [1, 0.5]), "the grade 0.5"),
+        (([0, 0], [2, 1], [1, float("nan")]), "the grade nan"),
+        (([0, 0], [2, 1], [1, 2**40]), r"the grade 1.09951e\+12"),
+        (([0, 0], [2, 2], [1, 2]), "two judgements of query row 0 and document row 2"),
+        (([0, 5], [2, 1], [1, 1]), "a judgement of query row 5, where there are 2"),
+        (([0, -1], [2, 1], [1, 1]), "a judgement of query row -1, where there are 2"),
+        (([0, 0], [2, 1], [1]), "2 queries, 2 documents and 1 grades"),
+    ],
+)
+def test_judgements_that_would_change_a_figure_unseen_are_said(columns: tuple[Any, Any, Any], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        Qrels.of(*columns, queries=2)
+
+
+def test_judged_documents_outside_the_corpus_may_be_several() -> None:
+    assert Qrels.of([0, 0], [-1, -1], [1, 1.0], queries=1).positives.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "titles", "said"),
+    [
+        (["x"], None, "2 ids, 1 texts"),
+        (["x", "y", "z"], None, "2 ids, 3 texts"),
+        (["x", "y"], ["t"], "2 texts, 1 titles"),
+    ],
+)
+def test_columns_of_a_corpus_must_be_of_one_length(bodies: list[str], titles: list[str] | None, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        Corpus.of(["a", "b"], bodies, titles)
+
+
+def test_models_and_tasks_come_in_whatever_can_be_gone_through() -> None:
+    names = ["Small/one", "Small/two"]
+    results = evaluate(iter(["bm25", "bm25?k1=0.9"]), (small_task(name) for name in names))
+    assert results.tasks == tuple(names) and results.models == ("bm25", "bm25?k1=0.9")
+    with pytest.raises(UsageError, match="no task to weigh on"):
+        evaluate("bm25", [])
+
+
+@pytest.mark.parametrize("asked", [{"top_k": 10.0}, {"top_k": "10"}, {"limit": 2.5}, {"seed": "x"}])
+def test_a_condition_that_is_no_whole_number_is_said_before_anything_is_done(asked: dict[str, Any]) -> None:
+    ((name, value),) = asked.items()
+    with pytest.raises(UsageError, match=f"{name} is {value!r}, where a whole number was expected"):
+        evaluate("bm25", small_task(), **asked)
