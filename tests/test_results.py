@@ -111,6 +111,31 @@ def test_a_file_of_another_kind_is_told() -> None:
         Result.from_json(json.dumps(lacking))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("status", "odd"),
+        ("settings", 3),
+        ("notes", None),
+        ("model", ["bm25"]),
+        ("metrics", []),
+        ("metrics", {"ndcg_at_10": "high"}),
+        ("timings", {"total": "long"}),
+        ("intervals", {"ndcg_at_10": ["0.1", 0.2, 0.95]}),
+        ("facts", {"queries": "many"}),
+    ],
+)
+def test_a_field_that_nobody_could_use_is_told(field: str, value: object) -> None:
+    whole = json.loads(full_result().to_json())
+    with pytest.raises(ResultError, match=f"not a result file: {field}"):
+        Result.from_json(json.dumps(whole | {"steelyard": whole["steelyard"] | {field: value}}))
+
+
+def test_a_file_too_deep_to_read_is_told() -> None:
+    with pytest.raises(ResultError, match="not a result file"):
+        Result.from_json("[" * 100_000)
+
+
 def test_values_by_query(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("results") / "a.queries.parquet"
     values = QueryScores(("q1", "質問"), np.array([3, 0], dtype=np.int32), {"ndcg_at_10": np.array([0.5, 0.0])})

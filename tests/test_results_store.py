@@ -106,6 +106,20 @@ def test_a_damaged_file_is_reported_and_passed_over(tmp_path: Path) -> None:
     assert len(store.all()) == 2
 
 
+def test_what_cannot_be_read_is_reported_and_the_others_are_listed(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    whole, other = store.put(result()), store.put(result("T/b"))
+    assert other.path is not None
+    other.path.unlink()
+    other.path.mkdir()
+    told: list[ResultError] = []
+    assert [r.key for r in store.all(told.append)] == [whole.key]
+    assert len(told) == 1 and "cannot be read: Is a directory" in told[0].message
+    assert store.load(other.path, other.key) is None
+    with pytest.raises(ResultError, match="cannot take the place of"):
+        store.put(result("T/b"))
+
+
 def test_what_a_later_version_wrote_is_let_alone(tmp_path: Path) -> None:
     store = ResultStore(tmp_path)
     path = store.put(result()).path

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from steelyard.errors import ResultError
 from steelyard.results.languages import mteb_languages
@@ -148,7 +148,7 @@ def from_json(text: str | bytes, path: Path | None = None) -> Result:
         return _result(whole, ours, path)
     except KeyError as error:
         raise ResultError(f"{where} lacks the field {error}", hint="it was not written by steelyard run") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ResultError(f"{where} is not a result file: {error}", hint="remove it and run again") from error
 
 
@@ -156,7 +156,34 @@ def _not_strict(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
+_NUMBER = (int, float, type(None))
+_FORMS: Mapping[str, type] = {
+    **dict.fromkeys(("task", "model", "key", "main_metric", "created"), str),
+    **dict.fromkeys(("settings", "metrics", "intervals", "facts", "timings", "notes", "provenance"), dict),
+}
+_COUNTS = ("queries", "documents", "positives", "samples", "limit")
+
+
+def _check(ours: Mapping[str, Any]) -> None:
+    """A TypeError or ValueError where a field holds what nobody who reads the result could use."""
+    for name, kind in _FORMS.items():
+        _is(name, ours[name], kind)
+    if ours["status"] not in get_args(Status):
+        raise ValueError(f"status is {ours['status']!r}")
+    numbers = [(f"{part}.{name}", value) for part in ("metrics", "timings") for name, value in ours[part].items()]
+    numbers += [(f"facts.{name}", ours["facts"].get(name)) for name in _COUNTS]
+    numbers += [(f"intervals.{name}", end) for name, parts in ours["intervals"].items() for end in parts]
+    for name, value in numbers:
+        _is(name, value, _NUMBER)
+
+
+def _is(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {str(value)[:40]!r}")
+
+
 def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None) -> Result:
+    _check(ours)
     facts = _known(TaskFacts, ours["facts"])
     facts["languages"] = tuple(facts.get("languages", ()))
     subsets = [subset for split in whole["scores"].values() for subset in split]

@@ -59,7 +59,7 @@ class ResultStore:
             result = Result.from_json(path.read_bytes(), path)
         except NewerResult:
             raise
-        except (FileNotFoundError, ResultError):  # a damaged result is as good as none: it is written anew
+        except (OSError, ResultError):  # a damaged result is as good as none: it is written anew
             return None
         whole = not result.done or has_both_ends(queries_path(path))
         return result if result.key == key and whole else None
@@ -73,7 +73,7 @@ class ResultStore:
         path = self.path(result.model, result.settings, result.task, result.facts.data_hash)
         before = self.load(path, result.key)
         if before is None:
-            path.unlink(missing_ok=True)  # never an old JSON file beside new Parquet
+            _remove(path)  # never an old JSON file beside new Parquet
         elif before.done and not result.done:
             return result
         if result.queries is not None:
@@ -133,12 +133,22 @@ class ResultStore:
             return Result.from_json(path.read_bytes(), path)
         except FileNotFoundError:  # removed by another process meanwhile
             return None
+        except OSError as error:
+            report(ResultError(f"{path} cannot be read: {error.strerror}", hint="may you read it, and is it a file?"))
         except ResultError as error:
             report(error)
         return None
 
     def __repr__(self) -> str:
         return f"ResultStore({str(self.folder)!r})"
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        hint = "remove it yourself, or choose another folder with --output"
+        raise ResultError(f"cannot take the place of {path}: {error.strerror}", hint=hint) from error
 
 
 def beside_path(result: Path, ending: str) -> Path:
