@@ -250,6 +250,28 @@ def test_a_file_that_is_damaged_on_the_hub_is_not_kept(client: Client, commit: s
     assert client("NanoMMTEB-v2/belebele")["documents"] == 40
 
 
+@pytest.mark.parametrize("reference", ["NanoMMTEB-v2/belebele", "hf://hakari-bench/NanoMMTEB-v2/belebele"])
+def test_every_damaged_file_is_told_at_once(client: Client, commit: str, reference: str) -> None:
+    """There is no path for `steelyard show` to list them by."""
+    files = nano("belebele", commit)
+    files |= {"corpus/belebele.parquet": b"junk", "queries/belebele.parquet": b"junk of another length"}
+    told = client.holds(files, commit=commit)(reference)
+    assert told["error"] == "DataError" and "corpus/belebele.parquet" in told["message"]
+    assert "and 1 more: queries/belebele.parquet: the file is damaged" in told["hint"] and "show" not in told["hint"]
+
+
+def test_a_home_that_cannot_be_written_to_is_not_taken_for_a_bad_network(
+    client: Client, commit: str, tmp_path: Path
+) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    (tmp_path / "file").write_text("no folder")
+    with started(client.hub, tmp_path / "home", HF_HOME=str(tmp_path / "file"), HF_TOKEN="hf_any") as other:
+        told = other("NanoMMTEB-v2/belebele")
+    assert told["error"] == "HubError" and "cannot be kept on this machine" in told["message"]
+    assert "HF_HOME" in told["hint"] and str(tmp_path / "file") in told["hint"] and "network" not in told["hint"]
+    assert sum("/api/datasets" in path for _, path, _ in client.hub.requests) <= 1  # nothing is tried again
+
+
 def test_faults_of_published_sets_are_repaired_and_told(client: Client, commit: str) -> None:
     files = nano("belebele", commit)
     files["qrels/belebele.parquet"] = parquet(**{"query-id": ["q0", "q1"], "corpus-id": ["d0", "gone"]})

@@ -6,6 +6,7 @@ HF_HUB_OFFLINE. Here its errors become ours, a hub that stumbles is asked again,
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,11 @@ WAITS = (0.5, 1.0, 2.0)
 """Seconds before each new try."""
 PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Answers that may be another a moment later."""
+DISK = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),
+}
+"""What a folder answers to whoever may not write there, or finds no room."""
 
 T = TypeVar("T")
 
@@ -139,7 +145,12 @@ def _passing(error: BaseException) -> bool:
         return status in PASSING
     if isinstance(error, LocalEntryNotFoundError):
         return error.__cause__ is not None and not isinstance(error.__cause__, OfflineModeIsEnabled)
-    return not isinstance(error, EntryNotFoundError | OfflineModeIsEnabled | PermissionError)
+    return not isinstance(error, EntryNotFoundError | OfflineModeIsEnabled) and not _of_this_disk(error)
+
+
+def _of_this_disk(error: BaseException) -> bool:
+    """Whether it is the client's own folder, and no connection, that failed."""
+    return isinstance(error, OSError) and error.errno in DISK
 
 
 def _translated(error: BaseException, repository: str, revision: str, name: str) -> HubError:
@@ -171,6 +182,13 @@ def _translated(error: BaseException, repository: str, revision: str, name: str)
         return HubError(f"{what} is not on this machine, and the network is off limits", hint="load it once online")
     if status == 404 or (isinstance(error, EntryNotFoundError) and status is None and error.__cause__ is None):
         return HubError(f"the hub has no {what}", hint="check the name; a private dataset needs HF_TOKEN")
+    if status is None and _of_this_disk(error):
+        from huggingface_hub import constants
+
+        return HubError(
+            f"{what} cannot be kept on this machine: {_first_line(error)}",
+            hint=f"HF_HOME must be a folder to write in, on a disk with room: it is {constants.HF_HOME}",
+        )
     if status is not None:
         return HubError(f"the hub answers {status} for {what}", hint="try again later")
     return HubError(

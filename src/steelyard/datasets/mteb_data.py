@@ -113,7 +113,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
         candidates,
     )
     report = Report()
-    return report.settle(assemble(tables, report), options.validate or "report", info.name)
+    return report.settle(assemble(tables, report), options.validate or "report", info.name, at_hand=False)
 
 
 def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ look shows everything there is to mend.
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -194,17 +195,28 @@ class Report:
         return [problem for problem in self.of("error") if KINDS[problem.kind].repair is None]
 
     def stop_if_bad(self, validate: Validate, reference: str = "") -> None:
-        """Raise the first error that stops a load of this strictness, and say how many there are."""
+        """Raise the first error that stops a load of this strictness, and tell of the others.
+
+        `reference` is what `steelyard show` lists them by; without one, they are told here.
+        """
         stopping = self.of("error") if validate == "strict" else self.fatal
         if not stopping:
             return
-        first, more = stopping[0], len(stopping) - 1
-        tail = f", and {more} more: `steelyard show {reference or 'PATH'}` lists them" if more else ""
+        first, others = stopping[0], stopping[1:]
+        tail = ""
+        if others and reference:
+            tail = f", and {len(others)} more: `steelyard show {shlex.quote(reference)}` lists them"
+        elif others:
+            shown = "; ".join(f"{problem.where}: {problem.found}" for problem in others[:SHOWN])
+            tail = f", and {len(others)} more: {shown}{' ...' if len(others) > SHOWN else ''}"
         raise DataError(first.found, where=first.where, hint=first.advice + tail)
 
-    def settle(self, built: T | None, validate: Validate, reference: str) -> T:
-        """What was built of the data, unless a fault stops it; repairs are warned of, the rest told who listens."""
-        self.stop_if_bad(validate, reference)
+    def settle(self, built: T | None, validate: Validate, reference: str, *, at_hand: bool = True) -> T:
+        """What was built of the data, unless a fault stops it; repairs are warned of, the rest told who listens.
+
+        Data that is not `at_hand` was brought here from elsewhere: no path leads to it for `steelyard show` to read.
+        """
+        self.stop_if_bad(validate, reference if at_hand else "")
         if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
             raise DataError("the data could not be put together", where=reference, hint=OURS)
         self.warn_of_repairs(reference)

@@ -103,7 +103,7 @@ def read_remote(
 
 def finished(built: AnyBuilt | None, report: Report, name: str, options: LoadOptions) -> AnyBuilt:
     """The task, unless something is wrong with it that stops a load."""
-    return report.settle(built, options.validate or "report", name)
+    return report.settle(built, options.validate or "report", name, at_hand=False)
 
 
 def _damaged(report: Report) -> list[str]:
