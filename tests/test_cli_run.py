@@ -197,6 +197,13 @@ def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pyt
     assert "left out: NanoSmall/a is not known by name" in err and "NanoAlmanac/en" in out
     assert "1 saved run: 1 model on 1 task" in err and "lists end at rank 5" in err
     assert main(["run", "--from-runs", "--top-k", "9"]) == 1
+    assert "saved are those of bm25 on NanoAlmanac/en, bm25 on NanoSmall/a" in capsys.readouterr().err
+    assert main(["list", "results"]) == 0
+    table = capsys.readouterr().out
+    assert "top_k 5, metrics ndcg_at_7" in table and table.count("top_k 5") == 4
+    assert main(["list", "results", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"top_k": 5, "metrics": ["ndcg_at_7"]} in [row["conditions"] for row in rows if row["score"] is not None]
     assert main(["run", "--from-runs", "--save-runs", "trec"]) == 2
     assert "--save-runs has no place beside --from-runs" in capsys.readouterr().err
 

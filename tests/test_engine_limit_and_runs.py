@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_parts import Overlap, small_task
+from engine_parts import Overlap, OverlapIndex, small_task
 from steelyard.datasets import write_nano_set
 from steelyard.engine import Results, evaluate
 from steelyard.engine.batch import Batch, load_models
@@ -22,6 +22,7 @@ from steelyard.engine.plan import Conditions, Shelf
 from steelyard.engine.rescore import rescore
 from steelyard.engine.runs import run_bytes, saved_run
 from steelyard.errors import ResultError
+from steelyard.protocols import Tick, no_tick
 from steelyard.results import ResultStore
 from steelyard.results.store import beside_path
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
@@ -186,6 +187,26 @@ def test_asking_for_runs_that_are_not_there_runs_again(tmp_path: Path) -> None:
     assert Planned(models=1, tasks=1, stored=0) in events
     evaluate(model, small_task(), results=tmp_path, save_runs="trec", progress=events.append)
     assert len(model.indexed) == 2 and Planned(models=1, tasks=1, stored=1) in events
+
+
+@dataclass
+class Drifting(Overlap):
+    """A model that changes while its settings stay, as one behind a service may."""
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> OverlapIndex:
+        index = super().index(corpus, info, tick)
+        return replace(index, texts=index.texts[::-1]) if len(self.indexed) > 1 else index
+
+
+@pytest.mark.parametrize(("first", "then"), [("parquet", None), ("trec", None), ("parquet", "trec")])
+def test_a_kept_run_is_always_that_of_the_figures_beside_it(first: str, then: str | None, tmp_path: Path) -> None:
+    model, task = Drifting(), small_task()
+    (before,) = evaluate(model, task, results=tmp_path, save_runs=first)  # type: ignore[arg-type]
+    strategy = "only-missing" if then else "always"
+    (after,) = evaluate(model, task, results=tmp_path, save_runs=then, overwrite_strategy=strategy)  # type: ignore[arg-type]
+    assert after.path == before.path and after.score != before.score
+    (again,) = rescore(ResultStore(tmp_path), [task], Conditions.of(metrics=["ndcg@7"]))
+    assert again.score == after.score, "not that of lists which are gone"
 
 
 def test_ids_that_trec_cannot_hold_are_told_without_a_file_that_is_nobodys(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.listing import Listing, same_names
 from steelyard.cli.stored_results import stored_results
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from steelyard.cli.output import Output
+    from steelyard.protocols import Settings
     from steelyard.results import Result
 
 
@@ -23,6 +25,7 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
             "status": result.status,
             "metric": result.main_metric,
             "score": result.score,
+            "conditions": _conditions(result.settings),
             "key": result.key,
             "created": result.created,
             "path": str(result.path) if result.path else None,
@@ -31,7 +34,29 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
         if _wanted(result, arguments)
     ]
     rows.sort(key=lambda row: (str(row["task"]), str(row["model"]), str(row["created"])))
-    return Listing(rows, same_names("task", "model", "status", "metric", "score", "created", "key"))
+    conditions = {"conditions": lambda row: _words(row["conditions"])} if any(row["conditions"] for row in rows) else {}
+    first, last = same_names("task", "model", "status", "metric", "score"), same_names("created", "key")
+    return Listing(rows, {**first, **conditions, **last})
+
+
+def _conditions(settings: Settings) -> dict[str, Any]:
+    """What the result was made under that is not as ever: a limit, a depth, more metrics."""
+    from steelyard.engine.plan import CONDITIONS, Conditions
+
+    usual = {name: getattr(Conditions(), name) for name in CONDITIONS}
+    found = {name: settings[name] for name in CONDITIONS if settings.get(name, usual[name]) != usual[name]}
+    more = [metric for metric in settings.get("metrics", ()) if metric != "default"]
+    return {**found, "metrics": more} if more else found
+
+
+def _words(conditions: Mapping[str, Any]) -> str:
+    """The same for people.
+
+    >>> _words({"limit": 5, "metrics": ["ndcg_at_7", "bpref"]})
+    'limit 5, metrics ndcg_at_7 bpref'
+    """
+    told = ((name, " ".join(value) if isinstance(value, list) else value) for name, value in conditions.items())
+    return ", ".join(f"{name} {value}" for name, value in told)
 
 
 def _wanted(result: Result, arguments: argparse.Namespace) -> bool:

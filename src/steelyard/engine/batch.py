@@ -12,14 +12,15 @@ from typing import TypeVar
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, Shelf, facts_of, known_info
-from steelyard.engine.runs import run_bytes
+from steelyard.engine.plan import Conditions, Evaluation, Model, SaveRuns, Shelf, facts_of, known_info
+from steelyard.engine.runs import FORMS, run_bytes
 from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.protocols import Retriever
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
+from steelyard.results.store import beside_path
 from steelyard.retrievers.memory import keep_freed_memory
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
@@ -110,11 +111,22 @@ class Batch:
 
     def _weigh_and_save(self, evaluation: Evaluation, bench: Bench | SampleBench) -> tuple[Result, dict[str, bytes]]:
         """The result and the files that stand beside it."""
-        form = self.shelf.save_runs
         result = bench.weigh(evaluation, lambda done: self.listen(Advanced(done)))
-        if form is None or isinstance(bench, SampleBench):  # nothing was searched: there are no lists to keep
+        if isinstance(bench, SampleBench):  # nothing was searched: there are no lists to keep
             return result, {}
-        return result, {f"run.{form}": run_bytes(bench.run_of(evaluation), bench.task, result.model, form)}
+        forms = self._forms(evaluation)
+        return result, {
+            f"run.{form}": run_bytes(bench.run_of(evaluation), bench.task, result.model, form) for form in forms
+        }
+
+    def _forms(self, evaluation: Evaluation) -> list[SaveRuns]:
+        """How the run is kept: as asked, and as it was kept before, lest old lists stand beside new figures."""
+        if (store := self.shelf.store) is None:
+            return []
+        model, facts = evaluation.model.name, evaluation.facts
+        path = store.path(model, evaluation.settings, evaluation.task, facts.data_hash)
+        kept = (form for form in FORMS if beside_path(path, f"run.{form}").exists())
+        return list(dict.fromkeys([*([self.shelf.save_runs] if self.shelf.save_runs else []), *kept]))
 
     def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
         if self.shelf.store is None:

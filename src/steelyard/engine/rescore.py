@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from steelyard.engine.batch import Failed, attempt
@@ -19,6 +20,9 @@ from steelyard.results.keys import digest, result_key
 from steelyard.results.store import Report, warn
 from steelyard.samples import AnyTask
 from steelyard.types import Task
+
+NAMED = 3
+"""Saved runs that are named where none is as it was asked for."""
 
 
 def rescore(
@@ -52,9 +56,12 @@ def rescore(
             yield result
     if not done:
         so = "".join(f" with {name} {value}" for name, value in (made or {}).items())
+        others = dict.fromkeys(f"{run.model} on {run.task}" for run in saved(store, lambda damaged: None))
+        there = f"; saved are those of {', '.join(islice(others, NAMED))}" if others else ""
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         raise ResultError(
             f"{store.folder} has no saved run of these models and tasks, made{so} from the data they have now",
-            hint="evaluate with --save-runs parquet first",
+            hint=f"evaluate with --save-runs parquet first{there}{more}",
         )
 
 
