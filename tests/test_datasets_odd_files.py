@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 from pathlib import Path
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -306,3 +307,19 @@ def test_a_title_that_comes_late_under_another_name_is_read(tmp_path: Path) -> N
     task = load_task(path)
     assert task.corpus.titles is not None
     assert dict(zip(task.corpus.ids, task.corpus.titles, strict=True))["z"] == "Named"
+
+
+def test_uuids_of_parquet_are_the_ids_that_people_write(tmp_path: Path) -> None:
+    """As DuckDB writes them: sixteen bytes each."""
+    one, two = UUID(int=1 << 100), UUID(int=7)
+    path = folder(tmp_path, judgements=f"query-id\tcorpus-id\tscore\n1\t{one}\t1\n2\t{two}\t2\n".encode())
+    (path / "corpus.jsonl").unlink()
+    ids = pa.array([one.bytes, two.bytes], pa.uuid())
+    pq.write_table(pa.table({"id": ids, "text": ["one", "two"]}), path / "corpus.parquet")
+    assert texts(load_task(path)) == {str(one): "one", str(two): "two"}
+
+
+def test_a_quoted_table_of_tabs_is_read_under_the_name_of_csv(tmp_path: Path) -> None:
+    """What the warning of quotation marks in TSV tells people to do."""
+    quoted = b'id\ttext\na\t"say ""one"""\nb\t"two\tthree"\n'
+    assert texts(load_task(folder(tmp_path, "corpus.csv", documents=quoted))) == {"a": 'say "one"', "b": "two\tthree"}

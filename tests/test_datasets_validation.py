@@ -75,6 +75,11 @@ FAULTS = [
     Fault("byte-order-mark", CORPUS, (), "byte order mark", {CORPUS: b"\xef\xbb\xbf" + GOOD[CORPUS]}),
     Fault("byte-order-mark", QRELS, (), "byte order mark", {QRELS: b"\xef\xbb\xbf" + GOOD[QRELS]}),
     Fault("no-header", QRELS, (), "is read as query, document, grade", {QRELS: GOOD[QRELS].split(b"\n", 1)[1]}),
+    Fault("aside", "docs.csv", (), "two columns are called 'Text': the first of them is read", {
+        "docs.csv": b"id,text,Text \na,1,x\nb,2,y\n"}, (CORPUS,)),
+    Fault("quoted", "docs.tsv", (2,), "a text between quotation marks, with doubled ones inside", {
+        "docs.tsv": b'id\ttext\na\t"one" by "two"\nb\t"say ""two"" now"\nc\t"three"\n'}, (CORPUS,)),
+    Fault("columns", CORPUS, (1,), "id 1.5 where text was expected", {CORPUS: lines({"_id": 1.5, "text": "x"})}),
     Fault("id-type", CORPUS, (3,), "some ids are numbers", {
         CORPUS: lines({"_id": "a", "text": "x"}, {"_id": "b", "text": "y"}, {"_id": 3, "text": "z"})}),
     Fault("missing-id", CORPUS, (2,), "no id", {

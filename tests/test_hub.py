@@ -272,6 +272,14 @@ def test_a_home_that_cannot_be_written_to_is_not_taken_for_a_bad_network(
     assert sum("/api/datasets" in path for _, path, _ in client.hub.requests) <= 1  # nothing is tried again
 
 
+def test_a_commit_that_cannot_be_noted_does_not_stop_a_load(client: Client, commit: str, tmp_path: Path) -> None:
+    client.holds(nano("belebele", commit), commit=commit)
+    (tmp_path / "file").write_text("no folder")
+    with started(client.hub, tmp_path / "home", STEELYARD_HOME=str(tmp_path / "file" / "home")) as other:
+        told = other("NanoMMTEB-v2/belebele")
+    assert told["documents"] == 40 and told["revision"] == commit
+
+
 def test_faults_of_published_sets_are_repaired_and_told(client: Client, commit: str) -> None:
     files = nano("belebele", commit)
     files["qrels/belebele.parquet"] = parquet(**{"query-id": ["q0", "q1"], "corpus-id": ["d0", "gone"]})

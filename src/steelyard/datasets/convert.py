@@ -24,14 +24,16 @@ WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 
 
 def whole(column: Any) -> Any:
-    """A column in one piece: no chunks, no dictionary, and no limit of 2 GB on its text."""
+    """A column in one piece: no chunks, no dictionary, no UUIDs as bytes, and no limit of 2 GB on its text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if isinstance(column.type, pa.UuidType):  # bytes, of which nobody would know the id that a query names
+        column = pa.array([value and str(value) for value in column.to_pylist()], TEXT)
     if pa.types.is_string(column.type):
         column = column.cast(TEXT)
     if pa.types.is_fixed_size_list(column.type):  # as lists are written that all have one length
         column = column.cast(pa.large_list(column.type.value_type))
-    return column.combine_chunks()
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def as_ids(column: Any, tell: Tell) -> Any:

@@ -12,7 +12,9 @@ import csv
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from steelyard.datasets.columns import Role
 from steelyard.datasets.convert import whole
@@ -23,8 +25,10 @@ BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 """Bytes that Arrow parses at a time: a row must fit into one block, and few are longer than the first."""
 HEADER = "rename the columns; if the first line is a row of data, put a header above it"
 QUOTE = 'write a text that holds the separator or a line break between quotation marks: "like, this"'
-BLANK = "write blanks for the tabs and line breaks inside a text, or write JSON Lines"
+BLANK = "write blanks for the tabs and line breaks inside a text, or write JSON Lines; a file named .csv may be quoted"
 """What to do about rows with too many columns."""
+DOUBLED = r'(?s)^"(?:[^"]|"")*""(?:[^"]|"")*"$'
+"""A text between quotation marks, with doubled ones inside: what spreadsheets and pandas make of a text with marks."""
 
 
 def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: bool) -> dict[str, Any] | None:
@@ -53,7 +57,32 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     if comma and len(table) and _runs_on(path, table[-1][-1].as_py()):
         report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
         return None
-    return {field: whole(table[i]) for i, field in enumerate(fields) if field}
+    _tell_of_columns(first if header else [], fields, name, role, report)
+    columns = {field: whole(table[i]) for i, field in enumerate(fields) if field}
+    if not comma:
+        _tell_of_marks(columns, name, role, report)
+    return columns
+
+
+def _tell_of_columns(first: list[str], fields: list[str], name: str, role: Role, report: Report) -> None:
+    """A column that is left aside because another has its name."""
+    read = {column.strip().lower() for column, field in zip(first, fields, strict=False) if field}
+    for column, field in zip(first, fields, strict=False):
+        if not field and (same := column.strip().lower()) in read:
+            read.discard(same)
+            found = f"two columns are called {column.strip()!r}: the first of them is read"
+            report.add("aside", name, found, remedy="remove one of the two, or rename it")
+
+
+def _tell_of_marks(columns: dict[str, Any], name: str, role: Role, report: Report) -> None:
+    """Texts that whoever wrote them put between quotation marks, which a TSV file keeps."""
+    for field, column in columns.items():
+        if role.field(field).kind not in ("text", "texts"):
+            continue
+        quoted = column.filter(pc.starts_with(column, '"'))
+        if len(quoted) and pc.any(pc.match_substring_regex(quoted, DOUBLED)).as_py():
+            rows = np.flatnonzero(np.asarray(pc.match_substring_regex(column, DOUBLED))) + 1
+            report.add("quoted", name, f"a {field} between quotation marks, with doubled ones inside", rows)
 
 
 def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -> tuple[Any, dict[int, int]]:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,16 +36,27 @@ def remembered(hub: str, repository: str, revision: str) -> Snapshot | None:
 
 
 def remember(hub: str, snapshot: Snapshot, revision: str) -> None:
-    """Keep what a revision stood for; two processes may do so at once, the later one wins."""
+    """Keep what a revision stood for; two processes may do so at once, the later one wins.
+
+    Where it cannot be kept the load goes on, with a warning: only a load without network will miss it.
+    """
     path = _path(hub, snapshot.repository)
     revisions, files = _read(path)
     revisions[revision] = snapshot.commit
     files[snapshot.commit] = list(snapshot.names)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        json.dump({"revisions": revisions, "files": files}, stream, indent=1)
-    Path(unfinished).replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({"revisions": revisions, "files": files}, stream, indent=1)
+        Path(unfinished).replace(path)
+    except OSError as error:
+        warnings.warn(
+            f"the commit of {snapshot.repository} cannot be noted, so that no load without network will know it: "
+            f"{error}; set STEELYARD_HOME to a folder that can be written",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def is_commit(revision: str | None) -> bool:
@@ -77,5 +89,5 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         return dict(facts["revisions"]), dict(facts["files"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return {}, {}

@@ -199,13 +199,22 @@ def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
     strings = len(values) - len(numbers) - len(others) - values.count(None)
     if others or (field.kind == "text" and numbers):
         rows = others or numbers
-        report.add("columns", name, f"{field.name} {values[rows[0] - 1]!r} where text was expected", rows)
+        remedy = "write every id as a string" if field.kind == "id" else ""
+        report.add(
+            "columns", name, f"{field.name} {_shown(values[rows[0] - 1])} where text was expected", rows, remedy=remedy
+        )
         return None
     if numbers and strings:
         minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
         found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
         report.add("id-type", name, found, minority)
     return _strings(values)
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON has it, cut: a text that is no text may be a whole document."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _grades(values: list[Any], name: str, report: Report) -> Any:

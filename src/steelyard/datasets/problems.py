@@ -53,6 +53,11 @@ KINDS: dict[str, Kind] = {
     "encoding": Kind("error", "save the file as UTF-8", "bad bytes are read as U+FFFD"),
     "byte-order-mark": Kind("warning", "save the file as UTF-8 without a byte order mark", "skipped"),
     "no-header": Kind("warning", "add a header line", "columns are taken by position"),
+    "quoted": Kind(
+        "warning",
+        "name the file .csv, with tabs as they are, if the marks are no part of the texts",
+        "kept: in TSV a quotation mark is a character like any other",
+    ),
     "id-type": Kind("error", "write every id as a string", "ids are read as text"),
     "missing-id": Kind("error", "give every row an id"),
     "duplicate-id": Kind("error", "make ids unique, or remove the repeated rows", "the first row is kept"),
