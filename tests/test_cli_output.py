@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,3 +116,37 @@ def test_a_slip_in_the_settings_is_told_by_every_verb(
     assert main(words) == 2
     err = capsys.readouterr().err
     assert err.count("unknown setting") == 1 and "did you mean 'results'?" in err
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work_and_without_a_traceback(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    file = str(tmp_path / "file")
+    for words, told in (
+        (["run", "bm25", "-t", str(nano), "-o", file], "file is a file"),
+        (["pages", str(nano), "-o", file], "file is a file"),
+        (["build", str(nano), "-o", f"{file}/below", "--docs", "7"], "Not a directory"),
+    ):
+        assert main(words) == 1
+        err = capsys.readouterr().err
+        assert told in err and "hint: " in err and "Traceback" not in err
+        assert not (tmp_path / "results").exists(), "nothing was evaluated that nobody could have kept"
+    assert main(["run", "bm25", "-t", str(nano), "--mteb-files", file]) == 1
+    assert "choose another folder with --mteb-files" in capsys.readouterr().err
+    assert (tmp_path / "results" / "report.html").exists()
+
+
+def test_a_disk_that_fills_up_while_data_is_printed_is_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "steelyard", "list", "metrics"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("steelyard: No space left on device\n  hint: ")
+
+
+def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(words: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard.cli._main", interrupted)
+    assert main(["list"]) == 130

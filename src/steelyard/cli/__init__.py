@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
+    from steelyard.errors import SteelyardError
+
 VERBS = {
     "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
     "eval": "carry out a config of EvalScope (YAML, JSON or TOML) as it stands; files in MTEB's layout",
@@ -68,6 +70,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written goes nowhere
         return 0
+    except KeyboardInterrupt:  # before there was a verb to heed it
+        return INTERRUPTED
 
 
 def _main(words: list[str]) -> int:
@@ -100,6 +104,22 @@ def _main(words: list[str]) -> int:
     except KeyboardInterrupt:
         output.note("\ninterrupted")
         return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, a folder that nobody may write in
+        output.error(_told(error))
+        return 1
+
+
+def _told(error: OSError) -> SteelyardError:
+    from steelyard.errors import SteelyardError
+
+    place = f"{error.filename}: " if error.filename else ""
+    told = SteelyardError(
+        f"{place}{error.strerror or error}", hint="is there space, and who may write there? -v shows more"
+    )
+    told.__cause__ = error
+    return told
 
 
 def _help() -> str:

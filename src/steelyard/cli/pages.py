@@ -57,10 +57,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.cli.page_published import published_figures
     from steelyard.cli.progress import counted
     from steelyard.reports.pages.writing import left_behind, parse_formats, write_contents, write_pages
+    from steelyard.results import ResultStore
 
     formats = parse_formats(arguments.format)
     names = _names(arguments, output)
     published = published_figures(arguments.against, names) if arguments.against else {}
+    ResultStore(arguments.output).ready()  # a folder that takes no page is told before the work, not after it
     maker = PageMaker(arguments, output)
     groups = maker.groups(names, published)
     written = [write_pages(group, arguments.output, formats) for group in groups]

@@ -16,7 +16,7 @@ from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
 from steelyard.cli.result_tables import show_results
 from steelyard.cli.values import numbers
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import ResultError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -150,11 +150,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return INTERRUPTED
     output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")
-    if arguments.mteb_files is not None:
-        output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
     try:
         if not arguments.no_report:
             output.note(f"report:  {write_report(results, folder)}")
+        if arguments.mteb_files is not None:
+            output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
     finally:  # whatever becomes of the report
         tell_failures(results, output)
     return exit_code(results)
@@ -239,5 +239,8 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 def _write_mteb_files(results: Results, folder: Path) -> Path:
     from steelyard.compat.mteb_files import write_mteb_files
 
-    write_mteb_files(results, folder)
+    try:
+        write_mteb_files(results, folder)
+    except ResultError as error:
+        raise ResultError(error.message, hint="choose another folder with --mteb-files, or free space") from error
     return folder

@@ -112,6 +112,8 @@ class ResultStore:
 
     def ready(self) -> None:
         """Make the folder and see that it can be written: a ResultError now, not after hours of work."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ResultError(f"{self.folder} is a file", hint="choose a folder with --output")
         write_whole(self.folder / ".ready", b"")
         (self.folder / ".ready").unlink(missing_ok=True)
 
