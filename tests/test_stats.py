@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -12,6 +15,7 @@ from steelyard.stats import intervals, mean_interval, paired_test, paired_tests
 from steelyard.stats.intervals import Method
 from steelyard.stats.resample import BLOCK, bootstrap_means, sign_flip_means
 from steelyard.stats.student import t_cdf, t_quantile
+from steelyard.types import Float64
 
 # fmt: off
 FIRST = np.array([
@@ -181,3 +185,25 @@ def test_all_hits_still_leave_room_for_doubt() -> None:
     assert found["hit"].high == 1.0
     assert found["miss"].low == 0.0
     assert found["miss"].high == pytest.approx(1 - 0.9439909106)
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
+DRAWN: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Float64], float]] = {
+    "0 or 1, true mean 0.5": (lambda rng, shape: (rng.random(shape) < 0.5).astype(float), 0.5),
+    "0 or 1, true mean 0.9": (lambda rng, shape: (rng.random(shape) < 0.9).astype(float), 0.9),
+    "even between 0 and 1": (lambda rng, shape: rng.random(shape), 0.5),
+    "1 / rank, ranks 1 to 10 alike": (lambda rng, shape: 1 / rng.integers(1, 11, shape), (1 / np.arange(1, 11)).mean()),
+    "skewed, mean 0.09 (Beta 0.2, 2)": (lambda rng, shape: rng.beta(0.2, 2, shape), 0.2 / 2.2),
+}
+
+
+@pytest.mark.parametrize("values", DRAWN)
+def test_as_many_intervals_hold_the_true_mean_as_the_page_says(values: str) -> None:
+    draw, true = DRAWN[values]
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| {values} |"))
+    told = [float(cell) for cell in row.strip("| ").split(" | ")[1:]]
+    for size, share in zip((5, 20, 50, 200), told, strict=True):
+        drawn = draw(np.random.default_rng(size), (size, 1500))
+        found = intervals({str(i): column for i, column in enumerate(drawn.T)}).values()
+        held = [interval.low - 1e-12 <= true <= interval.high + 1e-12 for interval in found]
+        assert np.mean(held) == pytest.approx(share, abs=0.006)

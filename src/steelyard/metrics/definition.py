@@ -58,6 +58,7 @@ _PLACES = {
     "recall_points": ("iprec", "11pt_avg"),
     "sets": ("rprec_mult", "relative_p", "set_f", "set_map", "utility"),
     "graded": ("ndcg_rel", "rndcg", "g", "bing"),
+    "stopping": ("rbp", "err"),
 }
 """The metrics by the module that has them."""
 

@@ -52,6 +52,8 @@ ALIASES = {
     "inf_ap": "infap",
     "gmap": "gm_map",
     "bin_g": "bing",
+    "rank_biased_precision": "rbp",
+    "expected_reciprocal_rank": "err",
 }
 """Other people's names, lower case, beside the canonical ones of `METRICS`."""
 
