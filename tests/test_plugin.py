@@ -50,7 +50,23 @@ def test_a_wrong_option_of_the_plugin_is_a_usage_error(environment: dict[str, st
     assert "options: size" in done.stderr
 
 
+@pytest.mark.parametrize("model", ["trigram?size=0", "trigram?size=x", "trigram:other"])
+def test_what_the_plugin_cannot_be_is_refused_before_anything_is_run(
+    environment: dict[str, str], tmp_path: Path, model: str
+) -> None:
+    done = steelyard(environment, "run", model, "-t", "NanoAlmanac/en", "-o", str(tmp_path))
+    assert done.returncode == 2 and "trigram" in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_a_query_shorter_than_the_grams_of_the_plugin_finds_nothing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    words = ("run", "trigram?size=60", "-t", "NanoAlmanac/en", "-o", str(tmp_path), "--json")
+    assert steelyard(environment, *words).returncode == 0
+
+
 def test_the_docs_show_the_code_that_is_tested() -> None:
     page = (ROOT / "docs" / "plug-ins.md").read_text(encoding="utf-8")
-    code = (ROOT / "examples" / "steelyard-trigram" / "steelyard_trigram.py").read_text(encoding="utf-8")
-    assert code.strip() in page
+    for file in ("pyproject.toml", "steelyard_trigram.py"):
+        code = (ROOT / "examples" / "steelyard-trigram" / file).read_text(encoding="utf-8")
+        assert code.strip() in page

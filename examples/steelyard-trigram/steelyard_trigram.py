@@ -1,4 +1,4 @@
-"""A retriever in sixty lines: documents ranked by the share of the query's character n-grams that they hold."""
+"""A retriever in seventy lines: documents ranked by the share of the query's character n-grams that they hold."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TrigramIndex:
         scores = np.zeros((len(queries), len(self.documents)), dtype=np.float32)
         for q, text in enumerate(queries.texts):
             wanted = grams(text, self.size)
-            scores[q] = [len(wanted & held) / len(wanted) for held in self.documents]
+            scores[q] = [len(wanted & held) / max(len(wanted), 1) for held in self.documents]
         rows = np.where(scores > 0, np.arange(scores.shape[1]), -1)
         return Run.of(rows, scores).cut(top_k)
 
@@ -69,8 +69,11 @@ class Trigram:
 
 
 def from_spec(spec: ModelSpec) -> Trigram:
-    """The door: called with the model name as it was parsed, such as `trigram?size=4`."""
-    unknown = set(spec.options) - {"size"}
-    if unknown:
-        raise UsageError(f"trigram has no option {sorted(unknown)[0]!r}", hint="options: size")
-    return Trigram(int(spec.options.get("size", 3)))
+    """The door: called with the model name as it was parsed, such as `trigram?size=4`. What it lacks it refuses."""
+    unknown = sorted(set(spec.options) - {"size"})
+    if spec.id or unknown:
+        raise UsageError(f"trigram has no {f'option {unknown[0]!r}' if unknown else 'models'}", hint="options: size")
+    size = spec.options.get("size", "3")
+    if not size.isdecimal() or int(size) < 1:
+        raise UsageError(f"trigram?size={size}: n-grams have 1 character or more", hint="such as trigram?size=4")
+    return Trigram(int(size))
