@@ -299,6 +299,8 @@ def test_tables_score_as_the_lines_that_they_hold(
     named = [f"{q}\t{d}\t{grade}.0" for q, d, grade in judged]
     (tmp_path / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(named))
     (tmp_path / "test.csv").write_text("qid,relevance,docid\r\n" + "".join(f'{q},{g},"{d}"\r\n' for q, d, g in judged))
+    (tmp_path / "qrels.json").write_text(json.dumps(qrels))
+    (tmp_path / "mine.json").write_text(json.dumps(run, indent=1))
     queries, documents, scores = map(list, zip(*ranked, strict=True))
     parquet.write_table(
         pa.table({"query-id": pa.array(queries).dictionary_encode(), "corpus-id": documents, "score": scores}),
@@ -306,11 +308,11 @@ def test_tables_score_as_the_lines_that_they_hold(
     )
     assert main(["score", "-q", "-m", "all_trec", *files]) == 0
     expected = capsys.readouterr().out
-    for judgements in ("qrels.parquet", "test.tsv", "test.csv"):
-        assert (
-            main(["score", "-q", "-m", "all_trec", str(tmp_path / judgements), str(tmp_path / "mine.run.parquet")]) == 0
-        )
-        assert capsys.readouterr().out == expected
+    for judgements in ("qrels.parquet", "test.tsv", "test.csv", "qrels.json"):
+        for ranking in ("mine.run.parquet", "mine.json"):
+            asked = [str(tmp_path / judgements), str(tmp_path / ranking)]
+            assert main(["score", "-q", "-m", "all_trec", *asked]) == 0
+            assert capsys.readouterr().out == expected
 
 
 def test_a_saved_run_is_scored_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -345,6 +347,24 @@ def test_rows_of_tables_that_are_no_judgements_are_named(columns: dict[str, Any]
     with pytest.raises(DataError) as error:
         trec_files.read_qrels(path)
     assert str(path) in str(error.value) and says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"q1": {"a": 1, "a": 2}}', "'a' stands twice"),
+        ('{"test": {"q1": {"a": 1}}}', "'test': no number in"),
+        ('{"q1": ["a", "b"]}', "'q1': no number in"),
+        ('{"q1": {"a": NaN}}', "row 1: no grade"),
+        ('{"q1": {}}', "the file is empty"),
+        ('{"q1": {"a": 1}', "found 3 columns"),
+    ],
+)
+def test_json_that_is_no_judgements_is_told(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text(text)
+    with pytest.raises(DataError) as error:
+        trec_files.read_qrels(tmp_path / "q.json")
+    assert str(tmp_path) in str(error.value) and says in str(error.value)
 
 
 def test_judgements_without_grades_are_relevant(tmp_path: Path) -> None:

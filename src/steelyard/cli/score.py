@@ -32,8 +32,8 @@ ELSEWHERE = {
 }
 """trec_eval's options that have one meaning here or none: their long names, what they ask for, the word we know."""
 STANDARD_INPUT = Path("/dev/stdin")
-QRELS = "judgements: lines of query 0 document grade, Parquet, or BEIR's with a heading (.gz, .zst too)"
-RUN = "a run: lines of query Q0 document rank score tag, or Parquet, as saved; - to pipe either in"
+QRELS = "judgements: lines of query 0 document grade, Parquet, JSON, or BEIR's with a heading (.gz, .zst too)"
+RUN = "a run: lines of query Q0 document rank score tag, Parquet (as saved) or JSON; - to pipe either in"
 MEASURES = "such as ndcg_cut.10, P.5,10, nDCG@10, bpref, iprec_at_recall.0.1, official, set, all_trec; repeatable"
 
 

@@ -2,7 +2,7 @@
 
 A qrels line is `query iteration document grade`, a run line is `query Q0 document rank score tag`. As in
 trec_eval the rank is not read: the order of a list follows from scores and document ids. Lines that begin with `# `
-are comments. Tables with named columns are read, too (`trec_tables`).
+are comments. Parquet, JSON and BEIR's judgements are read, too (`trec_tables`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_run(path: str | Path) -> RunLines:
     """The lists of a TREC run file, or of a table; no document twice for a query, every score a finite number."""
     path = Path(path)
     content, text = _read(path), None
-    tag = path.name.removesuffix(".parquet").removesuffix(".run")
+    tag = path.name.removesuffix(".parquet").removesuffix(".json").removesuffix(".run")
     if (table := read_named(path, content, RUN)) is None:
         text = _even(content)
         table = _run_table(path, text)

@@ -1,6 +1,9 @@
-"""Judgements and runs with named columns, as `steelyard score` takes them beside TREC files.
+"""Judgements and runs that are no TREC files, as `steelyard score` takes them.
 
-Parquet, as `--save-runs` and Nano-sets write it, and judgements under a heading that tabs or commas part, as BEIR's:
+Parquet with named columns, as `--save-runs` and Nano-sets write it; JSON, as pytrec_eval, mteb and ranx hand it around;
+and judgements under a heading that tabs or commas part, as BEIR's:
+
+    {"q1": {"d7": 2}}
 
     query-id    corpus-id    score
     q1          d7           2
@@ -9,6 +12,7 @@ Parquet, as `--save-runs` and Nano-sets write it, and judgements under a heading
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +37,7 @@ PARQUET = b"PAR1"
 
 
 def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
-    """Query, document and number (of a role: its last field) of each row; None where the file has no named columns.
+    """Query, document and number (of a role: its last field) of each row; None where the file is none of these.
 
     Ids are text, numbers are doubles; judgements without grades have 1 everywhere. What is wrong is a DataError.
     """
@@ -41,7 +45,12 @@ def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
 
     from steelyard.datasets.convert import as_grades, as_ids, whole
 
-    columns = _parquet(path, data) if data.startswith(PARQUET) else _under_heading(path, data, role)
+    if data.startswith(PARQUET):
+        columns: dict[str, Any] | None = _parquet(path, data)
+    elif data[:64].lstrip().startswith(b"{"):
+        columns = _nested(path, data)
+    else:
+        columns = _under_heading(path, data, role)
     if columns is None:
         return None
     found = role.match(columns)
@@ -78,6 +87,37 @@ def _parquet(path: Path, data: bytes) -> dict[str, Any]:
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
     return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
+    """The columns of JSON: queries, documents below them, and their numbers; None where it is no JSON."""
+    import pyarrow as pa
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            again = next(name for place, name in enumerate(names) if name in names[:place])
+            raise DataError(
+                f"{again!r} stands twice", where=str(path), hint="each query, and each document of it, once"
+            )
+        return found
+
+    try:
+        queries = json.loads(data, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return None
+    rows = []
+    for query, documents in queries.items():
+        for document, number in documents.items() if isinstance(documents, dict) else ((None, None),):
+            if not isinstance(number, int | float):
+                hint = 'expected numbers by document by query: {"q1": {"d7": 2}}'
+                raise DataError(f"no number in {str(documents)[:60]!r}", where=f"{path}, {query!r}", hint=hint)
+            rows.append((query, document, float(number)))
+    if not rows:
+        raise DataError("the file is empty", where=str(path), hint='expected {"q1": {"d7": 2}}')
+    names = (QUERY_ID[0], DOCUMENT_ID[0], "score")
+    return {name: pa.chunked_array([column]) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None:
