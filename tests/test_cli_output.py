@@ -69,6 +69,10 @@ def test_a_quiet_config_says_nothing_unless_it_is_asked(
     assert main(["eval", config(2), *words[2:], "-q"]) == 0
     out, err = capsys.readouterr()
     assert "bm25" in out and err == ""
+    assert main(["eval", config(2), config(2), *words[2:], "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [result["task_name"] for result in json.loads(out)] == ["NanoAlmanac/en"] * 2, "one list of all configs"
+    assert err.count("1 evaluation: 1 model x 1 task") == 2 and "1/1  bm25 on" in err
 
 
 def test_tables_that_follow_one_another_are_apart_in_a_file(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import heed_data_options
 from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli.output import can_redraw
 from steelyard.cli.progress import Progress, duration
+from steelyard.errors import SteelyardError
 
 if TYPE_CHECKING:
     import argparse
 
     from steelyard.cli.output import Output
     from steelyard.compat.evalscope.schema import Config
-    from steelyard.engine import Results
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,21 +34,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Carry out each config, show its table; the highest exit code of all, 130 at once if interrupted."""
+    """Carry out each config, show its table; the highest exit code of all, 130 at once if interrupted.
+
+    As JSON, the results of all configs are one list.
+    """
     heed_data_options(arguments)
     from steelyard.compat.evalscope import read_configs
 
     worst = 0
-    for config in read_configs(arguments.configs):
-        code = _carry_out(config, arguments, output)
-        if code == INTERRUPTED:
-            return code
-        worst = max(worst, code)
+    figures: list[dict[str, Any]] = []
+    try:
+        for config in read_configs(arguments.configs):
+            worst = max(worst, _carry_out(config, arguments, output, figures))
+            if worst == INTERRUPTED:
+                break
+    except SteelyardError:
+        if output.json and figures:  # of the configs before
+            output.data(figures)
+        raise
+    if output.json:
+        output.data(figures)
     return worst
 
 
-def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) -> int:
-    """One config, as loud as its `verbosity` says: 0 nothing but failures, 1 the table, 2 progress, 3 intervals."""
+def _carry_out(config: Config, arguments: argparse.Namespace, output: Output, figures: list[dict[str, Any]]) -> int:
+    """One config, as loud as its `verbosity` says: 0 nothing but failures, 1 the table, 2 progress, 3 intervals.
+
+    Its results are added to the figures.
+    """
     from steelyard.compat.evalscope.running import OWN, carry_out, output_folder
 
     spoken = type(output)(
@@ -64,8 +77,10 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
         for result in work:
             gathered.ready.append(result)
     results = gathered.results
-    if config.verbosity or output.json:
-        _show(results, spoken)
+    figures += results.to_dicts()
+    if config.verbosity and results and not output.json:
+        spoken.note("")
+        spoken.table(*results.table(intervals=spoken.verbose), fold=True)
     if gathered.interrupted:
         spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
         return INTERRUPTED
@@ -77,11 +92,3 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output) ->
         spoken.note(f"report: {write_report(results, folder / OWN)}")
     tell_failures(results, spoken)
     return exit_code(results)
-
-
-def _show(results: Results, output: Output) -> None:
-    if output.json:
-        output.data(results.to_dicts())
-    elif results:
-        output.note("")
-        output.table(*results.table(intervals=output.verbose))

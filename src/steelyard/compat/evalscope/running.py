@@ -105,7 +105,7 @@ class Staged(Planned):
 def _planned(tasks: list[Wanted], crew: Crew) -> Staged:
     models = len(crew.config.models)
     searched = sum(crew.pair is None or task.type in ("retrieval", "reranking") for task in tasks)
-    return Staged(models, len(tasks), 0, searched * models + (len(tasks) - searched))
+    return Staged(models, len(tasks), stored=0, pairs=searched * models + (len(tasks) - searched))
 
 
 @contextmanager
