@@ -147,3 +147,14 @@ def test_a_plug_in_package_brings_a_metric(tmp_path: Path) -> None:
     first, second = done.stdout.splitlines()
     assert first == "first_at_5 [1.0, 0.0] weights"
     assert "the metric wrong (weights) gave an array of shape (1,)" in second and "each of the 2 queries" in second
+
+
+def test_examples_are_as_people_write_them() -> None:
+    wanted = {"ndcg": "nDCG@10", "iprec": "iprec@0.1", "rprec_mult": "Rprec-mult@0.4", "bpref": "bpref"}
+    assert {name: METRICS.get(name).example for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("text", ["G.-1=3", "ndcg.1=2,1=3", "ndcg.1=2,2"])
+def test_gains_name_every_grade_once_from_0_on(text: str) -> None:
+    with pytest.raises(UsageError, match="cannot take"):
+        parse(text)

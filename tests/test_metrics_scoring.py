@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import DataError, UnknownName
+from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, METRICS, parse_many, score
 from steelyard.metrics.mteb import mteb_scores
-from steelyard.metrics.nauc import nauc
+from steelyard.metrics.nauc import confidence, nauc
 from steelyard.metrics.scoring import leave_out, order_by_double
 from steelyard.types import Qrels, Run
 
@@ -171,3 +171,34 @@ def test_a_run_and_judgements_of_different_tasks_are_refused() -> None:
 def test_conventions_that_do_not_exist_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(UnknownName, match=next(iter(options))):
         score(Run.of([[0]], [[1]]), Qrels.of([0], [0], [1], queries=1), **options)  # type: ignore[arg-type]
+
+
+def test_a_level_below_every_judgement_is_refused() -> None:
+    with pytest.raises(UsageError, match="a relevance level of -1"):
+        score(Run.of([[0]], [[1]]), Qrels.of([0], [0], [1], queries=1), level=-1)
+
+
+def test_gains_of_ones_own_may_cost_and_may_be_small() -> None:
+    # Found: grades 0, 1, 2. The best list has 2 before 1; what costs is in no best list.
+    run, qrels = Run.of([[0, 1, 2]], [[3, 2, 1]]), Qrels.of([0, 0, 0], [0, 1, 2], [0, 1, 2], queries=1)
+    discount = 1 / np.log2([2, 3, 4])
+    found = score(run, qrels, ["ndcg.0=-1,1=2,2=5", "G.1=0.5,2=3"]).per_query
+    assert found["ndcg_0=-1,1=2,2=5"].tolist() == pytest.approx([([-1, 2, 5] @ discount) / ([5, 2] @ discount[:2])])
+    # Each rank of the best list costs 1 at the least: 3, then 3 + 1, then 3 + 1 + 1.
+    expected = (0.5 / np.log2(2 + 4 - 0.5) + 3 / np.log2(2 + 5 - 3.5)) / 3.5
+    assert found["g_1=0.5,2=3"].tolist() == pytest.approx([expected])
+
+
+def test_a_list_of_one_document_has_no_distance_to_the_second() -> None:
+    run = Run.of([[0, 1], [2, -1], [-1, -1]], [[0.75, 0.25], [0.5, 0], [0, 0]])
+    assert confidence(run).tolist() == [[0.75, 0.5, 0.0], [0.25, 0.0, 0.0], [0.5, 0.0, 0.0]]
+
+
+def test_scores_made_before_serve_no_list_that_leaves_something_out() -> None:
+    run = Run.of(np.array([[0, 1, 2], [3, 4, 5]]), np.array([[3, 2, 1], [3, 2, 1]], dtype=np.float32))
+    qrels = Qrels.of([0, 1], [1, 3], [1, 1], queries=2)
+    before = score(run, qrels)
+    assert mteb_scores(run, qrels, scores=before)["mrr_at_10"] == 0.75
+    assert mteb_scores(run, qrels, scores=before, ignore=[0, -1])["mrr_at_10"] == 1.0
+    some = Qrels.of([0], [1], [1], queries=2)
+    assert mteb_scores(run, some, scores=score(run, some))["mrr_at_10"] == 0.5, "the unjudged query is dropped"

@@ -97,6 +97,18 @@ def test_more_queries_than_one_block() -> None:
     assert_same(run, qrels)
 
 
+@pytest.mark.parametrize("measure", ["set_F.0.5", "set_F.3", "11pt_avg.0.2,0.5,0.8"])
+def test_numbers_that_are_no_cut_off(measure: str) -> None:
+    rng = np.random.default_rng(6)
+    run = {f"q{q}": {f"d{d}": float(s) for s, d in enumerate(rng.permutation(40)[:20])} for q in range(9)}
+    qrels = {f"q{q}": {f"d{d}": int(d % 3) for d in rng.permutation(40)[:9]} for q in range(9)}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {measure}).evaluate(run)
+    rows = number_documents(run)
+    found = score(run_from_dicts(run, list(run), rows), qrels_from_dicts(qrels, list(run), rows), [measure])
+    (values,) = found.per_query.values()
+    assert values.tolist() == [value for query in run for value in theirs[query].values()]
+
+
 documents = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=3)
 # Denormal numbers are 0 as float32, and trec_eval's reader never met infinity; neither is about ranking.
 scores = st.floats(-(2.0**60), 2.0**60, allow_subnormal=False) | st.integers(0, 3).map(float)

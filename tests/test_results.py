@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ResultError
-from steelyard.results import Failure, Miss, QueryScores, Result, TaskFacts
+from steelyard.results import Failure, Miss, QueryScores, Result, TaskFacts, keys
 from steelyard.results.keys import digest, model_slug, result_key, settings_hash, task_slug
 from steelyard.results.languages import mteb_languages
 from steelyard.results.layout import plain
-from steelyard.results.provenance import provenance
+from steelyard.results.provenance import HEAVY, PACKAGES, provenance
 from steelyard.types import Interval
 
 
@@ -182,17 +183,35 @@ def test_a_key_hangs_on_the_values_alone(settings: dict[str, object]) -> None:
 
 def test_a_key_hangs_on_all_that_could_change_a_figure() -> None:
     facts = TaskFacts("en", data_hash="aa")
-    keys = {
+    found = {
         result_key({"top_k": 10}, "T/a", facts),
         result_key({"top_k": 11}, "T/a", facts),
         result_key({"top_k": 10}, "T/b", facts),
         result_key({"top_k": 10}, "T/a", replace(facts, data_hash="ab")),
         result_key({"top_k": 10}, "T/a", replace(facts, language="de")),
         result_key({"top_k": 10}, "T/a", replace(facts, category="code")),
+        result_key({"top_k": 10}, "T/a", replace(facts, languages=("en", "de"))),
+        result_key({"top_k": 10}, "T/a", replace(facts, split="dev")),
+        result_key({"top_k": 10}, "T/a", replace(facts, type="reranking")),
     }
-    assert len(keys) == 6
+    assert len(found) == 9
     told = replace(facts, source="elsewhere", reference={"bm25_ndcg_at_10": 0.5})
     assert result_key({}, "T/a", told) == result_key({}, "T/a", facts), "where data came from changes no figure"
+
+
+def test_another_scoring_has_other_keys_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = result_key({}, "T/a", TaskFacts()), settings_hash({})
+    monkeypatch.setattr(keys, "SCORING_VERSION", keys.SCORING_VERSION + 1)
+    after = result_key({}, "T/a", TaskFacts()), settings_hash({})
+    assert before[0] != after[0] and before[1] != after[1]
+
+
+def test_mteb_1_14_did_not_round_in_files() -> None:
+    result = full_result()
+    older = replace(result, settings=dict(result.settings) | {"profile": "mteb-1.14"})
+    for one, version, mrr in ((result, "2.26.24", 0.123457), (older, "1.14.15", 0.123456789)):
+        written = json.loads(one.to_json())
+        assert (written["mteb_version"], written["scores"]["test"][0]["mrr_at_10"]) == (version, mrr)
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -228,6 +247,14 @@ def test_provenance_names_no_one() -> None:
     text = json.dumps(found)
     assert platform.node() not in text or len(platform.node()) < 4
     assert f'"{getpass.getuser()}"' not in text
+
+
+def test_heavy_packages_are_told_where_they_were_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in HEAVY:
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert set(provenance()["packages"]) == set(PACKAGES)
+    monkeypatch.setitem(sys.modules, "sklearn", sys)
+    assert set(provenance()["packages"]) == {*PACKAGES, "scikit-learn"}
 
 
 def test_the_docs_know_every_field() -> None:

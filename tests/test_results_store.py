@@ -81,6 +81,17 @@ def test_a_finished_result_removes_the_failures_before_it(tmp_path: Path) -> Non
     assert [(r.task, r.done) for r in store.all()] == [("T/a", True), ("T/b", False)]
 
 
+def test_failures_of_others_stay(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    # Names of models that have one folder between them, as slashes and blanks cannot stand in one.
+    first, second = failure(model="org/model"), failure(model="org__model")
+    for one in (first, second, replace(first, settings={"model": "org/model", "top_k": 99})):
+        store.put(one)
+    assert len(store.all()) == 3, "a failure removes no other"
+    store.put(result(model="org/model"))
+    assert sorted((r.model, r.done) for r in store.all()) == [("org/model", True), ("org__model", False)]
+
+
 def test_a_failure_never_takes_the_place_of_a_finished_result(tmp_path: Path) -> None:
     store = ResultStore(tmp_path)
     store.put(result())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import DataError, UsageError
 from steelyard.stats import intervals, mean_interval, paired_test, paired_tests
+from steelyard.stats.agreement import agreement
 from steelyard.stats.intervals import Method
 from steelyard.stats.resample import BLOCK, bootstrap_means, sign_flip_means
 from steelyard.stats.student import t_cdf, t_quantile
@@ -35,6 +36,20 @@ SECOND = np.array([
 def test_bootstrap_as_scipy(method: Method, low: float, high: float) -> None:
     found = mean_interval(FIRST, method=method, draws=50_000)
     assert (found.low, found.high) == (pytest.approx(low, abs=0.002), pytest.approx(high, abs=0.002))
+
+
+def test_bias_and_skew_as_scipy() -> None:
+    # Values that lean far to one side: the plain percentiles are 0.05 and 0.45.
+    found = mean_interval([0.0, 0.0, 0.0, 0.1, 0.1, 0.2, 0.3, 1.0], draws=50_000)
+    assert (found.low, found.high) == (pytest.approx(0.075, abs=0.006), pytest.approx(0.5875, abs=0.013))
+
+
+def test_a_percentile_lies_between_two_resamples() -> None:
+    drawn = bootstrap_means(FIRST[:, None], 30, 0)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    found = mean_interval(FIRST, method="percentile", draws=30)
+    assert (found.low, found.high) == (pytest.approx(low, rel=1e-12), pytest.approx(high, rel=1e-12))
+    assert low not in drawn and high not in drawn
 
 
 @pytest.mark.parametrize(
@@ -185,6 +200,11 @@ def test_all_hits_still_leave_room_for_doubt() -> None:
     assert found["hit"].high == 1.0
     assert found["miss"].low == 0.0
     assert found["miss"].high == pytest.approx(1 - 0.9439909106)
+
+
+def test_figures_that_only_the_order_of_a_sum_tells_apart_tie() -> None:
+    found = agreement([0.9, 0.5, 0.1], [[0.5 + 1e-13, 0.5, 0.5 - 1e-13], [0.5, 0.5 + 1e-13, 0.1]])
+    assert found.pairs.tolist() == pytest.approx([0.5, 5 / 6]) and found.spearman[0] == 0
 
 
 PAGE = (Path(__file__).parent.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
