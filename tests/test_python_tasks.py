@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine_parts import small_task
+from engine_parts import Overlap, small_task
 from steelyard import evaluate
-from steelyard.errors import DataError, UnknownName, UsageError
-from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
+from steelyard.errors import DataError, ModelError, UnknownName, UsageError
+from steelyard.protocols import Tick, no_tick
+from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
 OWN = {
     "corpus": Corpus(("c", "b", "a"), ("epsilon", "gamma", "alpha")),
@@ -75,6 +77,39 @@ def test_judgements_that_would_change_a_figure_unseen_are_said(columns: tuple[An
 
 def test_judged_documents_outside_the_corpus_may_be_several() -> None:
     assert Qrels.of([0, 0], [-1, -1], [1, 1.0], queries=1).positives.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "scores", "said"),
+    [
+        ([[0, 1], [2]], [[2, 1], [1]], "differ in length .fill them up with rows of -1"),
+        ([0, 1], [2, 1], r"rows of shape \(2,\)"),
+        ([[0, 1]], [[1]], r"rows of shape \(1, 2\) and scores of shape \(1, 1\)"),
+        ([[0.7, 1]], [[2, 1]], "a document row of 0.7"),
+        ([[2**40, 1]], [[2, 1]], "a document row of 1099511627776"),
+    ],
+)
+def test_lists_that_would_become_other_documents_are_said(rows: Any, scores: Any, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        Run.of(rows, scores)
+
+
+@dataclass
+class Anything(Overlap):
+    """A retriever whose index gives whatever it was told to."""
+
+    given: Any = None
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Any:
+        given = self.given
+        return type("Index", (), {"size_bytes": 0, "notes": {}, "search": lambda self, queries, top_k: given})()
+
+
+@pytest.mark.parametrize("given", [None, {"q1": {"d1": 0.5}}, ([[0]], [[1.0]])])
+def test_what_is_no_run_is_said_with_the_promise(given: Any) -> None:
+    (result,) = evaluate(Anything(given=given), small_task())
+    assert result.error is not None and result.error.type == "ModelError"
+    assert f"gave a {type(given).__name__} where a Run was expected" in result.error.message
 
 
 @pytest.mark.parametrize(

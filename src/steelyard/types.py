@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, ModelError
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -303,8 +303,16 @@ class Run:
         >>> Run.of([[2, 0, 1]], [[0.5, 0.9, 0.5]]).rows.tolist()
         [[0, 1, 2]]
         """
-        r = np.asarray(rows, dtype=np.int32)
-        s = np.where(r < 0, -np.inf, np.asarray(scores))
+        try:
+            given, s = np.asarray(rows), np.asarray(scores)
+        except ValueError:
+            raise ModelError("lists of documents that differ in length", hint="fill them up with rows of -1") from None
+        if given.ndim != 2 or given.shape != s.shape:
+            raise ModelError(f"rows of shape {given.shape} and scores of shape {s.shape}", hint="(queries, depth) both")
+        r = given.astype(np.int32, copy=False)
+        if given.dtype != np.int32 and (odd := given[r != given]).size:
+            raise ModelError(f"a document row of {odd[0]}", hint="rows are whole numbers; -1 is none")
+        s = np.where(r < 0, -np.inf, s)
         s = s.astype(np.float32) if s.dtype != np.float64 else s
         order = np.lexsort((np.where(r < 0, np.iinfo(np.int32).max, r), -s.astype(np.float32)), axis=1)
         return cls(np.take_along_axis(r, order, axis=1), np.take_along_axis(s, order, axis=1))

@@ -14,6 +14,8 @@ _PROMISE = "Index.search promises: best first, ties by the lower row, no row twi
 
 def check_run(run: Run, task: Task, model: str) -> Run:
     """The run itself, if it keeps the promises of `Index.search`; else a ModelError that says which one is broken."""
+    if not isinstance(run, Run):
+        raise _broken(model, f"a {type(run).__name__} where a Run was expected", task)
     rows, scores = np.asarray(run.rows), np.asarray(run.scores)
     if rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(task.queries):
         raise _broken(model, f"rows of shape {rows.shape} and scores of shape {scores.shape}", task)
