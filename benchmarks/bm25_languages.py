@@ -1,25 +1,34 @@
 """How often the languages of texts are told, and told right: by the pages of tasks, and by BM25's choice of analysers.
 
     python benchmarks/bm25_languages.py [FOLDER]
+    python benchmarks/bm25_languages.py --messages [/usr/share/locale]
 
 Of the built-in names of things (NanoCLDR) every id ends in the language. FOLDER holds tasks whose names say the
 languages of queries and documents: tatoeba_deu2eng, xquad_ar2en, xquad_th.
+
+With --messages: sentences of 5 to 15 words, and three words in a row of each, from the translated messages of the
+programs that are installed. Of languages that share a script, up to 300 sentences each, none with a sign of program text.
 """
 
 from __future__ import annotations
 
 import argparse
+import gettext
+import random
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard import load_task
 from steelyard.reports.pages.tongues import read
-from steelyard.text.detect import UNDECIDED, detect
+from steelyard.text.detect import LANGUAGES_OF, UNDECIDED, detect, tell
 from steelyard.text.languages import canonical
 from steelyard.text.policy import choose
 from steelyard.types import Task, TaskInfo
 
 SHARED = Path(__file__).parents[2] / "shared"
+_PROGRAM = re.compile(r"[%<>\\_{}=\[\]|/@#~`$*]|--|\d{3,}|\.\.\.|[A-Z]{3,}|\w\.\w")
 NAMES = ("names-to-english", "names-across-scripts", "names-in-all-languages")
 FOLDERS = (
     *("tatoeba_cmn2eng", "tatoeba_deu2eng", "tatoeba_hin2eng", "tatoeba_jpn2eng", "xquad_zh2en", "xquad_ar2en"),
@@ -52,10 +61,62 @@ def show(name: str, task: Task, queries: Sequence[str], documents: Sequence[str]
         print(line(name, side, true, pages, detect(texts, among)), flush=True)
 
 
+def messages(folder: Path) -> dict[str, list[str]]:
+    """Sentences by language; English is what was translated."""
+    several = {code for codes in LANGUAGES_OF.values() if len(codes) > 1 for code in codes}
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.glob("*/LC_MESSAGES/*.mo")):
+        name = path.parts[-3]
+        if "@" in name or canonical(name) not in several or path.name.startswith("iso_"):
+            continue
+        try:
+            with path.open("rb") as file:
+                catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+        except UnicodeDecodeError:  # old ones in an encoding that they do not name
+            continue
+        for key, text in catalogue.items():
+            asked = key[0] if isinstance(key, tuple) else key
+            for code, sentence in ((canonical(name), text), ("en", asked)):
+                if text != asked and not _PROGRAM.search(sentence) and 5 <= len(sentence.split()) <= 15:
+                    found.setdefault(code, set()).add(" ".join(sentence.split()))
+    return {code: random.Random(code).sample(sorted(all_), min(300, len(all_))) for code, all_ in found.items()}
+
+
+def three_words(sentence: str) -> str:
+    words = sentence.split()
+    first = random.Random(sentence).randrange(len(words) - 2)
+    return " ".join(words[first : first + 3])
+
+
+def show_messages(folder: Path) -> None:
+    """The share told right by `detect`, a line a language, and what is told instead most often."""
+    print("| language | sentences | right | as | three words | as | on pages: told | right of these |")
+    print(f"|{'---|' * 8}")
+    means = []
+    for code, sentences in sorted(messages(folder).items()):
+        if len(sentences) < 14:
+            continue
+        cells, rights = [], []
+        for texts in (sentences, list(map(three_words, sentences))):
+            counts = Counter(detect(texts))
+            rights.append(counts.pop(code, 0) / len(texts))
+            cells.append(f"{rights[-1]:.3f} | {' '.join(f'{other} {n}' for other, n in counts.most_common(2))}")
+        told = [other for other in tell(sentences) if other != UNDECIDED]
+        rights += [len(told) / len(sentences), told.count(code) / max(len(told), 1)]
+        means.append(rights)
+        print(f"| {code} | {len(sentences)} | {' | '.join(cells)} | {rights[2]:.3f} | {rights[3]:.3f} |")
+    mean = [sum(column) / len(means) for column in zip(*means, strict=True)]
+    print(f"| mean of {len(means)} | | {mean[0]:.3f} | | {mean[1]:.3f} | | {mean[2]:.3f} | {mean[3]:.3f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=SHARED / "data")
+    parser.add_argument("--messages", type=Path, nargs="?", const=Path("/usr/share/locale"))
     arguments = parser.parse_args()
+    if arguments.messages:
+        show_messages(arguments.messages)
+        return
     print("| texts | side | count | told on pages | right of these | told by BM25 | right of these |")
     print(f"|{'---|' * 7}")
     for name in NAMES:

@@ -18,7 +18,7 @@ from steelyard.text.spans import Grams, Spans, UInt64, find, keys_of_bytes, keys
 from steelyard.text.tokens import Tokens, Words, utf8
 from steelyard.types import Int64
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {

@@ -5,13 +5,16 @@ No model and no random choice: the same text is given the same language on every
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
+from steelyard.text import trigrams
 from steelyard.text.characters import SCRIPT_NAMES, UInt8, script_table
 from steelyard.text.function_words import FUNCTION_WORDS
+from steelyard.text.places import places_of
 from steelyard.text.portions import portions
 from steelyard.text.spans import Grams, code_points, find
 from steelyard.text.tokens import Tokens
@@ -77,6 +80,23 @@ _LEAST = 0.75
 _KANA_DUE = 6
 """Han letters after which a Japanese text would have shown a kana."""
 
+_PLENTY = 3.0
+"""A lead of so many function words over the second language needs no second look."""
+_WORD_NATS = 12.0
+"""What a function word that only one language has says for it, in nats, the measure of trigrams."""
+_COMMON = {
+    "en": 6.0,
+    **dict.fromkeys(("de", "fr", "es", "ru", "ar", "hi"), 4.0),
+    **dict.fromkeys(("it", "pt", "nl", "pl", "cs", "sv", "da", "no", "fi", "tr", "id", "vi", "uk", "fa"), 2.0),
+}
+"""What speaks for the languages that most corpora are in, against neighbours (Galician, Afrikaans), in nats."""
+_SURE = 4.0
+"""The lead, in nats, that shows a language where no function word did."""
+_CERTAIN = 12.0
+"""The lead that is certain enough to tell people."""
+_MOSTLY = 0.5
+"""The share of its letters that makes a text one of the script."""
+
 
 @cache
 def _codes() -> tuple[str, ...]:
@@ -115,7 +135,7 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
 
 def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
     codes = _codes()
-    evidence, _ = _evidence(texts)
+    evidence, words, tokens = _evidence(texts)
     scripts = _shares(_script_counts(texts))
     prior = np.zeros((len(SCRIPT_NAMES), len(codes)))
     for number, name in enumerate(SCRIPT_NAMES):
@@ -129,6 +149,13 @@ def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
     score = evidence * possible + shares
     best = score.argmax(axis=1)
     found = score[np.arange(len(texts)), best] > 1e-6
+    # Few function words may speak too soon; the script stays as it was told.
+    for script, columns in _shared_scripts(among):
+        written = np.where(found, np.isin(best, columns), scripts[:, script] > _MOSTLY)
+        rows, letters, lead = _look_again(tokens, evidence * words[:, None], written, columns)
+        sure = lead >= _SURE * trigrams.UNIT
+        best[rows] = np.where(sure | found[rows], letters, best[rows])
+        found[rows[sure]] = True
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
 
 
@@ -149,7 +176,8 @@ def tell(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
 def _told(texts: Sequence[str], among: Collection[str]) -> list[str]:
     codes = _codes()
     counts = _script_counts(texts)
-    evidence, words = _evidence(texts)
+    evidence, words, tokens = _evidence(texts)
+    spoken = evidence * words[:, None]
     # A word that many languages have, alone in a text, proves none of them.
     evidence[evidence * words[:, None] < _LEAST] = 0.0
     counts[:, SCRIPT_NAMES.index("latin")] /= LATIN_DISCOUNT
@@ -166,6 +194,12 @@ def _told(texts: Sequence[str], among: Collection[str]) -> list[str]:
     best = weighed.argmax(axis=1)
     # As much evidence for a second language is none for the first.
     sure = (order[:, -1] > 1e-6) & (order[:, -1] > order[:, -2] + 1e-9)
+    for script, columns in _shared_scripts(among):
+        there = np.where(sure, np.isin(best, columns), shares[:, script] > _MOSTLY)
+        rows, letters, lead = _look_again(tokens, spoken, there, columns)
+        certain = lead >= _CERTAIN * trigrams.UNIT
+        sure[rows] = certain | sure[rows] & (letters == best[rows])
+        best[rows] = letters
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), sure.tolist(), strict=True)]
 
 
@@ -188,8 +222,8 @@ def candidates(among: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
     return _candidates(frozenset(among))
 
 
-def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64]:
-    """For each text and language, what function words and letters say for it, per word; and the number of words."""
+def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64, Tokens]:
+    """For each text and language, what function words and letters say for it, per word; the number of words; all."""
     tokens = Tokens.of_spans(find(texts, Grams()))
     words, letters = _word_weights(), _letter_weights()
     speaks = [
@@ -205,7 +239,34 @@ def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64]:
     cells = np.repeat(tokens.owners.astype(np.int64), repeats) * len(_codes()) + flat[at, 0].astype(np.int64)
     sums = np.bincount(cells, flat[at, 1], minlength=len(texts) * len(_codes())).reshape(len(texts), -1)
     lengths = np.bincount(tokens.owners, minlength=len(texts))
-    return np.asarray(sums / np.maximum(lengths, 1)[:, None]), lengths
+    return np.asarray(sums / np.maximum(lengths, 1)[:, None]), lengths, tokens
+
+
+Bools = npt.NDArray[np.bool_]
+
+
+def _look_again(tokens: Tokens, spoken: Float64, written: Bools, columns: Int64) -> tuple[Int64, Int64, Int64]:
+    """The texts among those `written` in a script that few function words tell, and what trigrams say of them.
+
+    `columns` are the languages of the script that are possible, and `spoken` is what function words said for all.
+    Given are places of texts, for each the column that most speaks for, and its lead over the next, in units.
+    """
+    first = np.sort(spoken[:, columns], axis=1)
+    rows = places_of(written & (first[:, -1] - first[:, -2] < _PLENTY))
+    codes = [_codes()[column] for column in columns.tolist()]
+    told = trigrams.first_words(tokens, rows, codes)
+    nats = spoken[np.ix_(rows, columns)] * _WORD_NATS + np.array([_COMMON.get(code, 0.0) for code in codes])
+    told += np.rint(nats * trigrams.UNIT).astype(np.int64)
+    order = np.sort(told, axis=1)
+    return rows, columns[told.argmax(axis=1)], order[:, -1] - order[:, -2]
+
+
+def _shared_scripts(among: Collection[str]) -> Iterator[tuple[int, Int64]]:
+    """The scripts that several of the languages are written in, with the columns of these."""
+    for name in trigrams.SCRIPTS:
+        columns = [_codes().index(code) for code in LANGUAGES_OF[name] if not among or code in among]
+        if len(columns) > 1:
+            yield SCRIPT_NAMES.index(name), np.array(columns)
 
 
 def _shares(counts: Float64) -> Float64:

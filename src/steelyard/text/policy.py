@@ -20,7 +20,7 @@ KINDS: dict[str, Callable[[str], Analysis]] = {"default": Analyser, "segment": S
 
 _ONE_LANGUAGE = 0.9
 """From this share of the texts that show a language on, all are read in it."""
-_SAMPLE, _PLAINLY = 10_000, 0.95
+_SAMPLE, _PLAINLY = 4_000, 0.95
 """So many texts, drawn by lot, speak for all where half of them show a language, and this share of those the same."""
 _CODE = re.compile("[a-z]{2,3}")
 _UNTOLD = ("mul", UNDECIDED)
