@@ -418,13 +418,23 @@ def test_what_takes_long_to_open_or_read_is_told_on_a_pipe_once() -> None:
 
 def test_metrics_may_stand_in_one_word(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "bm25", "-t", str(nano), "--no-report", "--metrics"]
-    assert main([*words, "ndcg@3,MAP", "recall_2;P@1,2"]) == 0
+    assert main([*words, "ndcg@3,MAP", "recall_2;P@1,2", "NDCG_cut_3"]) == 0
     heads = [table.split()[0] for table in capsys.readouterr().out.split("\n\n")]
     assert heads == ["nDCG@3", "MAP", "recall@2", "P@1", "P@2"]
     assert main([*words, "ndcg@10,mapp"]) == 2
     assert "unknown metric 'mapp'\n  hint: did you mean 'map'" in capsys.readouterr().err
     assert main([*words, "ndcg10"]) == 2
     assert "write ndcg@10" in capsys.readouterr().err
+
+
+def test_what_a_flag_leaves_without_effect_is_told(
+    nano: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEELYARD_DEVICE", "")  # set by --device; put back when the test is over
+    assert main(["run", "bm25", "-t", str(nano), "--device", "cuda:9", "--no-report"]) == 0
+    assert "--device cuda:9 changes nothing" in capsys.readouterr().err
+    assert main(["run", "bm25", "-t", "NanoAlmanac/en", "--type", "sts"]) == 2
+    assert "none is of type sts" in capsys.readouterr().err
 
 
 def test_a_long_evaluation_shows_life_in_plain_lines() -> None:

@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _names(arguments: argparse.Namespace, output: Output) -> Sequence[str]:
     """The tasks that were asked for, without those that have nothing to search, which are told."""
     from steelyard.datasets import task_facts, task_names
+    from steelyard.engine import nothing_left
 
     offline = arguments.offline or None
     names = task_names(arguments.sets, languages=arguments.languages, type=arguments.type, offline=offline)
@@ -104,5 +105,5 @@ def _names(arguments: argparse.Namespace, output: Output) -> Sequence[str]:
             hint="`steelyard run MODEL -t NAME` evaluates such a task, and its report.html shows the figures",
         )
     elif not names:
-        raise UsageError(f"no task is left of {', '.join(arguments.sets)}", hint="other languages, or other tasks")
+        raise nothing_left(arguments.sets, arguments.languages, arguments.type)
     return searched

@@ -40,8 +40,8 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
     from steelyard.reports.variants import variant_rows
     from steelyard.results import MAIN_METRIC
 
-    asked: list[str | None] = [str(metric) for words in metrics for metric in parse_many(words)]
-    asked = asked or [None]
+    named = dict.fromkeys(str(metric) for words in metrics for metric in parse_many(words))
+    asked: list[str | None] = [*named] or [None]
     columns, variants = variant_rows(results, asked[0] or MAIN_METRIC)
     main = Results(result for result in results if not result.notes.get("variant_of")) if variants else results
     for place, metric in enumerate(asked if main else ()):

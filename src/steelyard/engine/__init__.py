@@ -95,9 +95,21 @@ def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: st
     if not tasks:
         raise UsageError("there is no task to weigh on", hint=TASKS)
     if not expanded:
-        raise UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint="other languages, or other tasks")
+        raise nothing_left(tasks, languages, type)
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}
     return list(unique.values())
+
+
+def nothing_left(tasks: Sequence[TaskLike], languages: Sequence[str], type: str | None) -> UsageError:
+    """The error that says which filter left none of the tasks.
+
+    >>> str(nothing_left(["NanoAlmanac/en"], ["xx"], "sts"))
+    'no task is left of NanoAlmanac/en (none is in xx and of type sts)'
+    """
+    filters = [f"in {' or '.join(languages)}"] if languages else []
+    filters += [f"of type {type}"] if type else []
+    hint = f"none is {' and '.join(filters)}" if filters else "name one: steelyard list tasks"
+    return UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint=hint)
 
 
 def as_list(value: T | Iterable[T]) -> list[T]:

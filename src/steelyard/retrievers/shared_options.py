@@ -38,6 +38,15 @@ def with_shared_options(
     return [_with(spec, options, revision) for spec in specs]
 
 
+def takes_options(models: Sequence[ModelSpec]) -> bool:
+    """Whether any of the models is loaded with options of this kind.
+
+    >>> takes_options([canonical("bm25"), canonical("dense")]), takes_options([canonical("bm25 > rerank:X")])
+    (False, True)
+    """
+    return any(True for spec in models for _ in _takers(spec))
+
+
 def _with(spec: ModelSpec, options: Mapping[str, str], revision: str | None) -> ModelSpec:
     if spec.parts:
         return replace(spec, parts=tuple(_with(part, options, revision) for part in spec.parts))
