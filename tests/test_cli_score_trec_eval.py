@@ -11,6 +11,7 @@ import pytrec_eval
 
 from steelyard.cli import main
 from steelyard.cli.score_measures import ALL, NICKNAMES, expand
+from steelyard.errors import UnknownName
 from steelyard.metrics import score
 from steelyard.metrics.dicts import number_documents, qrels_from_dicts, run_from_dicts
 
@@ -61,6 +62,21 @@ def test_measures_come_in_the_order_of_trec_eval_and_ours_behind_them() -> None:
         *("num_q", "iprec_at_recall_0.50", "P_5", "P_7", "P_10", "recall_5"),
         *("judged_10", "recip_rank_cut_3", "pooled_recall_5"),
     ]
+
+
+def test_several_measures_in_one_word_and_names_of_two_words() -> None:
+    asked = ["relative P@5, num_q;set_P", "pooled recall@3", "P.5,10,map"]
+    titles = ["num_q", "map", "P_5", "P_10", "relative_P_5", "set_P", "pooled_recall_3"]
+    assert [measure.title for measure in expand(asked[1:] + asked[:1])] == titles
+    with pytest.raises(UnknownName, match="'mop'"):
+        expand(["num_q,mop"])
+
+
+def test_grades_of_more_than_one_digit_have_a_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q").write_text("q 0 a 9\nq 0 b 10\nq 0 c -1\nq 0 d 0\n")
+    (tmp_path / "r").write_text("".join(f"q Q0 {d} 1 {9 - i} t\n" for i, d in enumerate("abcde")))
+    assert main(["score", "-q", "-m", "relstring", str(tmp_path / "q"), str(tmp_path / "r")]) == 0
+    assert capsys.readouterr().out == f"{'relstring':<22}\tq\t'9>.0-'\n"
 
 
 @pytest.mark.parametrize("name", ["prefs", "all_prefs", "prefs_simp_ret", "qrels_jg", "map_avgjg", "P_avgjg.5"])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +77,8 @@ def expand(names: Iterable[str]) -> list[Measure]:
 
     >>> [measure.title for measure in expand(["P.10,5", "num_ret", "nDCG@10", "success", "iprec_at_recall.0.5"])]
     ['num_ret', 'iprec_at_recall_0.50', 'P_5', 'P_10', 'ndcg_cut_10', 'success_1', 'success_5', 'success_10']
+    >>> [measure.title for measure in expand(["P.10,5,num_ret map"])]
+    ['num_ret', 'map', 'P_5', 'P_10']
     """
     found: dict[Measure, None] = {}
     for name in names:
@@ -93,6 +95,7 @@ def expand(names: Iterable[str]) -> list[Measure]:
 
 def _read(name: str) -> list[Measure]:
     from steelyard.metrics import parse_many
+    from steelyard.metrics.names import several
 
     if name in NICKNAMES:
         return [measure for single in NICKNAMES[name] for measure in _read(single)]
@@ -110,7 +113,12 @@ def _read(name: str) -> list[Measure]:
         return [Measure(title, "grades", length=int(match[1] or _SHOWN))]
     if match := _NAUC.fullmatch(name):
         return [_nauc(name, match["metric"])]
-    return [Measure(metric.trec, "metric", metric) for metric in parse_many(WITHOUT_CUTOFF.get(name, name))]
+    try:
+        return [Measure(metric.trec, "metric", metric) for metric in parse_many(WITHOUT_CUTOFF.get(name, name))]
+    except UnknownName:
+        if len(names := several(name)) < 2:
+            raise
+        return [measure for single in names for measure in _read(single)]
 
 
 def _nauc(name: str, of: str) -> Measure:

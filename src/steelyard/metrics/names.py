@@ -62,8 +62,8 @@ _GIVEN = rf"{_NUMBER}(?:={_NUMBER})?"
 WITH_NUMBERS = re.compile(rf"(?P<name>.+?)(?:@|_at_|\.|_)(?P<given>{_GIVEN}(?:,{_GIVEN})*)")
 
 NEARLY = re.compile(r"(?P<name>[A-Za-z_]+)[^A-Za-z0-9]*(?P<cutoff>[0-9]+)[^A-Za-z0-9]*")
-SEPARATORS = re.compile(r"[,;\s]+")
-"""What may stand between metrics."""
+SEPARATORS = re.compile(r"\s*[,;]\s*")
+"""What may stand between metrics; blanks may, too, unless they are part of a name."""
 
 
 @dataclass(frozen=True, order=True)
@@ -156,8 +156,8 @@ def parse_many(text: str) -> tuple[Metric, ...]:
         return tuple(Metric(name, share) for share in METRICS.get(name).shares) or (Metric(name),)
     match = WITH_NUMBERS.fullmatch(stripped)
     name = canonical_name(match["name"]) if match else None
-    if name is None and (several := _several(stripped)) not in ([], [stripped]):
-        return tuple(dict.fromkeys(metric for one in several for metric in parse_many(one)))
+    if name is None and (names := several(stripped)) not in ([], [stripped]):
+        return tuple(dict.fromkeys(metric for one in names for metric in parse_many(one)))
     if match is None or name is None:
         raise _unknown(stripped, match)
     definition, given = METRICS.get(name), match["given"]
@@ -170,18 +170,20 @@ def parse_many(text: str) -> tuple[Metric, ...]:
     return tuple(Metric(name, read(number, match["name"])) for number in given.split(","))
 
 
-def _several(text: str) -> list[str]:
-    """The names in a list of metrics; numbers belong to the name before them.
+def several(text: str) -> list[str]:
+    """The names in a list of metrics; numbers belong to the name before them, and a name may have two words.
 
-    >>> _several("recall@5,100,map ndcg@10"), _several("nDCG@10"), _several("recall@5, 10")
-    (['recall@5,100', 'map', 'ndcg@10'], ['nDCG@10'], ['recall@5,10'])
+    >>> several("recall@5,100,map ndcg@10"), several("nDCG@10"), several("recall@5, 10"), several("relative P@5; map")
+    (['recall@5,100', 'map', 'ndcg@10'], ['nDCG@10'], ['recall@5,10'], ['relative P@5', 'map'])
     """
     names: list[str] = []
-    for word in filter(None, SEPARATORS.split(text)):
-        if names and re.fullmatch(_GIVEN, word):
-            names[-1] += f",{word}"
-        else:
-            names.append(word)
+    for part in SEPARATORS.split(text):
+        match = WITH_NUMBERS.fullmatch(part)
+        for word in [part] if canonical_name(match["name"] if match else part) else part.split():
+            if names and re.fullmatch(_GIVEN, word):
+                names[-1] += f",{word}"
+            else:
+                names.append(word)
     return names
 
 
