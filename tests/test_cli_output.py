@@ -79,6 +79,12 @@ def test_tables_that_follow_one_another_are_apart_in_a_file(nano: Path, capsys: 
     assert main(["run", "dense", "-t", str(nano), "--precision", "int8", "--no-report"]) == 0
     main_table, variants = capsys.readouterr().out.split("\n\n")
     assert main_table.startswith("nDCG@10") and "int8" in variants
+    (nano / "qrels" / "b.parquet").write_bytes(b"not parquet")
+    (nano / "corpus" / "b.parquet").write_bytes((nano / "corpus" / "a.parquet").read_bytes())
+    (nano / "queries" / "b.parquet").write_bytes((nano / "queries" / "a.parquet").read_bytes())
+    assert main(["run", "dense", "-t", str(nano), "--precision", "int8", "--no-report"]) == 1
+    main_table, variants = capsys.readouterr().out.split("\n\n")
+    assert "failed" in main_table and "int8" not in main_table, "a variant stays one where a task fails"
 
 
 @pytest.mark.parametrize("columns", [30, 40, 60])

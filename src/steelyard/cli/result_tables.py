@@ -43,7 +43,8 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
     named = dict.fromkeys(str(metric) for words in metrics for metric in parse_many(words))
     asked: list[str | None] = [*named] or [None]
     columns, variants = variant_rows(results, asked[0] or MAIN_METRIC)
-    main = Results(result for result in results if not result.notes.get("variant_of")) if variants else results
+    apart = {result.model for result in results if result.notes.get("variant_of")}  # where one failed, it has no note
+    main = Results(result for result in results if result.model not in apart)
     for place, metric in enumerate(asked if main else ()):
         (output.line if place else output.note)("")
         output.table(*main.table(metric, intervals=output.verbose), fold=True)
