@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,35 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         write_nano_set(tmp_path, [make("NanoX/t", rows=(-1, 2, 1))])
     with pytest.raises(DataError, match="two tasks of one name"):
         write_nano_set(tmp_path, [make("A/t"), make("B/t")])
+
+
+@pytest.mark.parametrize("name", ["corpus", "qrels", "default", "a/b", "", "bm25-00000-of-00001"])
+def test_lists_under_a_name_that_is_taken_or_never_read_are_refused(tmp_path: Path, name: str) -> None:
+    task = make("NanoX/t")
+    with pytest.raises(DataError, match=f"candidate lists cannot be called {name!r}"):
+        write_nano_set(tmp_path, [replace(task, candidates={name: task.candidates["bm25"]})])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_task_that_would_not_be_found_again_is_refused(tmp_path: Path) -> None:
+    for name in ("NanoX/", "NanoX/t-00000-of-00001"):
+        with pytest.raises(DataError, match="would not be read as that task"):
+            write_nano_set(tmp_path, [make(name)])
+    with pytest.raises(DataError, match="no task to write"):
+        write_nano_set(tmp_path, [])
+
+
+def test_tables_of_another_set_are_not_left_beside(tmp_path: Path) -> None:
+    """They would be tasks of the new set without facts, or candidate lists that were never made for it."""
+    folder = write_nano_set(tmp_path / "NanoX", [make("NanoX/one"), make("NanoX/two")])
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(DataError, match=r"bm25/two.parquet and 3 more would be left beside what is written"):
+        write_nano_set(folder, [make("NanoX/one", rows=(1, 2, 1))])
+    with pytest.raises(DataError, match=r"bm25/one.parquet and 1 more would be left"):
+        write_nano_set(str(folder), [replace(make(f"NanoX/{task}"), candidates={}) for task in ("one", "two")])
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    write_nano_set(folder, [make("NanoX/one", rows=(1, 2, 1)), make("NanoX/two")])
+    assert [checked.report.problems for checked in check(folder)] == [[], []]
 
 
 def test_a_set_of_several_tasks_wants_a_name(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def add_candidates(
     if found and home.resolve() != found[0].folder.resolve():
         _copy(found, home)
     elif not found:
-        write_nano_set(home, load_tasks([reference], offline=offline))
+        write_nano_set(home, load_tasks([reference], offline=offline), beside=True)
     names = [place.task for place in found] or [place.task for place in places(home)]
     made: dict[str, Candidates] = {}
     for name in names:

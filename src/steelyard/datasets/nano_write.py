@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.layout import TaskFiles
+from steelyard.datasets.nano import FILE, NOT_CANDIDATES, TABLES
 from steelyard.datasets.nano_card import new_card
 from steelyard.datasets.nano_files import (
     CARD,
@@ -27,15 +28,23 @@ from steelyard.types import Task
 
 
 def write_nano_set(
-    folder: Path, tasks: Sequence[Task], *, title: str = "", description: str = "", licence: str = ""
+    folder: str | Path,
+    tasks: Sequence[Task],
+    *,
+    title: str = "",
+    description: str = "",
+    licence: str = "",
+    beside: bool = False,
 ) -> Path:
     """Write the tasks into a folder (made if need be) and return it; the manifest, written last, completes the set.
 
-    A task goes under the last part of its name, which must be unique within the set.
+    A task goes under the last part of its name, which must be unique within the set. What could not be read again is a
+    DataError before anything is written; so is a folder with other tables in it, unless they may stay `beside` these.
     """
-    names = [task.info.task for task in tasks]
-    if len(set(names)) < len(names):
-        raise DataError(f"two tasks of one name among {', '.join(names)}", where=str(folder), hint="rename one")
+    folder = Path(folder)
+    _check_names(folder, tasks)
+    if not beside:
+        _check_folder(folder, tasks)
     titled = any(task.corpus.titles is not None for task in tasks)  # hubs want the same columns in all of a config
     files = {task.info.task: _write(folder, task, titled) for task in tasks}
     infos = [task.info for task in tasks]
@@ -48,6 +57,46 @@ def write_nano_set(
     }
     write_json(folder / MANIFEST, manifest)
     return folder
+
+
+def _check_names(folder: Path, tasks: Sequence[Task]) -> None:
+    """Whether every table gets a file of its own, under a name by which it is found again."""
+    names = [task.info.task for task in tasks]
+    if not names:
+        raise DataError("there is no task to write", where=str(folder), hint="give one or more")
+    if len(set(names)) < len(names):
+        raise DataError(f"two tasks of one name among {', '.join(names)}", where=str(folder), hint="rename one")
+    for task in tasks:
+        for config in task.candidates:
+            if config in (*TABLES, *NOT_CANDIDATES) or not _is_found("corpus", config):
+                raise DataError(
+                    f"candidate lists cannot be called {config!r}",
+                    where=task.name,
+                    hint="a word such as 'bm25' will do",
+                )
+        if not _is_found("corpus", task.info.task):
+            raise DataError(
+                f"a file {task.info.task}.parquet would not be read as that task",
+                where=task.name,
+                hint="rename the task",
+            )
+
+
+def _is_found(folder: str, name: str) -> bool:
+    found = FILE.fullmatch(f"{folder}/{name}.parquet")
+    return found is not None and found["split"] == name
+
+
+def _check_folder(folder: Path, tasks: Sequence[Task]) -> None:
+    """Whether the folder holds no other tables: they would be read as tasks, or as candidate lists, of this set."""
+    meant = {f"{config}/{task.info.task}.parquet" for task in tasks for config in (*TABLES, *task.candidates)}
+    there = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
+    if left := [name for name in there if FILE.fullmatch(name) and name not in meant]:
+        raise DataError(
+            f"{left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left beside what is written",
+            where=str(folder),
+            hint="remove what is there, or write to another folder",
+        )
 
 
 def _write(folder: Path, task: Task, titled: bool) -> TaskFiles:
