@@ -7,7 +7,7 @@ Of the built-in names of things (NanoCLDR) every id ends in the language. FOLDER
 languages of queries and documents: tatoeba_deu2eng, xquad_ar2en, xquad_th.
 
 With --messages: sentences of 5 to 15 words, and three words in a row of each, from the translated messages of the
-programs that are installed. Of languages that share a script, up to 300 sentences each, none with a sign of program text.
+programs that are installed. Of languages that share a script, up to 300 sentences each, none with signs of programs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def messages(folder: Path) -> dict[str, list[str]]:
         try:
             with path.open("rb") as file:
                 catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-        except UnicodeDecodeError:  # old ones in an encoding that they do not name
+        except (UnicodeDecodeError, IndexError):  # old ones: an encoding that they do not name, plurals without a rule
             continue
         for key, text in catalogue.items():
             asked = key[0] if isinstance(key, tuple) else key

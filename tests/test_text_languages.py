@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from steelyard.text.detect import UNDECIDED, detect, tell
+from steelyard.text import trigrams
+from steelyard.text.detect import LANGUAGES_OF, UNDECIDED, detect, tell
 from steelyard.text.policy import choose
 from steelyard.types import TaskInfo
 
@@ -76,6 +77,61 @@ def test_a_sentence_is_enough_to_tell_the_language() -> None:
     wrong = {code: guess for code, guess in found.items() if guess != code}
     assert len(SENTENCES) > 50
     assert not wrong
+
+
+SHORT = {
+    "fi": ("Talvella järvet jäätyvät nopeasti", "Lapset leikkivät puistossa", "vanha kirjasto suljettiin"),
+    "sv": ("Barnen leker utomhus varje sommar", "Snön smälter långsamt", "gamla biblioteket stängdes"),
+    "no": ("Barna leker utendørs hver sommer", "Snøen smelter sakte", "det gamle biblioteket stengte"),
+    "da": ("Børnene leger udendørs hver sommer", "Sneen smelter langsomt", "det gamle bibliotek lukkede"),
+    "et": ("Lapsed mängivad suvel õues", "Lumi sulab aeglaselt", "vana raamatukogu suleti"),
+    "hu": ("Nyáron minden gyerek kint játszik", "Lassan olvad a hó", "bezárták a régi könyvtárat"),
+    "sl": ("Otroci se poleti igrajo zunaj", "Sneg se počasi topi", "staro knjižnico so zaprli"),
+    "sk": ("Deti sa v lete hrajú vonku", "Sneh sa pomaly topí", "starú knižnicu zatvorili"),
+    "eu": ("Umeek kanpoan jolasten dute udan", "Elurra poliki urtzen da", "liburutegi zaharra itxi zuten"),
+    "ca": ("Els nens juguen fora cada estiu", "La neu es fon a poc a poc", "van tancar la biblioteca vella"),
+    "pt": ("As crianças brincam lá fora no verão", "A neve derrete devagar", "fecharam a antiga biblioteca"),
+    "tr": ("Çocuklar yazın dışarıda oynuyor", "Kar yavaşça eriyor", "eski kütüphane kapatıldı"),
+    "uk": ("Діти влітку граються надворі", "Сніг повільно тане", "стару бібліотеку закрили"),
+    "be": ("Дзеці ўлетку гуляюць на вуліцы", "Снег павольна растае", "старую бібліятэку зачынілі"),
+    "bg": ("Децата играят навън през лятото", "Снегът се топи бавно", "затвориха старата библиотека"),
+    "sr": ("Деца се лети играју напољу", "Снег се полако топи", "затворили су стару библиотеку"),
+    "kk": ("Балалар жазда далада ойнайды", "Қар баяу ериді", "ескі кітапхана жабылды"),
+    "mr": ("मुले उन्हाळ्यात बाहेर खेळतात", "बर्फ हळूहळू वितळतो", "जुने ग्रंथालय बंद झाले"),
+    "ne": ("केटाकेटीहरू गर्मीमा बाहिर खेल्छन्", "हिउँ बिस्तारै पग्लिन्छ", "पुरानो पुस्तकालय बन्द गरियो"),
+    "en": ("Children play outdoors every summer", "Snow melts slowly", "old library closed last winter"),
+    "de": ("Kinder spielen jeden Sommer draußen", "Schnee schmilzt langsam", "alte Bibliothek geschlossen"),
+}
+
+
+def test_a_few_words_are_enough_for_most() -> None:
+    """Function words alone told 19 of these 63."""
+    pairs = [(code, text) for code, texts in SHORT.items() for text in texts]
+    found = detect([text for _, text in pairs])
+    wrong = [(code, guess, text) for (code, text), guess in zip(pairs, found, strict=True) if guess != code]
+    assert len(wrong) <= 10, wrong
+
+
+def test_the_second_look_knows_only_the_languages_that_are_possible() -> None:
+    texts = [text for texts in SHORT.values() for text in texts]
+    possible = ("fi", "de", "uk", "zh")
+    assert set(detect(texts, possible)) <= {*possible, UNDECIDED}
+    assert detect(SHORT["fi"] + SHORT["de"], possible) == ["fi"] * 3 + ["de"] * 3
+
+
+def test_people_are_told_fewer_but_surer() -> None:
+    pairs = [(code, text) for code, texts in SHORT.items() for text in texts]
+    told = [(code, guess) for (code, _), guess in zip(pairs, tell([text for _, text in pairs]), strict=True)]
+    said = [(code, guess) for code, guess in told if guess != UNDECIDED]
+    assert len(said) > len(told) / 3
+    assert all(code == guess for code, guess in said), said
+
+
+def test_every_language_that_shares_a_script_has_trigrams() -> None:
+    shared = {code for script in trigrams.SCRIPTS for code in LANGUAGES_OF[script]}
+    assert set(trigrams.languages()) == shared
+    several = {script for script, codes in LANGUAGES_OF.items() if len(codes) > 1}
+    assert several == set(trigrams.SCRIPTS)
 
 
 def test_latin_names_in_a_chinese_text_do_not_sway_it() -> None:
