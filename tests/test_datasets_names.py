@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from steelyard.datasets import builtin, load_task, load_tasks, task_names, write_nano_set
+from steelyard.datasets import builtin, load_any, load_task, load_tasks, task_names, write_nano_set
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import SOURCES
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
+from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
 
 
 def make(name: str, language: str = "unknown") -> Task:
@@ -110,3 +113,33 @@ def test_a_path_means_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert load_task(Path("NanoMMTEB-v2")).name == load_tasks(Path("NanoMMTEB-v2"))[0].name == "X/belebele"
     assert load_task("./NanoMMTEB-v2::belebele").name == "X/belebele"
     assert len(task_names(["NanoMMTEB-v2"])) == 18, "the words alone are the published group"
+
+
+@pytest.mark.parametrize(
+    ("reference", "options", "said"),
+    [
+        ("NanoAlmanac/en", {"validate": "lax"}, "unknown validate 'lax' .one of strict, report"),
+        ("C-MTEB/ATEC", {"generation": "v9"}, "unknown generation 'v9' .one of v1, v2"),
+        ("NanoAlmanac/en", {"revision": "main"}, "NanoAlmanac/en has no revisions"),
+        ("", {}, "a task is a name or a path, not ''"),
+        (None, {}, "a task is a name or a path, not None"),
+        ("NanoAlmanac/*", {}, "stands for 14 tasks .NanoAlmanac/ar, .*use load_tasks"),
+    ],
+)
+def test_words_that_would_mean_something_else_are_refused(reference: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        load_any(reference, **options)
+
+
+def test_candidate_lists_are_asked_for_by_name_or_names(tmp_path: Path) -> None:
+    task = make("X/any")
+    lists = {name: Ragged(np.array([0, 1]), np.array([0], np.int32)) for name in ("bm25", "dense")}
+    folder = write_nano_set(tmp_path / "set", [replace(task, candidates=lists)])
+    for asked, found in ((None, {"bm25", "dense"}), ("bm25", {"bm25"}), (["dense"], {"dense"}), ((), set())):
+        assert set(load_task(folder, candidates=asked).candidates) == found
+    with pytest.raises(UsageError, match="no candidate lists called 'bm52'"):
+        load_task(folder, candidates=["bm52"])
+    with pytest.raises(UsageError, match="has no revisions"):
+        load_task(folder, revision="main")
+    with pytest.raises(UsageError, match="the name of a task is empty"):
+        load_tasks(["  "])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from steelyard.datasets.naming import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.datasets.problems import Validate
-from steelyard.datasets.sources import FolderSource, source_of
-from steelyard.errors import UsageError
+from steelyard.datasets.published import GENERATIONS
+from steelyard.datasets.sources import BuiltinSource, FolderSource, source_of
+from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from steelyard.samples import AnyTask
@@ -23,7 +24,7 @@ def load_task(
     revision: str | None = None,
     offline: bool | None = None,
     validate: Validate | None = None,
-    candidates: Sequence[str] | None = None,
+    candidates: str | Sequence[str] | None = None,
 ) -> Task:
     """One retrieval or reranking task, checked; `load_any` has every type.
 
@@ -34,6 +35,7 @@ def load_task(
     from steelyard.datasets import published
     from steelyard.types import Task
 
+    _check_words(reference, validate, None)
     known = None if isinstance(reference, Path) else published.entry_of(reference)
     if known is not None and known[0].type not in published.SEARCHED:
         raise _not_searched(known[0].name, known[0].type)
@@ -50,7 +52,7 @@ def load_any(
     revision: str | None = None,
     offline: bool | None = None,
     validate: Validate | None = None,
-    candidates: Sequence[str] | None = None,
+    candidates: str | Sequence[str] | None = None,
     hub: str | None = None,
     data_dir: str | Path | None = None,
     generation: Generation | None = None,
@@ -60,24 +62,28 @@ def load_any(
     `type` says what a path holds (`load_any("pairs.csv", type="sts")`). Published datasets come from `hub`
     (`huggingface`, `modelscope`), or from copies in the folder `data_dir`; `generation` is that of their repositories.
     """
+    _check_words(reference, validate, generation)
     options = LoadOptions(
         revision,
         offline,
         validate,
-        tuple(candidates) if candidates is not None else None,
+        None if candidates is None else (candidates,) if isinstance(candidates, str) else tuple(candidates),
         hub,
         Path(data_dir).expanduser() if data_dir is not None else None,
         generation,
     )
     text = with_type(reference, type)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)
+    if source is None and len(matching := [] if isinstance(reference, Path) else task_names([text])) > 1:
+        raise _several(text, matching)
     if source is None:
         raise unknown_task(text)
+    if revision is not None and isinstance(source, BuiltinSource | FolderSource):
+        raise UsageError(f"{text} has no revisions", hint="only datasets of a hub have: leave revision out")
     names = source.names(text)
     if len(names) != 1:
-        shown = ", ".join(names[:3])
-        raise UsageError(f"{text} stands for {len(names)} tasks ({shown} ...)", hint="name one, or use load_tasks")
-    return source.load(names[0])
+        raise _several(text, names)
+    return _with_lists(source.load(names[0]), options)
 
 
 def load_tasks(references: str | Path | Iterable[str | Path], *, offline: bool | None = None) -> list[Task]:
@@ -86,6 +92,34 @@ def load_tasks(references: str | Path | Iterable[str | Path], *, offline: bool |
     # A Path means a path, even where a task goes by the same words.
     names = task_names([str(item.absolute()) if isinstance(item, Path) else item for item in listed])
     return [load_task(name, offline=offline) for name in names]
+
+
+def _check_words(reference: object, validate: str | None, generation: str | None) -> None:
+    """Words that no source would understand; each would do something else than was meant."""
+    if not isinstance(reference, str | Path) or not str(reference).strip():
+        raise UsageError(
+            f"a task is a name or a path, not {reference!r}", hint="such as 'NanoAlmanac/en' or './folder'"
+        )
+    for name, word, known in (("validate", validate, get_args(Validate)), ("generation", generation, GENERATIONS)):
+        if word is not None and word not in known:
+            raise UnknownName(name, word, known, hint=f"one of {', '.join(known)}")
+
+
+def _with_lists(task: AnyTask, options: LoadOptions) -> AnyTask:
+    """The task, if it has the candidate lists that were asked for."""
+    there: Iterable[str] = getattr(task, "candidates", {})
+    for name in options.candidates or ():
+        if name not in there:
+            raise UsageError(
+                f"{task.name} has no candidate lists called {name!r}",
+                hint="leave candidates out for all that there are",
+            )
+    return task
+
+
+def _several(text: str, names: Sequence[str]) -> UsageError:
+    shown = ", ".join(names[:3])
+    return UsageError(f"{text} stands for {len(names)} tasks ({shown} ...)", hint="name one, or use load_tasks")
 
 
 def _not_searched(name: str, type: str) -> UsageError:

@@ -88,6 +88,8 @@ def task_facts(name: str) -> TaskInfo | None:
 
 
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
+    if not reference.strip():  # a path of nothing would be the folder that one stands in
+        raise UsageError("the name of a task is empty", hint="such as NanoAlmanac/en, or . for this folder")
     if _is_pattern(reference):
         matched = [name for name in known_names() if fnmatchcase(name, reference)]
         if not matched:
