@@ -160,3 +160,32 @@ def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pyte
 
     monkeypatch.setattr("steelyard.cli._main", interrupted)
     assert main(["list"]) == 130
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["run", "--limits"],
+            "steelyard run: unrecognized arguments: --limits\n  hint: did you mean --limit?\n",
+        ),
+        (["list", "task"], "did you mean tasks?"),
+        (["cache", "list"], "did you mean ls?"),
+        (["show"], "required: name\n  hint: steelyard show --help tells the options\n"),
+    ],
+)
+def test_a_slip_in_an_option_is_told_in_two_lines(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and told in err and len(err.splitlines()) == 2
+
+
+def test_help_on_a_verb_and_options_before_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "cache"])
+    assert ended.value.code == 0 and "usage: steelyard cache" in capsys.readouterr().out
+    assert main(["--json", "list", "metrics"]) == 2
+    assert "options stand behind the verb: steelyard list --json" in capsys.readouterr().err

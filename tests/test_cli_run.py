@@ -437,6 +437,23 @@ def test_what_a_flag_leaves_without_effect_is_told(
     assert "none is of type sts" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["-t", "NanoAlmanac/en", "bm25?k1=0.9"], "tasks"),
+        (["-l", "en", "bm25", "-t", "NanoAlmanac/en"], "languages"),
+        (["-t", "NanoAlmanac/en", "--metrics", "ndcg@3", "[bm25, dense]"], "metrics"),
+        (["-t", "NanoAlmanac/en", "bm25 > rerank:x:y"], "tasks"),
+    ],
+)
+def test_a_model_in_another_place_is_not_taken_for_what_stands_there(
+    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *words]) == 2
+    err = capsys.readouterr().err
+    assert f"is a model, and stands behind --{flag}" in err and "models come first, steelyard run " in err
+
+
 def test_a_long_evaluation_shows_life_in_plain_lines() -> None:
     clock, stream = Clock(), io.StringIO()
     progress = Progress(stream, terminal=False, clock=clock)

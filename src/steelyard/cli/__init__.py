@@ -39,9 +39,9 @@ USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells mo
 
 def build_parser(verb: str) -> argparse.ArgumentParser:
     """The parser of one verb, with the flags that all verbs share."""
-    import argparse
+    from steelyard.cli.parser import Parser
 
-    parser = argparse.ArgumentParser(prog=f"steelyard {verb}", description=VERBS[verb])
+    parser = Parser(prog=f"steelyard {verb}", description=VERBS[verb])
     shared = parser.add_argument_group("shared options")
     shared.add_argument("--json", action="store_true", help="print data as JSON on standard output")
     shared.add_argument(
@@ -78,6 +78,8 @@ def _main(words: list[str]) -> int:
     """The only place where errors become messages."""
     verb = words[0] if words else "--help"
     if verb in ("-h", "--help", "help"):
+        if words[1:2] and words[1] in VERBS:  # `steelyard help run`
+            return _main([words[1], "--help"])
         print(_help())
         return 0
     if verb in ("-V", "--version", "version"):
@@ -92,7 +94,11 @@ def _main(words: list[str]) -> int:
     output = Output()
     try:
         if verb not in VERBS:
-            raise UnknownName("command", verb, VERBS, hint="steelyard --help lists them")
+            later = next((word for word in words if word in VERBS), None) if verb.startswith("-") else None
+            hint = (
+                f"options stand behind the verb: steelyard {later} {verb}" if later else "steelyard --help lists them"
+            )
+            raise UnknownName("command", verb, VERBS, hint=hint)
         parsed = build_parser(verb).parse_args(words[1:])
         output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
         config.check_file()

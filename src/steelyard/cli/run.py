@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,7 @@ def _add_keeping(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, show one table, write the report; the exit code says whether something failed, 130 if interrupted."""
     heed_data_options(arguments)
+    _refuse_misplaced(arguments)
     if arguments.device:
         os.environ["STEELYARD_DEVICE"] = arguments.device
     folder = arguments.output or config.results_folder()
@@ -158,6 +160,18 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     finally:  # whatever becomes of the report
         tell_failures(results, output)
     return exit_code(results)
+
+
+def _refuse_misplaced(arguments: argparse.Namespace) -> None:
+    """A model behind an option that takes all words up to the next one: it would be taken for a task or a language."""
+    from steelyard.retrievers import RETRIEVERS
+
+    for flag in ("tasks", "languages", "metrics", "benchmarks"):
+        for word in getattr(arguments, flag):
+            family = word.partition("?")[0].partition(":")[0].partition(">")[0].strip()
+            if (family in RETRIEVERS or word.startswith("[")) and not Path(word).exists():
+                hint = f"models come first, steelyard run {shlex.quote(word)} --{flag} ..., or behind -m"
+                raise UsageError(f"{word} is a model, and stands behind --{flag}", hint=hint)
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:

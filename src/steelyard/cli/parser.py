@@ -1,0 +1,38 @@
+"""The parser of a verb's words: a slip is told in two lines, with the name that is nearest."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from typing import NoReturn
+
+UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
+CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that does not bury what is wrong below all options that there are.
+
+    >>> parser = Parser(prog="steelyard x")
+    >>> _ = parser.add_argument("--limit")
+    >>> parser.near("unrecognized arguments: --limits 5"), parser.near("invalid choice: 'b' (choose from 'c', 'bb')")
+    ('--limit', 'bb')
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and what was meant, or where the options are told; exit 2."""
+        near = self.near(message)
+        hint = f"did you mean {near}?" if near else f"{self.prog} --help tells the options"
+        self.exit(2, f"{self.prog}: {message}\n  hint: {hint}\n")
+
+    def near(self, message: str) -> str | None:
+        """The option, or the choice, that is nearest to the one that the message tells of."""
+        if match := UNKNOWN.search(message):
+            word = next((word for word in match[1].split() if word.startswith("-")), "").partition("=")[0]
+            known = list(self._option_string_actions)
+        elif match := CHOICE.search(message):
+            word, known = match[1], re.findall(r"[\w.-]+", match[2])
+        else:
+            return None
+        return next(iter(difflib.get_close_matches(word, known, n=1)), None)
