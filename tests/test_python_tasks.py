@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,21 @@ def test_models_and_tasks_come_in_whatever_can_be_gone_through() -> None:
     assert results.tasks == tuple(names) and results.models == ("bm25", "bm25?k1=0.9")
     with pytest.raises(UsageError, match="no task to weigh on"):
         evaluate("bm25", [])
+
+
+def test_leaving_a_querys_own_document_out_is_another_result(tmp_path: Path) -> None:
+    """The data is the same, the figure is not: a stored result of one must not be taken for the other's."""
+    queries = Queries(("c", "b"), ("gamma", "alpha"))
+    task = own(
+        queries=queries,
+        corpus=Corpus(("c", "b", "a"), ("gamma", "gamma", "alpha")),
+        qrels=Qrels.of([0, 1], [1, 2], [1, 1], queries=2),
+    )
+    without = replace(task, info=replace(task.info, ignore_identical_ids=True))
+    (kept,) = evaluate("bm25", task, results=tmp_path)
+    (left_out,) = evaluate("bm25", without, results=tmp_path)
+    assert kept.key != left_out.key and kept.score is not None and kept.score < 1.0
+    assert left_out.score == 1.0 and left_out.facts.ignore_identical_ids
 
 
 @pytest.mark.parametrize("asked", [{"top_k": 10.0}, {"top_k": "10"}, {"limit": 2.5}, {"seed": "x"}])

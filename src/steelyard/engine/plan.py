@@ -181,6 +181,7 @@ def facts_of(task: AnyTask, conditions: Conditions, whole: AnyTask) -> TaskFacts
         data_hash=task.content_hash,
         reference=dict(info.reference),
         limit=limit,
+        ignore_identical_ids=info.ignore_identical_ids,
         **counts,
     )
 

@@ -36,7 +36,8 @@ def settings_hash(settings: Settings) -> str:
 def result_key(settings: Settings, task: str, facts: TaskFacts) -> str:
     """The key of a result. Language and category are in it because analysers are chosen by them."""
     data = [task, facts.data_hash, facts.split, facts.language, facts.languages, facts.category, facts.type]
-    return digest([SCORING_VERSION, settings, data])
+    unusual = ["ignore_identical_ids"] if facts.ignore_identical_ids else []  # most keys stay what they were without it
+    return digest([SCORING_VERSION, settings, data + unusual])
 
 
 def model_slug(model: str) -> str:

@@ -72,6 +72,8 @@ class TaskFacts:
     """How many queries the whole task has."""
     documents_in_full: int | None = None
     samples_in_full: int | None = None
+    ignore_identical_ids: bool = False
+    """Whether a document that bears the query's id was left out of its list."""
 
 
 @dataclass(frozen=True)
