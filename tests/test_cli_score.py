@@ -276,7 +276,11 @@ def test_a_folder_and_what_is_no_table_are_told(
     (tmp_path / "three.tsv").write_text("q1\td1\t1\n")
     (tmp_path / "cut.parquet").write_bytes(b"PAR1\x15\x04\x15\xff")
     parquet.write_table(pa.table({"query-id": ["q1"], "text": ["what"]}), tmp_path / "other.parquet")
+    (tmp_path / "bare.tsv").write_text("query-id\tcorpus-id\tscore\n")
+    parquet.write_table(pa.table({"qid": [], "docid": [], "score": []}), tmp_path / "bare.parquet")
     for qrels, says in (
+        (tmp_path / "bare.tsv", "the file is empty"),
+        (tmp_path / "bare.parquet", "the file is empty"),
         (tmp_path, "a folder was found"),
         (tmp_path / "three.tsv", "under a heading: query-id corpus-id score"),
         (tmp_path / "cut.parquet", "is it whole?"),

@@ -233,12 +233,13 @@ def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
 
     if not data.strip():
         raise DataError("the file is empty", where=str(path), hint=f"expected lines of {' '.join(columns)}")
+    used = [column for column in columns if column not in ("iteration", "Q0", "rank")]
     try:
         return csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(column_names=list(columns)),
             csv.ParseOptions(delimiter=" ", quote_char=False),
-            csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
+            csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), include_columns=used),
         )
     except pa.ArrowInvalid as error:
         raise _first_malformed(path, data, columns) or DataError(

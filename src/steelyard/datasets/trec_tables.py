@@ -41,24 +41,28 @@ def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
 
     Ids are text, numbers are doubles; judgements without grades have 1 everywhere. What is wrong is a DataError.
     """
-    import pyarrow as pa
-
-    from steelyard.datasets.convert import as_grades, as_ids, whole
-
     if data.startswith(PARQUET):
         columns: dict[str, Any] | None = _parquet(path, data)
     elif data[:64].lstrip().startswith(b"{"):
         columns = _nested(path, data)
     else:
         columns = _under_heading(path, data, role)
-    if columns is None:
-        return None
+    return None if columns is None else _of_role(path, columns, role)
+
+
+def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
+    import pyarrow as pa
+
+    from steelyard.datasets.convert import as_grades, as_ids, whole
+
     found = role.match(columns)
     if missing := role.missing(found):
         wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
         hint = "rename the columns, or give a TREC file"
         raise DataError(f"no column for {wanted}; found {', '.join(columns)}", where=str(path), hint=hint)
     query, document, number = (field.name for field in role.fields)
+    if not len(columns[found[query]]):
+        raise DataError("the file is empty", where=str(path), hint="there are columns, but no rows")
 
     def tell(kind: str, text: str, rows: Iterable[int]) -> None:
         raise _wrong(path, text, next(iter(rows), None))
@@ -114,10 +118,8 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
                 hint = 'expected numbers by document by query: {"q1": {"d7": 2}}'
                 raise DataError(f"no number in {str(documents)[:60]!r}", where=f"{path}, {query!r}", hint=hint)
             rows.append((query, document, float(number)))
-    if not rows:
-        raise DataError("the file is empty", where=str(path), hint='expected {"q1": {"d7": 2}}')
     names = (QUERY_ID[0], DOCUMENT_ID[0], "score")
-    return {name: pa.chunked_array([column]) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return {name: pa.chunked_array([pa.array([row[place] for row in rows])]) for place, name in enumerate(names)}
 
 
 def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None:
