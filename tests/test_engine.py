@@ -258,7 +258,7 @@ def test_what_is_announced_as_stored_goes_by_the_task_not_by_how_it_was_named(tm
 def test_a_folder_that_cannot_be_written_is_told_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file, not a folder")
     model = Overlap()
-    with pytest.raises(ResultError, match="cannot write"):
+    with pytest.raises(ResultError, match="is a file"):
         evaluate(model, small_task(), results=tmp_path / "results")
     assert model.indexed == []
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from engine_parts import Overlap, small_task
-from steelyard import evaluate
+from steelyard import Result, Results, evaluate
 from steelyard.errors import DataError, ModelError, UnknownName, UsageError
 from steelyard.protocols import Tick, no_tick
+from steelyard.samples import ClusterTask, LabelTask, PairTask, Problem
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
 OWN = {
@@ -57,6 +58,46 @@ def test_what_is_wrong_with_a_task_in_memory_is_said(parts: dict[str, Any], said
 def test_a_type_of_task_that_is_misspelt_is_said() -> None:
     with pytest.raises(UnknownName, match=r"unknown type of task 'retreival' .did you mean 'retrieval'"):
         evaluate("bm25", own(info=TaskInfo("My/own", type="retreival")))
+
+
+def pairs(first: Any = ("a", "b"), second: Any = ("c", "d"), gold: Any = (1.0, 2.0)) -> PairTask:
+    return PairTask(TaskInfo("My/own", type="sts"), first, second, np.array(gold) if isinstance(gold, tuple) else gold)
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (pairs(second=("c",)), "2 and 1 and 2 values in the columns of a pair"),
+        (pairs(gold=(1.0, 2.0, 3.0)), "2 and 2 and 3 values in the columns of a pair"),
+        (pairs(gold=(1.0, float("nan"))), "the gold value nan at pair row 1"),
+        (pairs(gold=[1.0, 2.0]), "gold values in a list"),
+        (pairs(first=("a", None)), "None at pair row 1, where text was expected"),
+        (
+            LabelTask(TaskInfo("My/own"), ("a", "b"), (0, 1), ("c", "d"), (0,)),
+            "2 and 1 values in the columns of a text",
+        ),
+        (
+            LabelTask(TaskInfo("My/own"), ("a",), (0, 1), ("c",), (0,)),
+            "1 and 2 values in the columns of a training text",
+        ),
+        (ClusterTask(TaskInfo("My/own"), (Problem(("a", "b"), ((0,),)),)), "2 and 1 values in the columns of a text"),
+    ],
+)
+def test_what_is_wrong_with_samples_in_memory_is_said(task: Any, said: str) -> None:
+    with pytest.raises(DataError, match=f"My/own: .*{said}"):
+        evaluate("bm25", task)
+
+
+def test_names_of_wide_characters_do_not_shift_the_table() -> None:
+    results = [Result("数据/任务", "bm25", {}, "1", metrics={"ndcg_at_10": 0.5})]
+    results += [Result("A/en", "bm25", {}, "2", metrics={"ndcg_at_10": 0.25})]
+    assert str(Results(results)).splitlines() == [
+        "nDCG@10    bm25",
+        "---------  -------",
+        "数据/任务  0.5000",
+        "A/en       0.2500",
+        "mean       0.3750",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from steelyard.protocols import Retriever
 from steelyard.results import ResultStore
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
-from steelyard.types import Task
 
 __all__ = ["Results", "evaluate"]
 
@@ -89,7 +88,7 @@ def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: st
         if isinstance(task, str | Path):
             expanded.extend(task_names([str(task)], languages=languages, type=type))
         elif isinstance(task, AnyTask):
-            expanded.append(check_task(task) if isinstance(task, Task) else task)
+            expanded.append(check_task(task))
         else:
             raise UsageError(f"a task is a name, a path or a Task, not a {task.__class__.__name__}", hint=TASKS)
     if not tasks:

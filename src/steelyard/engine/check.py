@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from operator import gt
 
 import numpy as np
 
 from steelyard.errors import DataError, ModelError, UnknownName
+from steelyard.samples import AnyTask, LabelTask, PairTask
 from steelyard.types import Ragged, Run, Task
 
 _PROMISE = "Index.search promises: best first, ties by the lower row, no row twice, padding of -1 with -inf at the end"
@@ -43,18 +45,41 @@ SEARCHED = ("retrieval", "reranking")
 """The types of tasks that have a corpus."""
 
 
-def check_task(task: Task) -> Task:
+def check_task(task: AnyTask) -> AnyTask:
     """The task itself, if it is one that a source could have read; else a DataError that says what is wrong with it.
 
     Files are checked when they are read; this is for tasks that were put together in a program.
     """
+    if isinstance(task, Task):
+        _check_searched(task)
+    elif isinstance(task, PairTask):
+        _columns("pair", task.name, task.first, task.second, values=task.gold)
+        if not isinstance(task.gold, np.ndarray):
+            raise DataError(
+                f"gold values in a {type(task.gold).__name__}", where=task.name, hint="np.array(...) holds them"
+            )
+        if not np.isfinite(task.gold).all():
+            row = int(np.flatnonzero(~np.isfinite(task.gold))[0])
+            raise DataError(
+                f"the gold value {task.gold[row]} at pair row {row}", where=task.name, hint="remove the pair"
+            )
+    elif isinstance(task, LabelTask):
+        _columns("training text", task.name, task.train_texts, values=task.train_labels)
+        _columns("text", task.name, task.texts, values=task.labels)
+    else:
+        for problem in task.problems:
+            _columns("text", task.name, problem.texts, values=problem.labels)
+    return task
+
+
+def _check_searched(task: Task) -> None:
     corpus, queries, name = task.corpus, task.queries, task.name or "a task without a name"
     if task.info.type not in SEARCHED:
         raise UnknownName("type of task", task.info.type, SEARCHED, hint=f"{name} has a corpus: retrieval or reranking")
     if not len(corpus) or not len(queries):
         raise DataError(f"{len(queries)} queries and {len(corpus)} documents", where=name, hint="give it some of each")
-    _texts("document", name, corpus.ids, corpus.bodies, *([] if corpus.titles is None else [corpus.titles]))
-    _texts("query", name, queries.ids, queries.texts)
+    _columns("document", name, corpus.ids, corpus.bodies, *([] if corpus.titles is None else [corpus.titles]))
+    _columns("query", name, queries.ids, queries.texts)
     if not all(map(gt, corpus.ids, corpus.ids[1:])):
         raise DataError(
             "document ids that are not unique and in descending order", where=name, hint="`Corpus.of` puts them so"
@@ -64,14 +89,14 @@ def check_task(task: Task) -> Task:
         raise DataError(f"two queries have the id {again!r}", where=name, hint="make ids unique")
     for kind, lists in {"judgements": task.qrels, **task.candidates}.items():
         _rows(kind, lists, task, name)
-    return task
 
 
-def _texts(noun: str, name: str, *columns: tuple[str, ...]) -> None:
-    """Whether the columns hold text, one for each id."""
-    if len({len(column) for column in columns}) > 1:
-        told = " and ".join(str(len(column)) for column in columns)
-        raise DataError(f"{told} values in the columns of a {noun}", where=name, hint="one for each id")
+def _columns(noun: str, name: str, *columns: tuple[str, ...], values: Sized | None = None) -> None:
+    """Whether the columns hold text, as many of it as there are values beside."""
+    counts = [*map(len, columns), *([] if values is None else [len(values)])]
+    if len(set(counts)) > 1:
+        told = " and ".join(map(str, counts))
+        raise DataError(f"{told} values in the columns of a {noun}", where=name, hint="one of each in every row")
     for column in columns:
         # Looked at one by one only where there is a type that is not text.
         if any(not issubclass(kind, str) for kind in set(map(type, column))):

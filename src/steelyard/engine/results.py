@@ -8,6 +8,7 @@ from functools import cached_property
 from html import escape
 from math import hypot
 from typing import Any, overload
+from unicodedata import combining, east_asian_width
 
 from steelyard.engine.plan import CONDITIONS
 from steelyard.engine.summary import Summary, summarise
@@ -202,9 +203,12 @@ class Results(Sequence[Result]):
         if not self:
             return "no results"
         columns, rows = self.table()
-        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+        widths = [max(map(_width, column)) for column in zip(columns, *rows, strict=True)]
         lines = [columns, ["-" * width for width in widths], *rows]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        padded = (
+            [cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines
+        )
+        return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
@@ -219,6 +223,11 @@ class Results(Sequence[Result]):
         lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _width(text: str) -> int:
+    """How many places the text takes in a terminal: Chinese characters take two, marks on a letter none."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _counted(names: Sequence[str], noun: str) -> str:
