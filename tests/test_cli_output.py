@@ -189,3 +189,12 @@ def test_help_on_a_verb_and_options_before_it(capsys: pytest.CaptureFixture[str]
     assert ended.value.code == 0 and "usage: steelyard cache" in capsys.readouterr().out
     assert main(["--json", "list", "metrics"]) == 2
     assert "options stand behind the verb: steelyard list --json" in capsys.readouterr().err
+
+
+def test_a_code_that_no_language_has_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "tasks", "-l", "en", "chinese"]) == 0
+    assert "no language has the code 'chinese': zh is Chinese" in capsys.readouterr().err
+    assert main(["run", "bm25", "-t", "NanoAlmanac/en", "-l", "qq"]) == 2
+    assert "no language has the code 'qq'\nsteelyard: no task is left" in capsys.readouterr().err
+    assert main(["list", "tasks", "-l", "zh-CN", "deu", "cmn-Hans", "pt_BR", "multilingual"]) == 0
+    assert "no language" not in capsys.readouterr().err

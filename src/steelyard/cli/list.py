@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from steelyard import config
 from steelyard.cli import list_metrics, list_models, list_results, list_tasks
 from steelyard.cli.data_options import RESULTS, TYPES, add_languages
+from steelyard.cli.languages import tell_unknown
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.languages and arguments.languages[-1] in LISTS:  # `list -l zh tasks`
         arguments.what = arguments.languages.pop()
     _refuse_filters(arguments)
+    tell_unknown(arguments.languages, output)
     listing = LISTS[arguments.what](arguments, output)
     if output.json:
         output.data(listing.rows)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import add_data_options, add_languages, heed_data_options
+from steelyard.cli.languages import tell_unknown
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.reports.pages.writing import left_behind, parse_formats, write_contents, write_pages
     from steelyard.results import ResultStore
 
+    tell_unknown(arguments.languages, output)
     formats = parse_formats(arguments.format)
     names = _names(arguments, output)
     published = published_figures(arguments.against, names) if arguments.against else {}

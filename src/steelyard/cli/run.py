@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard import config
 from steelyard.cli import INTERRUPTED
 from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
+from steelyard.cli.languages import tell_unknown
 from steelyard.cli.model_options import add_model_options, with_model_options
 from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli.output import can_redraw
@@ -76,7 +77,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="more metrics, such as nDCG@20; a table shows each",
+        help="more metrics, such as nDCG@20 P@5 or nDCG@20,P@5; a table shows each",
     )
     add("--top-k", type=int, metavar="N", help="how deep every list is searched (default: 1000)")
     add(
@@ -129,6 +130,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, show one table, write the report; the exit code says whether something failed, 130 if interrupted."""
     heed_data_options(arguments)
     _refuse_misplaced(arguments)
+    tell_unknown(arguments.languages, output)
     if arguments.device:
         os.environ["STEELYARD_DEVICE"] = arguments.device
     folder = arguments.output or config.results_folder()
