@@ -146,6 +146,21 @@ def test_json(data: tuple[QrelsDict, RunDict], files: tuple[str, str], capsys: p
     assert 0 <= low < found["measures"]["map"] < high <= 1 and "num_ret" not in found["intervals"]
 
 
+def test_scores_that_float32_cannot_tell_apart_go_by_id_and_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = "q1 Q0 a 1 20000000.2 t\nq1 Q0 b 2 20000000.1 t\nq2 Q0 a 1 0.2 t\nq2 Q0 b 2 0.1 t\n"
+    (tmp_path / "run").write_text(run)
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    assert main(["score", "-m", "recip_rank", str(tmp_path / "qrels"), str(tmp_path / "run")]) == 0
+    said = capsys.readouterr()
+    theirs = pytrec_eval.RelevanceEvaluator({"q1": {"a": 1}, "q2": {"a": 1}}, {"recip_rank"}).evaluate(
+        pytrec_eval.parse_run(run.splitlines())
+    )
+    assert [theirs[query]["recip_rank"] for query in ("q1", "q2")] == [0.5, 1.0]
+    assert said.out.endswith("0.7500\n") and "1 of 2 lists have scores that differ, but not as float32" in said.err
+
+
 def test_packed_files_read_the_same(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     main(["score", *files])
     plain = capsys.readouterr().out

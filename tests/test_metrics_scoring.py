@@ -11,6 +11,7 @@ from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, METRICS, parse_many, score
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.metrics.nauc import confidence, nauc
+from steelyard.metrics.reranking import legacy
 from steelyard.metrics.scoring import leave_out, order_by_double
 from steelyard.types import Qrels, Run
 
@@ -202,3 +203,10 @@ def test_scores_made_before_serve_no_list_that_leaves_something_out() -> None:
     assert mteb_scores(run, qrels, scores=before, ignore=[0, -1])["mrr_at_10"] == 1.0
     some = Qrels.of([0], [1], [1], queries=2)
     assert mteb_scores(run, some, scores=score(run, some))["mrr_at_10"] == 0.5, "the unjudged query is dropped"
+
+
+@pytest.mark.parametrize(("rank", "expected"), [(1, 1.0), (10, 0.1), (11, 0.0)])
+def test_the_reciprocal_rank_of_mteb_1_14_ends_at_rank_10(rank: int, expected: float) -> None:
+    run = Run.of([np.arange(12)], [-np.arange(12.0)])
+    qrels = Qrels.of(np.zeros(12), np.arange(12), np.arange(12) == rank - 1, queries=1)
+    assert legacy(run, qrels).reciprocal_rank.tolist() == [expected]

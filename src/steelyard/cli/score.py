@@ -120,6 +120,11 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
             hint=f"the run has {run_lines.queries[0]!r}, the judgements have {qrels_lines.queries[0]!r}: same ids?",
         )
     _tell_of_others(ran, set(qrels_lines.queries), arguments, output)
+    if close := int((lists.scores[:, 1:] > lists.scores[:, :-1]).any(axis=1).sum()):
+        output.note(
+            f"{close:,} of {len(lists):,} lists have scores that differ, but not as float32: "
+            "such documents go by their ids, as in trec_eval 9"
+        )
     if arguments.max_documents is not None:
         lists = lists.cut(arguments.max_documents)
     if arguments.judged_only:
