@@ -37,3 +37,42 @@ def test_several_of_what_is_written_in_capitals() -> None:
     assert Analyser("code").tokens(["parseURLs(userIDs)"]).lists(1) == [
         ["pars", "url", "parseurl", "user", "id", "userid"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "spellings"),
+    [
+        ("uk", ("п'ять", "п’ять", "пʼять")),
+        ("be", ("сям'я", "сям’я", "сямʼя")),
+        ("uz", ("oʻzbek", "o‘zbek", "o'zbek", "oʼzbek")),
+        ("he", ("שָׁלוֹם", "שלום")),
+        ("fa", ("کِتاب", "کتاب", "كتاب")),
+        ("ur", ("کِتاب", "کتاب", "كتاب")),
+        ("ckb", ("کوردی", "كوردي")),
+        ("el", ("ΛΌΓΟΣ", "λόγος", "ΛΟΓΟΣ")),
+    ],
+)
+def test_a_word_that_is_typed_in_several_ways_is_one(language: str, spellings: tuple[str, ...]) -> None:
+    assert len(Analyser(language).tokens(list(spellings)).distinct) == 1
+
+
+def test_an_apostrophe_stays_a_border_where_words_are_joined_by_it() -> None:
+    assert Analyser("fr").tokens(["l'arbre"]).lists(1) == [["l", "arbre"]]
+    assert Analyser("uk").tokens(["слово 'у лапках' тут"]).lists(1) == [["слово", "у", "лапках", "тут"]]
+
+
+def test_function_words_of_queries_are_known_in_every_spelling() -> None:
+    assert Analyser("uz").query_tokens(["bo'lgan shahar", "boʻlgan shahar"]).lists(2) == [["shahar"]] * 2
+
+
+def test_emoji_are_tokens_of_their_own() -> None:
+    found = Analyser("en").tokens(["pizza🍕🍕!", "👍🏽 I ❤️ tea", "★ ✓ → • ©", "家👨‍👩‍👧"]).lists(4)
+    assert found == [["pizza", "🍕", "🍕"], ["i", "tea", "👍", "❤"], [], ["家", "👨", "👩", "👧"]]
+
+
+def test_identifiers_in_other_letters_are_split_by_their_case() -> None:
+    assert Analyser("code").tokens(["größeMessen", "НайтиПоКоду", "变量_a"]).lists(3) == [
+        ["grösse", "messen", "grössemessen"],
+        ["найти", "по", "коду", "найтипокоду"],
+        ["a", "变", "量", "变量"],
+    ]

@@ -18,7 +18,7 @@ from steelyard.text.characters import class_of
 from steelyard.text.fold import COMBINING, END, Folded, fold
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.normalise import normalise
-from steelyard.text.spans import Grams, find, keys, keys_of_strings
+from steelyard.text.spans import Grams, UInt64, _mix, find, keys, keys_of_strings
 from steelyard.text.tokens import ODD, Tokens, first_places
 from steelyard.text.vocabulary import Reader, Vocabulary
 
@@ -165,6 +165,24 @@ def test_keys_are_equal_for_equal_words_only(words: list[str]) -> None:
     found = keys(find([" ".join(words)], Grams())).tolist()
     assert len(set(found)) == len(set(words))
     assert [found[words.index(word)] for word in words] == found
+
+
+def test_huge_tokens_have_keys_of_their_own_and_take_no_pass_for_every_eight_bytes() -> None:
+    words = ["x" * length for length in (1023, 1024, 1025, 1026, 4000)] + ["x" * 4000 + "y", "é" * 600, "cat"]
+    alone, together = keys_of_strings(words), keys(find([" ".join(words)], Grams()))
+    assert len(set(alone.tolist())) == len(words)
+    assert together.tolist() == alone.tolist()
+    passes = 0
+
+    def counted(key: UInt64, block: UInt64) -> UInt64:
+        nonlocal passes
+        passes += 1
+        return _mix(key, block)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("steelyard.text.spans._mix", counted)
+        keys_of_strings(["z" * 1_000_000, "four score and seven"])
+    assert passes == 2
 
 
 def test_stemming_every_snowball_language_has_an_algorithm() -> None:

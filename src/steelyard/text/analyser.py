@@ -39,6 +39,16 @@ _WORD_WEIGHT = 3
 _DOTLESS = frozenset({"tr", "az"})
 """Languages whose I is the capital of ı, and İ that of i."""
 
+_APOSTROPHE = re.compile("(?<=[^\\W\\d_])['’‘ʼʻ`](?=[^\\W\\d_])")
+_APOSTROPHIC = frozenset({"uk", "be", "uz"})
+"""Languages whose words have an apostrophe inside, typed in several ways: п'ять, oʻzbek."""
+_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670]")
+_POINTED = frozenset({"he", "fa", "ur", "ps", "ckb"})
+"""Languages whose vowels are written as points, where anybody does; the stemmers of Arabic and Yiddish drop theirs."""
+_LETTERS = str.maketrans("كيى", "کیی")
+_KEYBOARDS = frozenset({"ur", "ckb"})
+"""Languages that are typed on Arabic keyboards, too, whose kaf and yeh look like theirs."""
+
 _FEW = 400
 """Up to so many Arabic words Snowball itself is as fast as arrays."""
 
@@ -151,9 +161,15 @@ class Analyser:
         return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
 
     def _find(self, texts: Sequence[str]) -> Spans:
-        """Words and n-grams, in the lower case of the language."""
+        """Words and n-grams, in the lower case of the language, each in one spelling."""
         if self.language in _DOTLESS:
             texts = [text.replace("I\u0307", "İ").replace("İ", "i").replace("I", "ı") for text in texts]
+        if self.language in _APOSTROPHIC:
+            texts = [_APOSTROPHE.sub("", text) for text in texts]
+        if self.language in _POINTED:
+            texts = [_POINTS.sub("", text) for text in texts]
+        if self.language in _KEYBOARDS:
+            texts = [text.translate(_LETTERS) for text in texts]
         return find(texts, self.grams)
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
@@ -180,7 +196,10 @@ def _asking(language: str) -> re.Pattern[str] | None:
 
 @cache
 def _function_words(language: str) -> UInt64:
-    return np.sort(keys_of_strings(list(FUNCTION_WORDS.get(language, ()))))
+    words = FUNCTION_WORDS.get(language, ())
+    if language in _APOSTROPHIC:
+        words = frozenset(_APOSTROPHE.sub("", word) for word in words)
+    return np.sort(keys_of_strings(list(words)))
 
 
 @cache

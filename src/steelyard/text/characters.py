@@ -15,9 +15,9 @@ import numpy.typing as npt
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
-SEPARATOR, WORD, HAN_KANA, HANGUL, UNSPACED = range(5)
+SEPARATOR, WORD, HAN_KANA, HANGUL, UNSPACED, EMOJI = range(6)
 """How a character takes part: not at all; in a word; in runs of Chinese or Japanese; of Korean; of South-East Asian
-scripts that write no spaces between words."""
+scripts that write no spaces between words; as a token of its own."""
 
 _CODE_POINTS = 0x110000
 
@@ -91,14 +91,27 @@ def script_table() -> UInt8:
     return table
 
 
+_EMOJI = ((0x1F1E6, 0x1F1FF), (0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F7E0, 0x1F7EB), (0x1F90C, 0x1FAFF))
+_OLDER_EMOJI = frozenset(
+    "⌚⌛⏩⏪⏫⏬⏰⏳☀☁☂☃☎☔☕☹☺♥♿⚓⚡⚪⚫⚽⚾⛄⛅⛔⛪⛲⛳⛵⛺⛽✂✅✈✉✊✋✌✍✨❄❌❎❓❔❕❗❤➕➖➗➰➿⬛⬜⭐⭕🀄🃏"
+)
+"""Pictures among the signs that are older than emoji; arrows, stars and ticks that head lines are none."""
+
+
+def _is_emoji(character: str) -> bool:
+    if unicodedata.category(character) != "So":  # a colour of skin is none by itself
+        return False
+    return character in _OLDER_EMOJI or any(first <= ord(character) <= last for first, last in _EMOJI)
+
+
 @cache
 def class_of(character: str) -> int:
     """How a character takes part in a token.
 
-    >>> [class_of(character) for character in "a1_ हि東ไ한"]
-    [1, 1, 0, 0, 1, 1, 2, 4, 3]
+    >>> [class_of(character) for character in "a1_ हि東ไ한🍕"]
+    [1, 1, 0, 0, 1, 1, 2, 4, 3, 5]
     """
     if unicodedata.category(character)[0] not in "LMN":
-        return SEPARATOR
+        return EMOJI if _is_emoji(character) else SEPARATOR
     script = SCRIPT_NAMES[script_table()[ord(character)]]
     return _CLASS_OF_SCRIPT.get(script, WORD)

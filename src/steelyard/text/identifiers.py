@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
-_PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-"""Several of what is written in capitals (URLs), capitals, words, numbers, words in other letters."""
+_CASED = [chr(point) for point in range(0x530)]  # Latin, Greek, Cyrillic
+_UPPER = "".join(letter for letter in _CASED if letter.isupper())
+_LOWER = "".join(letter for letter in _CASED if letter.islower() and letter.isalpha())
+_PARTS = re.compile(
+    f"[{_UPPER}]{{2,}}s(?![{_LOWER}])|[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\\d+|[^\\W\\d_{_UPPER}{_LOWER}]+"
+)
+"""Several of what is written in capitals (URLs), capitals, words, numbers, words in letters without case."""
 
 
 def split_identifier(name: str) -> list[str]:
@@ -13,6 +18,8 @@ def split_identifier(name: str) -> list[str]:
 
     >>> split_identifier("getHTTPResponse_v2"), split_identifier("count"), split_identifier("allURLs")
     (['get', 'http', 'response', 'v', '2', 'gethttpresponse_v2'], ['count'], ['all', 'urls', 'allurls'])
+    >>> split_identifier("naïveBayes"), split_identifier("НайтиПоКоду")
+    (['naïve', 'bayes', 'naïvebayes'], ['найти', 'по', 'коду', 'найтипокоду'])
     """
     whole = name.casefold()
     parts = [part.casefold() for part in _PARTS.findall(name)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.characters import HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
+from steelyard.text.characters import EMOJI, HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
 from steelyard.text.clusters import cluster_begins
 from steelyard.text.fold import END, Folded, fold, fold_alone
 from steelyard.text.normalise import normalise
@@ -16,6 +17,9 @@ from steelyard.text.places import places_of
 from steelyard.types import Int32, Int64
 
 UInt64 = npt.NDArray[np.uint64]
+
+_HUGE = 1 << 10
+"""Bytes of a token (a genome, a dump in hexadecimal digits) that is hashed alone, not in passes of eight bytes."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams)
     kinds_of_runs = kinds.take(first)
     words = places_of(kinds_of_runs == WORD)
     pieces = [(first.take(words), last.take(words))]
-    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul)):
+    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul), (EMOJI, (1,))):
         characters = places_of(kinds == kind)
         if len(characters):
             pieces += _grams(characters, characters + 1, lengths)
@@ -218,14 +222,20 @@ def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
 def keys(spans: Spans) -> UInt64:
     """A 64-bit key for each token, equal for equal tokens.
 
-    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time. Two of ten million
-    distinct long tokens share a key with a probability of about three in a million.
+    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time, but for huge ones. Two
+    of ten million distinct long tokens share a key with a probability of about three in a million.
     """
     eights = _eights(spans.buffer)
     result = eights[spans.starts]
     result &= _MASKS.take(spans.lengths, mode="clip")
     long = places_of(spans.lengths > 8)
     at, left = spans.starts.take(long), spans.lengths.take(long)
+    if left.max(initial=0) > _HUGE:
+        for place in places_of(left > _HUGE).tolist():
+            token = spans.buffer[at[place] : at[place] + left[place]]
+            result[long[place]] = int.from_bytes(blake2b(token.data, digest_size=8).digest(), "little")
+        usual = places_of(left <= _HUGE)
+        long, at, left = long.take(usual), at.take(usual), left.take(usual)
     while len(long):
         at += 8
         left -= 8
