@@ -203,6 +203,11 @@ def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pyt
     assert "top_k 5, metrics ndcg_at_7" in table and table.count("top_k 5") == 4
     assert main(["list", "results", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
+    path = Path(rows[0]["path"])
+    begins_so = path.read_text().replace(rows[0]["key"], rows[1]["key"][:20] + "0" * 12)
+    path.write_text(begins_so)
+    assert main(["show", rows[1]["key"][:6]]) == 2
+    assert "2 keys begin so: give more of it" in capsys.readouterr().err
     assert {"top_k": 5, "metrics": ["ndcg_at_7"]} in [row["conditions"] for row in rows if row["score"] is not None]
     assert main(["run", "--from-runs", "--save-runs", "trec"]) == 2
     assert "--save-runs has no place beside --from-runs" in capsys.readouterr().err

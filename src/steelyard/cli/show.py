@@ -90,10 +90,12 @@ def _show_result(arguments: argparse.Namespace, output: Output) -> int:
     """The result whose key begins so."""
     from steelyard.cli.stored_results import store_of
 
+    store = store_of(arguments)
     try:
-        result = store_of(arguments).get(arguments.name)
-    except UnknownName:
-        raise _unknown(arguments.name) from None
+        result = store.get(arguments.name)
+    except UnknownName as error:
+        begun = any(result.key.startswith(arguments.name) for result in store.all(lambda damaged: None))
+        raise (error if begun else _unknown(arguments.name)) from None
     output.data(result.to_dict()) if output.json else output.line(str(result))
     return 0
 
