@@ -266,3 +266,34 @@ def test_the_docs_show_every_kind() -> None:
     page = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
     for name, kind in KINDS.items():
         assert f"| `{name}` | {kind.severity} | {kind.remedy} | {kind.repair or 'the load stops'} |" in page
+
+
+def test_a_row_of_another_shape_hides_no_other_fault(tmp_path: Path) -> None:
+    """Nor does it move the numbers of the rows behind it."""
+    (tmp_path / CORPUS).write_bytes(
+        lines({"_id": "a", "text": "x"}, {"_id": "b", "text": ["y"]}, {"_id": "a", "text": "z"})
+    )
+    (tmp_path / "queries.tsv").write_bytes(b"id\ttext\n1\tone\n2\ttwo\tmore\n3\t\n1\tagain\n")
+    (tmp_path / QRELS).write_bytes(qrels("1 a 1", "3 a x", "3 nope 1", "3 a -1"))
+    (checked,) = check(tmp_path)
+    found = {(problem.kind, problem.file, problem.rows) for problem in checked.report.problems}
+    assert found >= {
+        ("columns", CORPUS, (2,)),
+        ("duplicate-id", CORPUS, (3,)),
+        ("row", "queries.tsv", (2,)),
+        ("duplicate-id", "queries.tsv", (4,)),
+        ("empty-query", "queries.tsv", (3,)),
+        ("grade", QRELS, (2,)),
+        ("unknown-document", QRELS, (3,)),
+        ("negative-grade", QRELS, (4,)),
+    }
+    for validate in ("strict", "report"):
+        with pytest.raises(DataError):
+            load_task(tmp_path, validate=validate)  # type: ignore[arg-type]
+
+
+def test_a_file_of_another_shape_has_one_fault(tmp_path: Path) -> None:
+    for name, content in {**GOOD, QRELS: b"query-id\tcorpus-id\tscore\n1 a 1\n2 b 1\n"}.items():
+        (tmp_path / name).write_bytes(content)
+    (checked,) = check(tmp_path)
+    assert [(problem.kind, problem.rows) for problem in checked.report.problems] == [("row", (1, 2))]

@@ -211,8 +211,10 @@ def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
             numbers.append(None if value is None or not value.strip() else float(value))
         except ValueError:
             bad.append(row)
+            numbers.append(1.0)  # as where there is none, so that the others can be checked; nothing is loaded of them
     if bad:
         tell("grade", f"the grade {values[bad[0]]!r}, which is not a number", bad)
+    if len(bad) == len(values):
         return None
     return as_grades(pa.array(numbers, pa.float64()), tell)
 

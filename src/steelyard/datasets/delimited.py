@@ -9,6 +9,7 @@ the role (`id text`; `query document grade`; trec_eval's `query 0 document grade
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,10 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
         remedy = "" if found < len(fields) else QUOTE if comma else BLANK
         rows = [row - int(header) for row in ragged]
         report.add("row", name, f"{found} columns, where the first line has {len(fields)}", rows, remedy=remedy)
-        return None
-    if comma and len(table) and _runs_on(path, table[-1][-1].as_py()):
+        if len(ragged) > len(table):  # a file of another shape: there is nothing else to be said of it
+            return None
+        table = _with_gaps(table, rows)
+    if comma and len(table) and _runs_on(path, table[-1][-1].as_py() or b""):
         report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
         return None
     _tell_of_columns(first if header else [], fields, name, role, report)
@@ -124,6 +127,13 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
             if "straddl" not in str(error):
                 raise
     return read(BLOCKS[-1]), ragged
+
+
+def _with_gaps(table: Any, rows: Sequence[int]) -> Any:
+    """The table with empty rows where those of another width stood: the others keep their numbers, and are checked."""
+    gap = np.zeros(len(table) + len(rows), dtype=bool)
+    gap[np.asarray(rows) - 1] = True
+    return table.take(pa.array(np.cumsum(~gap) - 1, mask=gap))
 
 
 def _runs_on(path: Path, last: bytes) -> bool:

@@ -197,13 +197,12 @@ def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
     numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
     others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
     strings = len(values) - len(numbers) - len(others) - values.count(None)
-    if others or (field.kind == "text" and numbers):
-        rows = others or numbers
+    if rows := others or (numbers if field.kind == "text" else []):
         remedy = "write every id as a string" if field.kind == "id" else ""
-        report.add(
-            "columns", name, f"{field.name} {_shown(values[rows[0] - 1])} where text was expected", rows, remedy=remedy
-        )
-        return None
+        found = f"{field.name} {_shown(values[rows[0] - 1])} where text was expected"
+        report.add("columns", name, found, rows, remedy=remedy)
+        # As it is written, so that the others can be checked; nothing is loaded of them.
+        return _strings(values) if len(rows) < len(values) else None
     if numbers and strings:
         minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
         found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
@@ -223,7 +222,10 @@ def _grades(values: list[Any], name: str, report: Report) -> Any:
     bad = [row for row, value in enumerate(values, 1) if not isinstance(value, int | float | None)]
     if bad:
         report.add("grade", name, f"the grade {values[bad[0] - 1]!r}, which is not a number", bad)
-        return None
+        if len(bad) == len(values):
+            return None
+        odd = set(bad)  # 1, as where there is none, so that the others can be checked; nothing is loaded of them
+        values = [1 if row in odd else value for row, value in enumerate(values, 1)]
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
