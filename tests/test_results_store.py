@@ -162,6 +162,23 @@ def test_an_old_result_never_stands_beside_new_values(tmp_path: Path, monkeypatc
     assert store.all() == [] and not old.path.exists()
 
 
+@pytest.mark.parametrize("damage", ["another key", "a cut file", "values by query"])
+def test_the_run_of_another_evaluation_never_stands_beside_a_new_result(damage: str, tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    old = store.put(result(), {"run.parquet": b"old"})
+    assert old.path is not None
+    new = result()
+    if damage == "another key":
+        new = replace(new, key="another")
+    elif damage == "a cut file":
+        old.path.write_text(old.path.read_text()[:100])
+    else:
+        queries_path(old.path).write_bytes(b"PAR")
+    stored = store.put(new)
+    assert stored.path == old.path and queries_path(old.path).exists() and store.load(old.path, new.key) is not None
+    assert beside_path(old.path, "run.parquet").exists() == (damage == "values by query"), "its run is whole"
+
+
 def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a" / "b.json"
     write_whole(path, b"old")

@@ -73,7 +73,7 @@ class ResultStore:
         path = self.path(result.model, result.settings, result.task, result.facts.data_hash)
         before = self.load(path, result.key)
         if before is None:
-            _remove(path)  # never an old JSON file beside new Parquet
+            self._make_way(path, result.key)
         elif before.done and not result.done:
             return result
         if result.queries is not None:
@@ -85,6 +85,18 @@ class ResultStore:
         if result.done:
             self._forget_failures(result, path)
         return replace(result, path=path)
+
+    def _make_way(self, path: Path, key: str) -> None:
+        """Remove what stands in the place of a new result: never an old JSON file beside new Parquet, and never the run
+        of another key, or of a damaged result, beside a new JSON file.
+        """
+        if not path.exists():
+            return
+        old = self._read(path, lambda error: None)
+        _remove(path)
+        if old is None or old.key != key:
+            for other in path.parent.glob(beside_path(path, "*").name):
+                _remove(other)
 
     def _forget_failures(self, result: Result, written: Path) -> None:
         for path in self._paths(model_slug(result.model), result.task):
