@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -234,3 +237,35 @@ def test_tasks_without_a_search_have_a_table_of_their_own(results: list[Result])
     assert all(text in others for text in ("My/sts", "Spearman of cosines", "1,361", "0.7123", "0.680–0.740"))
     assert "My/sts" not in mixed[mixed.index('id="figures"') : mixed.index('id="others"')]
     assert 'id="figures"' not in alone and "The main figure by task" in alone
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+def test_long_names_do_not_make_the_page_wider_than_the_window(width: int, tmp_path: Path) -> None:
+    """Chromium lays the report out in a frame of that width: only tables and plots may be moved sideways, alone."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    assert browser, "Chromium is not installed: apt install chromium"
+    long = "bm25 > rerank:" + "a_folder/without_a_blank/" * 8 + "?depth=50"
+    values = {"ndcg_at_10": 0.5, "hit_rate_at_10": 0.5, "recall_at_100": 0.5}
+    told = [{"model": "bm25", **values}, {"model": long, "over": "bm25", **values}]
+    lost = (Miss("q", "q" * 200, None, "x", "x" * 200, "y", "y" * 200),)
+    found = [result("T/a", "bm25", [0.0, 1.0]), result("T/a", long, [1.0, 0.0], notes={"stages": told}, misses=lost)]
+    broken = replace(found[1], task="T/b", status="failed", error=Failure("HubError", "z" * 300), metrics={})
+    frame = f'<iframe id="frame" style="border:0;width:{width}px" srcdoc="{escape(page([*found, broken]))}"></iframe>'
+    probe = (
+        "<script>onload = () => { const one = frame.contentDocument.documentElement; "
+        "document.title = one.scrollWidth + ' of ' + one.clientWidth }</script>"
+    )
+    (tmp_path / "probe.html").write_text(f"<!doctype html><title>-</title>{frame}{probe}", encoding="utf-8")
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+    ]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", (tmp_path / "probe.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    widths = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout)
+    assert widths is not None, done.stdout[:200] + done.stderr[-500:]
+    assert int(widths[1]) == int(widths[2]) > 0
