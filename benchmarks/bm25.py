@@ -80,7 +80,7 @@ SIDES = {"steelyard": ours, "bm25s": theirs}
 def measure(side: str, documents: int, queries: int) -> dict[str, float]:
     """One side in a fresh process: seconds and peak memory above what the made texts need."""
     command = [sys.executable, __file__, "--side", side, "--documents", str(documents), "--queries", str(queries)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, float] = json.loads(done.stdout)
     return result
 

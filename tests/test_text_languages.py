@@ -197,7 +197,15 @@ def test_a_sample_decides_only_where_it_is_plain(monkeypatch: pytest.MonkeyPatch
     assert asked == [10, 10, 210, 10, 200], "all, where the sample is mixed or shows nothing"
 
 
-@pytest.mark.parametrize("told", ["English", "multilingual", "mul", "unknown", ""])
+@pytest.mark.parametrize("told", ["English", "multilingual", "mul", "unknown", "", "jp", "cz"])
 def test_what_is_no_code_of_a_language_is_found_in_the_texts(told: str) -> None:
     policy = choose([SENTENCES["de"]] * 3, TaskInfo("x/y", language=told))
     assert (policy.languages, policy.origin) == (("de",), "detected")
+
+
+@pytest.mark.parametrize(
+    ("told", "language"), [("ger", "de"), ("chi", "zh"), ("fre", "fr"), ("dut", "nl"), ("ace", "ace")]
+)
+def test_codes_of_libraries_are_codes(told: str, language: str) -> None:
+    policy = choose([SENTENCES["en"]] * 3, TaskInfo("x/y", language=told))
+    assert (policy.languages, policy.origin) == ((language,), "language of the task")

@@ -19,8 +19,7 @@ from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec
 from steelyard.text.analyser import ANALYSIS_VERSION, Analysis
-from steelyard.text.function_words import FUNCTION_WORDS
-from steelyard.text.languages import STEMMERS, canonical
+from steelyard.text.languages import canonical, is_language
 from steelyard.text.policy import KINDS, Policy, choose
 from steelyard.text.portions import portions
 from steelyard.text.tokens import Words
@@ -217,18 +216,12 @@ def _one_of(value: str, option: str, known: Iterable[str]) -> str:
 
 
 def _language(code: str) -> str:
-    if code and not _is_language(canonical(code)):
+    if code and canonical(code) != "code" and not is_language(canonical(code)):
         raise UsageError(
             f"the option language of bm25 is {code!r}",
             hint="the code of a language (ja, not jp) was expected, code for programs, or und for words as they stand",
         )
     return code
-
-
-def _is_language(code: str) -> bool:
-    from babel import Locale
-
-    return code in ("code", *STEMMERS, *FUNCTION_WORDS) or code in Locale("en").languages
 
 
 def _number(text: str, name: str, limit: float) -> float:

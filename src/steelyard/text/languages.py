@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from steelyard.text.function_words import FUNCTION_WORDS
+
 STEMMERS = {
     "ar": "arabic",
     "ca": "catalan",
@@ -51,7 +53,10 @@ _THREE_LETTERS = (
     "tel te,tgl tl,fil tl,tha th,tur tr,ukr uk,urd ur,uzb uz,uzn uz,vie vi,yid yi,ydd yi,yor yo,zho zh,zul zu,"
     # Members of larger languages, as MTEB names them: spoken Arabic, Chinese, Pashto, Dari.
     "acm ar,acq ar,aeb ar,ajp ar,apc ar,ars ar,ary ar,arz ar,yue zh,wuu zh,lzh zh,gan zh,hak zh,pus ps,pbt ps,prs fa,"
-    "hau ha,som so"
+    "hau ha,som so,"
+    # The older codes of libraries, which CLEF and TREC kept.
+    "alb sq,arm hy,baq eu,bur my,chi zh,cze cs,dut nl,fre fr,geo ka,ger de,gre el,ice is,mac mk,may ms,per fa,rum ro,"
+    "scc sr,scr hr,slo sk,tib bo,wel cy"
 )
 _ALIASES = {
     **dict(pair.split() for pair in _THREE_LETTERS.split(",")),
@@ -67,8 +72,19 @@ _ALIASES = {
 def canonical(code: str) -> str:
     """The short code of a language, whatever region, script or longer code it was written with.
 
-    >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("yue"), canonical("arz_Arab")
-    ('zh', 'en', 'pt', 'zh', 'ar')
+    >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("yue"), canonical("ger")
+    ('zh', 'en', 'pt', 'zh', 'de')
     """
     short = code.strip().lower().replace("_", "-").partition("-")[0]
     return _ALIASES.get(short, short)
+
+
+def is_language(code: str) -> bool:
+    """Whether a short code is that of a language that anybody named: ja, not jp.
+
+    >>> is_language("ja"), is_language("nv"), is_language("jp"), is_language("cn")
+    (True, True, False, False)
+    """
+    from babel import Locale
+
+    return code in STEMMERS or code in FUNCTION_WORDS or code in Locale("en").languages

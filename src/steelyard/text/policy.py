@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.text.analyser import Analyser, Analysis
 from steelyard.text.detect import UNDECIDED, detect
-from steelyard.text.languages import canonical
+from steelyard.text.languages import canonical, is_language
 from steelyard.text.segment import Hakari, Segmenter
 from steelyard.types import Int32, TaskInfo
 
@@ -24,7 +24,7 @@ _SAMPLE, _PLAINLY = 4_000, 0.95
 """So many texts, drawn by lot, speak for all where half of them show a language, and this share of those the same."""
 _CODE = re.compile("[a-z]{2,3}")
 _UNTOLD = ("mul", UNDECIDED)
-"""Codes that say nothing; what is no code (multilingual, unknown, English) says no more."""
+"""Codes that say nothing; what is no code of a language (multilingual, unknown, English, jp) says no more."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,12 @@ def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language
 def _told(*languages: str) -> tuple[str, ...]:
     """The languages that a task declares by their codes."""
     codes = dict.fromkeys(map(canonical, languages))
-    return tuple(code for code in codes if _CODE.fullmatch(code) and code not in _UNTOLD)
+    return tuple(code for code in codes if _CODE.fullmatch(code) and code not in _UNTOLD and _is_some_language(code))
+
+
+def _is_some_language(code: str) -> bool:
+    """Not that of a country (jp, cn); of three letters there are more than anybody lists."""
+    return len(code) == 3 or is_language(code)
 
 
 def _drawn(texts: Sequence[str]) -> Sequence[str]:
