@@ -156,7 +156,7 @@ def _not_strict(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-_NUMBER = (int, float, type(None))
+_NUMBERS = frozenset((int, float, type(None)))
 _FORMS: Mapping[str, type] = {
     **dict.fromkeys(("task", "model", "key", "main_metric", "created"), str),
     **dict.fromkeys(("settings", "metrics", "intervals", "facts", "timings", "notes", "provenance"), dict),
@@ -167,18 +167,20 @@ _COUNTS = ("queries", "documents", "positives", "samples", "limit")
 def _check(ours: Mapping[str, Any]) -> None:
     """A TypeError or ValueError where a field holds what nobody who reads the result could use."""
     for name, kind in _FORMS.items():
-        _is(name, ours[name], kind)
+        if type(ours[name]) is not kind:
+            raise TypeError(f"{name} is {str(ours[name])[:40]!r}")
     if ours["status"] not in get_args(Status):
         raise ValueError(f"status is {ours['status']!r}")
-    numbers = [(f"{part}.{name}", value) for part in ("metrics", "timings") for name, value in ours[part].items()]
-    numbers += [(f"facts.{name}", ours["facts"].get(name)) for name in _COUNTS]
-    numbers += [(f"intervals.{name}", end) for name, parts in ours["intervals"].items() for end in parts]
-    for name, value in numbers:
-        _is(name, value, _NUMBER)
-
-
-def _is(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
-    if not isinstance(value, kind):
+    counts = {name: ours["facts"].get(name) for name in _COUNTS}
+    odd = {
+        f"intervals.{name}": end
+        for name, parts in ours["intervals"].items()
+        for end in parts
+        if type(end) not in _NUMBERS
+    }
+    for part, values in (("metrics", ours["metrics"]), ("timings", ours["timings"]), ("facts", counts)):
+        odd |= {f"{part}.{name}": value for name, value in values.items() if type(value) not in _NUMBERS}
+    for name, value in odd.items():
         raise TypeError(f"{name} is {str(value)[:40]!r}")
 
 
