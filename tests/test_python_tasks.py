@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine_parts import Overlap, small_task
-from steelyard import Result, Results, evaluate
+from steelyard import Result, Results, evaluate, load_task
 from steelyard.errors import DataError, ModelError, UnknownName, UsageError
 from steelyard.protocols import Tick, no_tick
 from steelyard.samples import ClusterTask, LabelTask, PairTask, Problem
@@ -30,6 +30,39 @@ def own(**parts: Any) -> Task:
 def test_a_sound_task_is_weighed() -> None:
     (result,) = evaluate("bm25", own())
     assert result.score == 1.0
+
+
+def test_dictionaries_are_the_task_that_their_files_are(tmp_path: Path) -> None:
+    documents = {"a": {"title": "One", "text": "alpha"}, "b": {"text": "beta", "title": ""}, "c": "gamma"}
+    task = Task.of("My/own", documents, {"2": "beta", "1": "alpha", "9": "x"}, {"1": {"a": 3, "c": 0}, "2": {"b"}})
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"_id": "a", "title": "One", "text": "alpha"}\n{"_id": "b", "text": "beta"}\n{"_id": "c", "text": "gamma"}\n'
+    )
+    (tmp_path / "queries.tsv").write_text("id\ttext\n2\tbeta\n1\talpha\n9\tx\n")
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t3\n1\tc\t0\n2\tb\t1\n")
+    read = load_task(tmp_path)
+    assert task.content_hash == read.content_hash and task.queries.ids == read.queries.ids == ("2", "1")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "said"),
+    [
+        ({"q9": {"a": 1}}, "My/own: judgements of 'q9', which is no query"),
+        ({"q1": {"z": 1}}, "My/own: 'z', judged for 'q1', is not in the corpus"),
+        ({"q1": {"a": 0.5}}, "the grade 0.5"),
+        ({}, "My/own: 0 queries and 1 documents"),
+    ],
+)
+def test_judgements_in_dictionaries_are_checked(qrels: Any, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        evaluate("bm25", Task.of("My/own", {"a": "alpha"}, {"q1": "alpha"}, qrels))
+
+
+def test_the_page_on_data_shows_how(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- dictionaries: begin -->")[2].partition("<!-- dictionaries: end -->")[0]
+    exec(shown.strip().removeprefix("```python").removesuffix("```"), {})
+    assert "Mine/geography  1.0000" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ which a source stored its documents, which often tells the relevant ones, is gon
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -247,6 +247,43 @@ class Task:
     qrels: Qrels
     candidates: Mapping[str, Ragged] = field(default_factory=dict)
     """Ranked candidate rows by config name (`bm25`, `reranking_hybrid` ...)."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        corpus: Mapping[str, str | Mapping[str, str]],
+        queries: Mapping[str, str],
+        qrels: Mapping[str, Mapping[str, int] | Collection[str]],
+        **facts: Any,
+    ) -> Task:
+        """A task from dictionaries, as BEIR (grades by id) and sentence-transformers (sets of ids) have them.
+
+        A document is a text, or a dictionary with `text` and perhaps `title`. Queries that nobody judged are no part
+        of the task, as in files. `facts` are those of `TaskInfo`: language, category ...
+
+        >>> Task.of("Mine/places", {"d1": "A river.", "d2": {"title": "Alps", "text": "Mountains."}},
+        ...         {"q1": "longest river", "q2": "never judged"}, {"q1": {"d1": 2, "d2": 0}}, language="en")
+        Task('Mine/places': 1 queries x 2 documents, 1 positives, en)
+        """
+        texts = [{"text": document} if isinstance(document, str) else document for document in corpus.values()]
+        titles = [text.get("title") or "" for text in texts]
+        documents = Corpus.of(list(corpus), [text.get("text") or "" for text in texts], titles)
+        row_of = {query: row for row, query in enumerate(query for query in queries if qrels.get(query))}
+        judged: list[tuple[int, int, int]] = []
+        for query, found in qrels.items():
+            if query not in queries:
+                raise DataError(f"judgements of {query!r}, which is no query", where=name, hint="add the query")
+            for document in found:
+                if document not in documents.row_of:
+                    raise DataError(
+                        f"{document!r}, judged for {query!r}, is not in the corpus", where=name, hint="add it"
+                    )
+                grade = found[document] if isinstance(found, Mapping) else 1
+                judged.append((row_of[query], documents.row_of[document], grade))
+        asked = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
+        columns = zip(*judged, strict=True) if judged else ((), (), ())
+        return cls(TaskInfo(name, **facts), documents, asked, Qrels.of(*map(list, columns), queries=len(row_of)))
 
     @property
     def name(self) -> str:

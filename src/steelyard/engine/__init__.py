@@ -53,11 +53,10 @@ def evaluate(
     `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs; `profile` says
     which mteb the `mteb` figures follow.
 
-    >>> from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
-    >>> corpus = Corpus.of(["nile", "alps"], ["The Nile is a river in Africa.", "The Alps are mountains in Europe."])
-    >>> queries = Queries(("q1", "q2"), ("longest river", "high mountains"))
-    >>> qrels = Qrels.of([0, 1], [corpus.row_of["nile"], corpus.row_of["alps"]], [1, 1], queries=2)
-    >>> task = Task(TaskInfo("Mine/geography", language="en"), corpus, queries, qrels)
+    >>> from steelyard.types import Task
+    >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
+    >>> queries = {"q1": "longest river", "q2": "high mountains"}
+    >>> task = Task.of("Mine/geography", corpus, queries, {"q1": {"nile": 1}, "q2": {"alps": 1}}, language="en")
     >>> print(evaluate("bm25", task))
     nDCG@10         bm25
     --------------  --------------
