@@ -167,12 +167,36 @@ def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixt
     assert not (results / "report.html").exists()
 
 
-def test_lists_that_end_above_a_cut_off_are_told(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_that_end_above_a_cut_off_are_told(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = ["run", "bm25", "-t", f"{nano}::a", "--no-report", "--top-k"]
     assert main([*asked, "5"]) == 0
     assert "lists end at rank 5: what is relevant below counts as not found" in capsys.readouterr().err
     assert main([*asked, "100"]) == 0
     assert "lists end" not in capsys.readouterr().err
+    assert main([*asked, "100", "--metrics", "recall@500"]) == 0
+    assert "lists end at rank 100" in capsys.readouterr().err
+    assert main(["run", "bm25", "-t", f"{nano}::a", "--top-k", "5"]) == 0
+    assert "Lists end at rank 5: what is relevant below" in (tmp_path / "results" / "report.html").read_text()
+    assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
+    assert "Lists end" not in (tmp_path / "results" / "report.html").read_text()
+
+
+def test_results_on_other_data_of_the_same_name_are_told_apart(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "bm25", "-t", f"{nano}::a", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["list", "results"]) == 0
+    assert "NanoSmall/a " in capsys.readouterr().out
+    write_nano_set(tmp_path / "other" / "NanoSmall", [small_task("NanoSmall/a", shift=2)])
+    assert main(["run", "bm25", "-t", f"{tmp_path / 'other' / 'NanoSmall'}::a", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["list", "results"]) == 0
+    table = capsys.readouterr().out
+    for result in ResultStore(tmp_path / "results").all():
+        assert result.facts.data_hash and f"NanoSmall/a@{result.facts.data_hash[:8]}" in table
 
 
 def test_runs_are_kept_and_scored_again(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.listing import Listing, same_names
+from steelyard.cli.listing import Listing, Row, same_names
 from steelyard.cli.stored_results import stored_results
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def results(arguments: argparse.Namespace, output: Output) -> Listing:
     """The results on tasks that the filters leave."""
-    rows = [
+    rows: list[Row] = [
         {
             "task": result.task,
             "model": result.model,
@@ -26,6 +26,7 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
             "metric": result.main_metric,
             "score": result.score,
             "conditions": _conditions(result.settings),
+            "data": result.facts.data_hash,
             "key": result.key,
             "created": result.created,
             "path": str(result.path) if result.path else None,
@@ -34,9 +35,17 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
         if _wanted(result, arguments)
     ]
     rows.sort(key=lambda row: (str(row["task"]), str(row["model"]), str(row["created"])))
+    data: dict[str, set[str]] = {}
+    for row in rows:
+        data.setdefault(row["task"], set()).update([row["data"]] if row["data"] else [])
+
+    def task(row: Row) -> str:
+        """The name; where other data goes by the same, with the hash that files have it under."""
+        return f"{row['task']}@{row['data'][:8]}" if row["data"] and len(data[row["task"]]) > 1 else row["task"]
+
     conditions = {"conditions": lambda row: _words(row["conditions"])} if any(row["conditions"] for row in rows) else {}
-    first, last = same_names("task", "model", "status", "metric", "score"), same_names("created", "key")
-    return Listing(rows, {**first, **conditions, **last})
+    first, last = same_names("model", "status", "metric", "score"), same_names("created", "key")
+    return Listing(rows, {"task": task, **first, **conditions, **last})
 
 
 def _conditions(settings: Settings) -> dict[str, Any]:

@@ -22,16 +22,13 @@ from steelyard.errors import ResultError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.cli.output import Output
     from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
     from steelyard.spec import ModelSpec
-
-DEEPEST = 100
-"""The greatest cut-off of the figures that tables and report show unless asked for others."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -141,9 +138,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             gathered.ready.append(result)
     results = gathered.results
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
-    shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
-    if shallowest < DEEPEST:
-        output.note(f"\nlists end at rank {shallowest}: what is relevant below counts as not found")
+    _tell_shallow(results, arguments.metrics, output)
     if gathered.interrupted or gathered.broken:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
         how = "stopped" if gathered.broken else "interrupted"
@@ -162,6 +157,17 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     finally:  # whatever becomes of the report
         tell_failures(results, output)
     return exit_code(results)
+
+
+def _tell_shallow(results: Results, metrics: Sequence[str], output: Output) -> None:
+    """A note where lists end before the deepest cut-off of the figures that are shown."""
+    from steelyard.metrics import parse_many
+    from steelyard.reports.figures import DEEPEST
+
+    asked = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
+    shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
+    if shallowest < max(DEEPEST, *asked, 0):
+        output.note(f"\nlists end at rank {shallowest}: what is relevant below counts as not found")
 
 
 def _refuse_misplaced(arguments: argparse.Namespace) -> None:

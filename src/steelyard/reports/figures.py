@@ -13,6 +13,8 @@ from steelyard.reports.charts import SERIES_CLASSES, Dot, dot_plot, legend, swat
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
 
+DEEPEST = 100
+"""The greatest cut-off of the figures that are shown."""
 NOTE = (
     "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
     "(on reranking tasks, the highest MAP); “or” names a rival that a paired randomisation test (p ≥ 0.05) can't "
@@ -25,7 +27,15 @@ def figures(board: Board) -> Markup:
     if not board.models:
         return Markup("")
     table = _models_down(board) if _many(board) else _models_across(board)
-    return join(tag("p", NOTE, class_="soft"), table)
+    return join(tag("p", NOTE, class_="soft"), *_shallow(board), table)
+
+
+def _shallow(board: Board) -> list[Markup]:
+    """A word where lists end before the deepest cut-off of the figures."""
+    depths = (result.settings.get("top_k", DEEPEST) for result in board.results if result.done)
+    if (shallowest := min(depths, default=DEEPEST)) >= DEEPEST:
+        return []
+    return [tag("p", f"Lists end at rank {shallowest}: what is relevant below counts as not found.", class_="bad")]
 
 
 def _many(board: Board) -> bool:
