@@ -386,6 +386,20 @@ def test_json_that_is_no_judgements_is_told(text: str, says: str, tmp_path: Path
     assert str(tmp_path) in str(error.value) and says in str(error.value)
 
 
+def test_predictions_of_mteb_are_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "Task_predictions.json"
+    meta = {"mteb_model_meta": {"model_name": "m", "revision": "1"}}
+    path.write_text(json.dumps(meta | {"default": {"test": {"q1": {"a": 0.5, "b": 0.25}}}}))
+    found = trec_files.read_run(path)
+    assert (found.queries, found.documents, found.scores.tolist()) == (("q1",), ("a", "b"), [0.5, 0.25])
+    path.write_text(json.dumps(meta | {"default": {"test": [0, 1, 1]}}))
+    with pytest.raises(DataError, match="no ranked lists in default/test"):
+        trec_files.read_run(path)
+    path.write_text(json.dumps(meta | {"en": {"test": {"q1": {"a": 1}}, "dev": {}}}))
+    with pytest.raises(DataError, match=r"2 parts: en/test, en/dev \(keep one subset"):
+        trec_files.read_run(path)
+
+
 def test_judgements_without_grades_are_relevant(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"query-id": [7, 7], "corpus-id": ["a", "b"]}), tmp_path / "q.parquet")
     found = trec_files.read_qrels(tmp_path / "q.parquet")

@@ -34,6 +34,8 @@ RUN = Role(
     ),
 )
 PARQUET = b"PAR1"
+MTEB = "mteb_model_meta"
+"""What mteb's files of predictions begin with."""
 
 
 def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
@@ -111,6 +113,8 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
         queries = json.loads(data, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
+    if MTEB in queries:
+        queries = _only_part(path, queries)
     rows = []
     for query, documents in queries.items():
         for document, number in documents.items() if isinstance(documents, dict) else ((None, None),):
@@ -120,6 +124,23 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
             rows.append((query, document, float(number)))
     names = (QUERY_ID[0], DOCUMENT_ID[0], "score")
     return {name: pa.chunked_array([pa.array([row[place] for row in rows])]) for place, name in enumerate(names)}
+
+
+def _only_part(path: Path, predictions: dict[str, Any]) -> dict[str, Any]:
+    """The lists of mteb's file of predictions, which has them by subset and split; one of each is all that is read."""
+    parts = {
+        f"{subset}/{split}": lists
+        for subset, splits in predictions.items()
+        if subset != MTEB and isinstance(splits, dict)
+        for split, lists in splits.items()
+    }
+    if len(parts) != 1:
+        found = f"predictions of {len(parts)} parts: {', '.join(parts)}"
+        raise DataError(found, where=str(path), hint="keep one subset and one split in the file")
+    ((name, lists),) = parts.items()
+    if not isinstance(lists, dict):
+        raise DataError(f"no ranked lists in {name}", where=str(path), hint="give the predictions of a retrieval task")
+    return lists
 
 
 def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None:
