@@ -418,7 +418,7 @@ def test_stored_results_do_not_count_as_work_to_come() -> None:
     progress(finished())
     assert progress.seconds_left == pytest.approx(5), "two to come, of which one is stored"
     assert stream.getvalue().splitlines() == [
-        "4 evaluations: 1 model x 4 tasks, 2 of 4 already there",
+        "4 evaluations: 1 model x 4 tasks, 2 of 4 seem to be there",
         "2/4  bm25 on T/a: nDCG@10 0.5000  2.0 s  5.0 s left",
     ]
     progress(finished(error=Failure("HubError", "401")))

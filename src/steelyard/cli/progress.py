@@ -149,7 +149,8 @@ class Progress:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
         self._last = self._drawn = self._clock()  # models were opened before: the first evaluation took none of that
         self._now_at = ""
-        there = f", {plan.stored} of {plan.evaluations} already there" if plan.stored else ""
+        # By the names of files; whether they are of the same data is known when that is read.
+        there = f", {plan.stored} of {plan.evaluations} seem to be there" if plan.stored else ""
         of = " x " if plan.runs is None else " on "
         size = f"{counted(plan.models, 'model')}{of}{counted(plan.tasks, 'task')}"
         what = "evaluation" if plan.runs is None else "saved run"
