@@ -14,7 +14,7 @@ import pytest
 from steelyard.datasets import builtin, load_any, load_task, load_tasks, task_names, write_nano_set
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import SOURCES
-from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.errors import HubError, MissingPart, UnknownName, UsageError
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
 
 
@@ -105,6 +105,23 @@ def test_sources_of_plug_ins_come_through_the_same_door(monkeypatch: pytest.Monk
     monkeypatch.setattr(SOURCES, "_plugins", {"elsewhere": point})
     assert task_names(["elsewhere:x"]) == ["elsewhere:x"]
     assert load_task("elsewhere:x", revision="v1").name == "Elsewhere/v1"
+
+
+def test_a_plugin_that_does_not_load_stands_in_no_others_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = EntryPoint("elsewhere", f"{__name__}:ElsewhereSource", "steelyard.sources")
+    bad = EntryPoint("broken", f"{__name__}:Missing", "steelyard.sources")
+    monkeypatch.setattr(SOURCES, "_plugins", {"broken": bad, "elsewhere": good})
+    monkeypatch.setattr(SOURCES, "_loaded", {}, raising=False)
+    assert task_names(["elsewhere:x"]) == ["elsewhere:x"]
+    with pytest.raises(MissingPart, match=r"the source 'broken' .* does not load"):
+        task_names(["nowhere:x"])
+
+
+@pytest.mark.parametrize("reference", ["modelscope://x", "modelscope://", "hf://x", "hf:///x"])
+def test_a_reference_without_owner_or_dataset_asks_no_hub(reference: str) -> None:
+    prefix = reference.partition("://")[0]
+    with pytest.raises(HubError, match=f"cannot be the name of a dataset .write {prefix}://owner/dataset"):
+        load_task(reference)
 
 
 def test_a_path_means_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard import config
+from steelyard.errors import HubError
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -77,6 +78,10 @@ def parse_reference(reference: str, prefix: str) -> tuple[str, str, str | None]:
     path, _, revision = reference.removeprefix(prefix).strip("/").partition("@")
     owner, _, rest = path.partition("/")
     dataset, _, task = rest.partition("/")
+    if not (owner and dataset):  # not every client refuses such a name before it asks the hub for it
+        raise HubError(
+            f"{path!r} cannot be the name of a dataset", hint=f"write {prefix}owner/dataset[/task][@revision]"
+        )
     return f"{owner}/{dataset}", task, revision or None
 
 

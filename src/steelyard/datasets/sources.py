@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.datasets.options import LoadOptions
-from steelyard.errors import UsageError
+from steelyard.errors import MissingPart, UsageError
 from steelyard.registry import Registry
 
 if TYPE_CHECKING:
@@ -59,13 +59,25 @@ def source_of(reference: str, options: LoadOptions) -> TaskSource | None:
             return SOURCES.get(name)(options)
     if _is_surely_a_path(reference):
         return FolderSource(options)
-    return next((source for source in _candidates(options) if source.accepts(reference)), None)
+    broken: list[MissingPart] = []
+    if (found := next((s for s in _candidates(options, broken) if s.accepts(reference)), None)) is not None:
+        return found
+    if broken:  # it might have been the one
+        raise broken[0]
+    return None
 
 
-def _candidates(options: LoadOptions) -> Iterator[TaskSource]:
+def _candidates(options: LoadOptions, broken: list[MissingPart]) -> Iterator[TaskSource]:
+    """The sources that do not tell themselves by a prefix; plug-ins that do not load are noted, and passed over."""
     for name in SOURCES:
-        if name not in PREFIXES.values():
-            yield SOURCES.get(name)(options)
+        if name in PREFIXES.values():
+            continue
+        try:
+            make = SOURCES.get(name)
+        except MissingPart as error:
+            broken.append(error)
+        else:
+            yield make(options)
 
 
 def _is_surely_a_path(reference: str) -> bool:
