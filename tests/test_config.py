@@ -47,6 +47,34 @@ def test_a_slip_in_the_file_is_told(folder: Path, text: str, kind: type[Exceptio
         config.results_folder()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("offline", "maybe", "unknown word of offline 'maybe'"),
+        ("hub", "nohub", "unknown hub 'nohub'"),
+    ],
+)
+def test_a_value_that_is_none_is_told_whatever_the_verb(
+    name: str,
+    value: str,
+    message: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (folder / config.FILE).write_text(f'{name} = "{value}"')
+    assert main(["list", "metrics"]) == 2 and message in capsys.readouterr().err
+    (folder / config.FILE).unlink()
+    monkeypatch.setenv(f"STEELYARD_{name.upper()}", value)
+    assert main(["list", "metrics"]) == 2 and message in capsys.readouterr().err
+
+
+def test_a_size_that_is_none_says_where_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / config.FILE).write_text('cache_bytes = "lots"')
+    assert main(["cache", "ls"]) == 2
+    assert "cache_bytes in steelyard.toml: cannot read the size 'lots'" in capsys.readouterr().err
+
+
 def test_a_command_heeds_the_file(folder: Path) -> None:
     (folder / config.FILE).write_text('home = "kept"\nresults = "weighed"')
     assert main(["run", "bm25", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report", "-q"]) == 0

@@ -23,6 +23,7 @@ from pathlib import Path
 from steelyard.errors import DataError, UnknownName
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
+FALSE_WORDS = {"0", "false", "no", "off"}
 HUBS = ("huggingface", "modelscope")
 """The hubs that datasets can come from."""
 FILE = "steelyard.toml"
@@ -35,9 +36,11 @@ def setting(name: str) -> str | None:
     return os.environ.get(f"STEELYARD_{name.upper()}") or _from_file().get(name)
 
 
-def check_file() -> None:
-    """Say what is wrong with the file, if anything, also where none of its settings will be asked for."""
+def check() -> None:
+    """Say what is wrong with the settings, if anything, also where none of them will be asked for."""
     _from_file()
+    offline()
+    hub()
 
 
 def _from_file() -> dict[str, str]:
@@ -78,9 +81,14 @@ def results_folder() -> Path:
 
 
 def offline() -> bool:
-    """Whether the network is off limits."""
-    said = (setting("offline"), os.environ.get("HF_HUB_OFFLINE"))
-    return any((word or "").lower() in TRUE_WORDS for word in said)
+    """Whether the network is off limits; a word that is neither yes nor no is an error, lest it be taken for no."""
+    said = (setting("offline") or "no").lower()
+    if said not in TRUE_WORDS | FALSE_WORDS:
+        known = ", ".join(sorted(TRUE_WORDS | FALSE_WORDS))
+        raise UnknownName(
+            "word of offline", said, (), hint=f"STEELYARD_OFFLINE, or offline in {FILE}, is one of {known}"
+        )
+    return said in TRUE_WORDS or os.environ.get("HF_HUB_OFFLINE", "").lower() in TRUE_WORDS
 
 
 def device() -> str:
@@ -92,7 +100,7 @@ def hub() -> str:
     """Where published datasets come from."""
     name = setting("hub") or HUBS[0]
     if name not in HUBS:
-        raise UnknownName("hub", name, HUBS, hint=f"STEELYARD_HUB is one of {', '.join(HUBS)}")
+        raise UnknownName("hub", name, HUBS, hint=f"STEELYARD_HUB, or hub in {FILE}, is one of {', '.join(HUBS)}")
     return name
 
 

@@ -101,7 +101,7 @@ def _main(words: list[str]) -> int:
             raise UnknownName("command", verb, VERBS, hint=hint)
         parsed = build_parser(verb).parse_args(words[1:])
         output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
-        config.check_file()
+        config.check()
         with output.own_warnings():
             return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
     except SteelyardError as error:

@@ -40,7 +40,11 @@ def parse_bytes(text: str) -> int:
 
 def limit() -> int:
     """The most bytes that stored vectors may take; 0 means that none are stored."""
-    return parse_bytes(config.setting("cache_bytes") or DEFAULT)
+    said = config.setting("cache_bytes") or DEFAULT
+    try:
+        return parse_bytes(said)
+    except UsageError as error:
+        raise UsageError(f"{VARIABLE}, or cache_bytes in {config.FILE}: {error.message}", hint=error.hint) from error
 
 
 @dataclass(frozen=True)
