@@ -12,6 +12,7 @@ import pytest
 from engine_parts import Overlap, small_task
 from steelyard import Result, Results, evaluate, load_task
 from steelyard.errors import DataError, ModelError, UnknownName, UsageError
+from steelyard.metrics import parse
 from steelyard.protocols import Tick, no_tick
 from steelyard.samples import ClusterTask, LabelTask, PairTask, Problem
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
@@ -228,3 +229,20 @@ def test_a_condition_that_is_no_whole_number_is_said_before_anything_is_done(ask
     ((name, value),) = asked.items()
     with pytest.raises(UsageError, match=f"{name} is {value!r}, where a whole number was expected"):
         evaluate("bm25", small_task(), **asked)
+
+
+def test_metrics_are_one_or_many_and_nothing_else() -> None:
+    (result,) = evaluate("bm25", small_task(), metrics=parse("nDCG@7"))
+    assert "ndcg_at_7" in result.metrics
+    for wrong in (None, [None], [7]):
+        with pytest.raises(UsageError, match="a metric is a name or a Metric, not a"):
+            evaluate("bm25", small_task(), metrics=wrong)  # type: ignore[arg-type]
+
+
+def test_results_may_stand_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell is there to say where that is."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (result,) = evaluate("bm25", small_task(), results="~/results")
+    assert result.path is not None and result.path.is_relative_to(tmp_path / "home" / "results")
+    assert not (tmp_path / "~").exists()

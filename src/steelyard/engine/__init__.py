@@ -31,7 +31,7 @@ def evaluate(
     models: AnyModel | Iterable[AnyModel],
     tasks: TaskLike | Iterable[TaskLike] = "builtin",
     *,
-    metrics: str | Iterable[str | Metric] = (),
+    metrics: str | Metric | Iterable[str | Metric] = (),
     top_k: int = TOP_K,
     limit: int | None = None,
     seed: int = 0,
@@ -68,9 +68,12 @@ def evaluate(
         raise UsageError(f"runs are not saved as {save_runs!r}", hint=f"one of {', '.join(FORMS)}")
     if save_runs and results is None:
         raise UsageError("runs are saved beside results", hint="say where: results=FOLDER")
-    asked = [metrics] if isinstance(metrics, str) else metrics
+    asked = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
+    if odd := [metric for metric in asked if not isinstance(metric, str | Metric)]:
+        raise UsageError(f"a metric is a name or a Metric, not a {type(odd[0]).__name__}", hint="such as 'ndcg@20'")
     conditions = Conditions.of(top_k=top_k, metrics=asked, limit=limit, seed=seed, profile=profile)
-    shelf = Shelf(ResultStore(results) if results is not None else None, overwrite_strategy, save_runs)
+    store = None if results is None else ResultStore(Path(results).expanduser())
+    shelf = Shelf(store, overwrite_strategy, save_runs)
     loaded = load_models(as_list(models), candidates=candidates, depths=depths, listen=progress)
     if not loaded:
         raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
