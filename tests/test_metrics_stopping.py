@@ -64,6 +64,11 @@ def test_all_relevant_for_ever_is_1_and_a_long_list_counts() -> None:
     assert score(run, Qrels.of([0], [499], [2000], queries=1), ["err"])["err"] == pytest.approx(1 / 500)
 
 
+def test_err_goes_by_the_grades_whatever_is_relevant() -> None:
+    run, qrels = drawn()
+    assert score(run, qrels, ["err"], level=3)["err"] == score(run, qrels, ["err"])["err"]
+
+
 @pytest.mark.parametrize("name", ["rbp.95", "rbp.1", "rbp.-0.1", "rbp.0.5,0.8"])
 def test_a_patience_that_is_no_chance_is_told(name: str) -> None:
     with pytest.raises(UsageError, match=r"rbp\.0\.95"):

@@ -15,7 +15,7 @@ import pytest
 
 from steelyard.errors import ResultError, UnknownName
 from steelyard.results import Failure, NewerResult, QueryScores, Result, ResultStore, TaskFacts
-from steelyard.results.atomic import remove_leftovers, write_whole
+from steelyard.results.atomic import SUFFIX, remove_leftovers, write_whole
 from steelyard.results.keys import result_key
 from steelyard.results.queries import queries_path
 from steelyard.results.store import beside_path
@@ -177,6 +177,18 @@ def test_the_run_of_another_evaluation_never_stands_beside_a_new_result(damage: 
     stored = store.put(new)
     assert stored.path == old.path and queries_path(old.path).exists() and store.load(old.path, new.key) is not None
     assert beside_path(old.path, "run.parquet").exists() == (damage == "values by query"), "its run is whole"
+
+
+def test_the_json_file_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed half-way, an old result has lost nothing but itself."""
+    store = ResultStore(tmp_path)
+    old = store.put(result(), {"run.parquet": b"old"})
+    assert old.path is not None
+    gone: list[str] = []
+    unlink = Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: (gone.append(path.suffix), unlink(path, True)))
+    store.put(replace(result(), key="another"))
+    assert next(ending for ending in gone if ending != SUFFIX) == ".json" and gone.count(".parquet") == 2
 
 
 def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
