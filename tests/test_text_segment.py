@@ -66,3 +66,9 @@ def test_a_guest_is_used_where_it_is_installed(tmp_path: Path, monkeypatch: pyte
     finally:
         segment.cutter.cache_clear()
         sys.modules.pop("guest_ko", None)
+
+
+def test_segmented_texts_keep_their_emoji_as_others_do() -> None:
+    pytest.importorskip("rjieba")
+    assert Segmenter("zh").tokens(["今晚吃🍕，好！"]).lists(1)[0][-2:] == ["🍕", "好"]
+    assert "！" not in Segmenter("zh").tokens(["今晚吃🍕，好！"]).distinct

@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard.errors import MissingPart
 from steelyard.text.analyser import Analyser, stem
+from steelyard.text.characters import EMOJI, class_of
 from steelyard.text.languages import STEMMERS
 from steelyard.text.normalise import normalise
 from steelyard.text.spans import UInt64
@@ -42,6 +43,11 @@ _HAKARI_STOP_WORDS = frozenset(
 _WORD = re.compile(r"\b\w+\b")
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _ALNUM = re.compile(r"\w")
+
+
+def _says_something(word: str) -> bool:
+    """Whether a piece that a segmenter cut is more than punctuation: as by default, an emoji is."""
+    return _ALNUM.search(word) is not None or any(class_of(character) == EMOJI for character in word)
 
 
 def _load(module: str, extra: str = "cjk") -> Any:
@@ -113,7 +119,7 @@ class Segmenter(_CutByOthers):
         if segmenter(self.language) is None:
             return Analyser(self.language).tokens(texts)
         cut = cutter(self.language)
-        return Tokens.of_lists([[word for word in cut(normalise(text)) if _ALNUM.search(word)] for text in texts])
+        return Tokens.of_lists([list(filter(_says_something, cut(normalise(text)))) for text in texts])
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
         """The words of each query."""
