@@ -15,6 +15,7 @@ from steelyard.encoders.precomputed import from_options
 from steelyard.encoders.prompts import OPTIONS, TEXT_OPTIONS, all_prompts
 from steelyard.encoders.store import VectorStore
 from steelyard.engine import evaluate
+from steelyard.engine.events import Event, Finished
 from steelyard.errors import DataError
 from steelyard.results import Result
 from steelyard.retrievers.dense import DenseRetriever
@@ -183,3 +184,12 @@ def test_vectors_from_files_serve_pairs(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["b"], "vector": [[3.0, 4.0]]}), tmp_path / "texts.parquet")
     folder = from_options(tmp_path, {})
     assert folder.encode(["b"], "text").tolist() == [[3.0, 4.0]] and "texts" in folder.settings
+
+
+@pytest.mark.parametrize("strategy", ["only-missing", "never"])
+def test_asking_for_runs_does_not_weigh_again_where_nothing_is_searched(strategy: Any, tmp_path: Path) -> None:
+    first = one(model(version="1"), "FixtureSTS", results=tmp_path)
+    events: list[Event] = []
+    asked = {"results": tmp_path, "save_runs": "parquet", "overwrite_strategy": strategy}
+    kept = one(model(version="1"), "FixtureSTS", progress=events.append, **asked)
+    assert kept.key == first.key and events[-1] == Finished(kept, stored=True), "there is no run that could be missing"

@@ -213,10 +213,13 @@ class Shelf:
         return replace(evaluation, stored=stored)
 
     def _usable(self, result: Result | None, path: Path) -> Result | None:
-        """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there."""
+        """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there.
+
+        Where nothing is searched, there is none to keep.
+        """
         if result is None or self.strategy == "always" or (self.strategy == "only-missing" and not result.done):
             return None
-        return result if self._has_run(path) or not result.done else None
+        return result if not result.done or result.facts.samples is not None or self._has_run(path) else None
 
     def _has_run(self, path: Path) -> bool:
         if self.save_runs == "parquet":
