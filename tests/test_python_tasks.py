@@ -11,9 +11,11 @@ import pytest
 
 from engine_parts import Overlap, small_task
 from steelyard import Result, Results, evaluate, load_task
+from steelyard.encoders.callables import from_function
 from steelyard.errors import DataError, ModelError, UnknownName, UsageError
 from steelyard.metrics import parse
 from steelyard.protocols import Tick, no_tick
+from steelyard.retrievers.dense import DenseRetriever
 from steelyard.samples import ClusterTask, LabelTask, PairTask, Problem
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
@@ -246,3 +248,11 @@ def test_results_may_stand_in_the_home_folder(tmp_path: Path, monkeypatch: pytes
     (result,) = evaluate("bm25", small_task(), results="~/results")
     assert result.path is not None and result.path.is_relative_to(tmp_path / "home" / "results")
     assert not (tmp_path / "~").exists()
+
+
+def test_an_encoder_alone_is_searched_exactly() -> None:
+    encoder = from_function(
+        lambda texts: [[text.count(letter) + 0.1 for letter in "aeiou"] for text in texts], "vowels"
+    )
+    alone, behind = evaluate(encoder, small_task()), evaluate(DenseRetriever("dense:vowels", encoder), small_task())
+    assert alone.models == ("dense:vowels",) and alone[0].key == behind[0].key and alone[0].score == behind[0].score

@@ -14,7 +14,7 @@ from steelyard.engine.results import Results
 from steelyard.engine.runs import FORMS
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
-from steelyard.protocols import Retriever
+from steelyard.protocols import Encoder, Retriever
 from steelyard.results import ResultStore
 from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
@@ -28,7 +28,7 @@ TASKS = "such as 'NanoAlmanac/en', or several in a list"
 
 
 def evaluate(
-    models: AnyModel | Iterable[AnyModel],
+    models: AnyModel | Encoder | Iterable[AnyModel | Encoder],
     tasks: TaskLike | Iterable[TaskLike] = "builtin",
     *,
     metrics: str | Metric | Iterable[str | Metric] = (),
@@ -45,13 +45,13 @@ def evaluate(
 ) -> Results:
     """Weigh models on tasks, and give every result; what fails is among them, as a failure.
 
-    A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec or any object that meets
-    `protocols.Retriever`; a task is a name, a group, a path or a `Task`, which is checked as files are; several of
-    either come in a list or whatever else can be gone through. The default metrics are always computed; `metrics`
-    adds to them. With `results`, a folder, every result is stored when it is ready and what is stored
-    already is not done again. `candidates` names the lists of the tasks that a reranker without a first stage ranks;
-    `depths` makes a model of each depth of a pipeline's last stage, all from one scoring of the pairs; `profile` says
-    which mteb the `mteb` figures follow.
+    A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec, any object that meets `protocols.Retriever`,
+    or one that meets `protocols.Encoder`, whose vectors are searched. A task is a name, a group, a path or a `Task`,
+    which is checked as files are. Several of either come in a list, or whatever else can be gone through. The default
+    metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored when it is
+    ready and what is stored already is not done again. `candidates` names the lists of the tasks that a reranker
+    without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
+    of the pairs; `profile` says which mteb the `mteb` figures follow.
 
     >>> from steelyard.types import Task
     >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -74,11 +74,23 @@ def evaluate(
     conditions = Conditions.of(top_k=top_k, metrics=asked, limit=limit, seed=seed, profile=profile)
     store = None if results is None else ResultStore(Path(results).expanduser())
     shelf = Shelf(store, overwrite_strategy, save_runs)
-    loaded = load_models(as_list(models), candidates=candidates, depths=depths, listen=progress)
+    given: list[AnyModel | Encoder] = as_list(models)
+    loaded = load_models([_searching(model) for model in given], candidates=candidates, depths=depths, listen=progress)
     if not loaded:
         raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
     batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)
     return Results(batch.run())
+
+
+def _searching(model: AnyModel | Encoder) -> AnyModel:
+    """The model; an encoder with exact search behind it, as `dense:NAME`."""
+    # Looked for on the class: some encoders have to encode a text to tell their dimension.
+    if hasattr(model, "index") or not (hasattr(model, "name") and hasattr(type(model), "dimension")):
+        return cast(AnyModel, model)
+    from steelyard.retrievers.dense import DenseRetriever
+
+    encoder = cast(Encoder, model)
+    return DenseRetriever(f"dense:{encoder.name}", encoder)
 
 
 def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: str | None = None) -> list[str | AnyTask]:
