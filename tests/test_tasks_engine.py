@@ -191,5 +191,6 @@ def test_asking_for_runs_does_not_weigh_again_where_nothing_is_searched(strategy
     first = one(model(version="1"), "FixtureSTS", results=tmp_path)
     events: list[Event] = []
     asked = {"results": tmp_path, "save_runs": "parquet", "overwrite_strategy": strategy}
+    asked |= {"top_k": 5, "metrics": ["ndcg@7"]}  # nor a list that these could be about
     kept = one(model(version="1"), "FixtureSTS", progress=events.append, **asked)
     assert kept.key == first.key and events[-1] == Finished(kept, stored=True), "there is no run that could be missing"

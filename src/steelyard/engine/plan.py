@@ -32,6 +32,8 @@ PROFILES: tuple[Profile, ...] = ("mteb-2.26", "mteb-1.14")
 """Whose names, formulas and random draws the `mteb` figures of a result follow; the first unless asked for."""
 
 TOP_K = 1000
+SEARCHED = ("retrieval", "reranking")
+"""The types of tasks that are weighed by lists."""
 
 
 CONDITIONS = ("top_k", "limit", "seed", "profile")
@@ -77,6 +79,14 @@ class Conditions:
             raise UsageError(f"unknown profile {profile!r}", hint=f"one of {', '.join(PROFILES)}")
         extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
         return cls(top_k, extra, limit, seed, profile, limit_documents)
+
+    def heeded(self, *, lists: bool) -> Conditions:
+        """What of them changes figures: where there are no lists, neither their depth nor the metrics of lists.
+
+        >>> Conditions.of(top_k=5, metrics=["ndcg@7"], limit=3).heeded(lists=False)
+        Conditions(top_k=1000, metrics=(), limit=3, seed=0, profile='mteb-2.26', limit_documents=False)
+        """
+        return self if lists else replace(self, top_k=TOP_K, metrics=())
 
     @property
     def generation(self) -> Generation:
@@ -196,7 +206,7 @@ class Shelf:
 
     def evaluation(self, model: Model, task: str, facts: TaskFacts, conditions: Conditions) -> Evaluation:
         """The evaluation, with its stored result if that may stay."""
-        settings = {**model.settings, **conditions.settings}
+        settings = {**model.settings, **conditions.heeded(lists=facts.samples is None).settings}
         return self.look_up(Evaluation(model, task, settings, facts, result_key(settings, task, facts)))
 
     def look_up(self, evaluation: Evaluation) -> Evaluation:
@@ -235,8 +245,9 @@ class Shelf:
             info = known_info(task)
             slug = task_slug(info.name if info else str(task))
             for model in models:
-                settings = (model.on(info) if info else model).settings
-                folder = self.store.folder / model_slug(model.name) / settings_hash({**settings, **conditions.settings})
+                heeded = conditions.heeded(lists=info is None or info.type in SEARCHED)
+                settings = {**(model.on(info) if info else model).settings, **heeded.settings}
+                folder = self.store.folder / model_slug(model.name) / settings_hash(settings)
                 if folder not in known:
                     known[folder] = {
                         path.name.rpartition("@")[0] for path in folder.glob("*@*.json") if self._stays(path)
