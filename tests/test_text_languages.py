@@ -127,6 +127,16 @@ def test_people_are_told_fewer_but_surer() -> None:
     assert all(code == guess for code, guess in said), said
 
 
+def test_words_of_no_language_are_not_shared_out_among_languages() -> None:
+    made = [
+        "loturbatur semosripek kodarripek talinkolin koturmulin ripekmutur bapeksetur lodarnepek mumosritur",
+        "kopekkodar rilinmutur bapekkomos tamostavey tapekselin sepekkomos taturmulin sepekripek komosselin",
+        "xk42q9z zq7rt81m 9fd3ab77 bb81kq0x tq55zzk1 pq0x7m2n",
+    ]
+    assert detect(made) == tell(made) == [UNDECIDED] * 3
+    assert choose(made, TaskInfo("x/y")).languages == (UNDECIDED,)
+
+
 def test_every_language_that_shares_a_script_has_trigrams() -> None:
     shared = {code for script in trigrams.SCRIPTS for code in LANGUAGES_OF[script]}
     assert set(trigrams.languages()) == shared

@@ -103,9 +103,9 @@ def speak(words: Sequence[str], chosen: Sequence[str]) -> Int32:
     return sums
 
 
-def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> Int64:
-    """What the first words of these texts say for each of the chosen languages, in units."""
-    sums = np.zeros((len(rows), len(chosen)), dtype=np.int64)
+def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int64, Int64]:
+    """What the first words of these texts say for each of the chosen languages, in units; and how many letters do."""
+    sums, letters = np.zeros((len(rows), len(chosen)), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     place = np.full(max(int(tokens.owners.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
     place[rows] = np.arange(len(rows))
     at = place[tokens.owners]
@@ -116,7 +116,9 @@ def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> Int64:
     at, order = at[early], order[early]
     if len(at):
         distinct, numbers = np.unique(tokens.numbers[order], return_inverse=True)
-        says = speak([tokens.distinct[number] for number in distinct.tolist()], chosen)
+        words = [tokens.distinct[number] for number in distinct.tolist()]
+        sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words)).clip(max=_LONGEST)
         heads = places_of(np.append(True, at[1:] != at[:-1]))
-        sums[at[heads]] = np.add.reduceat(says[numbers], heads, axis=0)
-    return sums
+        sums[at[heads]] = np.add.reduceat(speak(words, chosen)[numbers], heads, axis=0)
+        letters[at[heads]] = np.add.reduceat(sizes[numbers], heads)
+    return sums, letters
