@@ -323,3 +323,12 @@ def test_a_quoted_table_of_tabs_is_read_under_the_name_of_csv(tmp_path: Path) ->
     """What the warning of quotation marks in TSV tells people to do."""
     quoted = b'id\ttext\na\t"say ""one"""\nb\t"two\tthree"\n'
     assert texts(load_task(folder(tmp_path, "corpus.csv", documents=quoted))) == {"a": 'say "one"', "b": "two\tthree"}
+
+
+def test_two_columns_of_one_name_in_parquet_are_told_and_the_first_is_read(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "corpus.jsonl").unlink()
+    columns = [pa.array(["a", "b"]), pa.array(["one", "two"]), pa.array(["no", "no"])]
+    pq.write_table(pa.table(columns, names=["_id", "text", "text"]), path / "corpus.parquet")
+    assert texts(load_task(path)) == {"b": "two", "a": "one"}
+    assert [problem.found for problem in problems(path)] == ["two columns are called 'text': the first of them is read"]

@@ -114,3 +114,10 @@ def test_what_cannot_be_compared_is_refused():
         top_k(np.ones((1, 2), dtype=np.float32), np.ones((1, 3), dtype=np.float32), 1)
     with pytest.raises(UsageError, match="unknown similarity 'l2'"):
         top_k(np.ones((1, 2), dtype=np.float32), np.ones((1, 2), dtype=np.float32), 1, similarity="l2")
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e-30, 1e-20, 1e-16, 1e-14, 1.0, 1e17, 1e19, 1e30, 1e38])
+def test_vectors_of_any_length_are_normalised(scale):
+    vectors = (np.array([[3, 4, 0], [0, -1, 1], [0, 0, 0]]) * scale / 4).astype(np.float32)
+    wanted = [[0.6, 0.8, 0], [0, -(0.5**0.5), 0.5**0.5], [0, 0, 0]]
+    assert np.allclose(normalised(vectors), wanted, rtol=1e-5, atol=1e-7)

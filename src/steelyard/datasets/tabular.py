@@ -140,7 +140,11 @@ def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
             return None
         table = file.read(columns=sorted(set(found.values())))
-    columns = {field: whole(table[column]) for field, column in found.items()}
+    for column in sorted(set(found.values())):
+        if table.column_names.count(column) > 1:
+            told = f"two columns are called {column!r}: the first of them is read"
+            report.add("aside", name, told, remedy="remove one of the two, or rename it")
+    columns = {field: whole(table[table.column_names.index(column)]) for field, column in found.items()}
     document = columns.get("document")
     if document is not None and (pa.types.is_list(document.type) or pa.types.is_large_list(document.type)):
         return _unfold(columns)

@@ -23,6 +23,8 @@ BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
 """Scores held at a time: 64 MB, by all threads. A block of documents is read once for every so many scores."""
 
+SHORT, LONG = 1e-15, 1e18
+"""Vectors shorter or longer than this have squares that float32 rounds off or cannot hold."""
 NOTHING = np.iinfo(np.int64).max
 """The key of an empty place: behind every document."""
 
@@ -67,8 +69,14 @@ def normalised(vectors: Float32) -> Float32:
     >>> normalised(np.array([[3, 4], [0, 0]], dtype=np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    found = np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
+    if len(odd := np.flatnonzero(~((lengths > SHORT) & (lengths < LONG)))):  # squares that float32 does not hold, or 0
+        exact = vectors[odd].astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        found[odd] = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return found
 
 
 def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "dot") -> Run:
