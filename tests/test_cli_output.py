@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -147,11 +148,16 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work_and_without_a_tr
     assert (tmp_path / "results" / "report.html").exists()
 
 
-def test_a_disk_that_fills_up_while_data_is_printed_is_told() -> None:
+@pytest.mark.parametrize("words", ["list metrics", "list metrics --json", "--version"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_fills_up_while_data_is_printed_is_told(words: str, unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "steelyard", "list", "metrics"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("steelyard: No space left on device\n  hint: ")
+        command = [sys.executable, "-m", "steelyard", *words.split()]
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert done.stderr == "steelyard: No space left on device\n  hint: " + done.stderr.split("hint: ")[1]
+    assert "Traceback" not in done.stderr and "ignored" not in done.stderr
 
 
 def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,16 +62,28 @@ def main(arguments: list[str] | None = None) -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    code = 0
     try:
         code = _main(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-        return code
     except BrokenPipeError:
         sys.stderr.close()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written goes nowhere
-        return 0
+        _drop_what_is_printed()
+    except OSError as error:  # a full disk, behind what was printed
+        if not code:  # else it was told already
+            from steelyard.cli.output import Output
+
+            Output().error(_told(error))
+        _drop_what_is_printed()
+        return code or 1
     except KeyboardInterrupt:  # before there was a verb to heed it
         return INTERRUPTED
+    return code
+
+
+def _drop_what_is_printed() -> None:
+    """What is left to be written goes nowhere: Python would try once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _main(words: list[str]) -> int:
