@@ -332,3 +332,9 @@ def test_two_columns_of_one_name_in_parquet_are_told_and_the_first_is_read(tmp_p
     pq.write_table(pa.table(columns, names=["_id", "text", "text"]), path / "corpus.parquet")
     assert texts(load_task(path)) == {"b": "two", "a": "one"}
     assert [problem.found for problem in problems(path)] == ["two columns are called 'text': the first of them is read"]
+
+
+def test_an_empty_file_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b"")
+    with pytest.raises(DataError, match="the file is empty"):
+        load_task(tmp_path / "log.jsonl")

@@ -5,13 +5,13 @@ They are values like `types.Task`: what a source reads and the engine weighs. Th
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from steelyard.content_hash import of_columns
 from steelyard.types import Float64, Task, TaskInfo
 
 Label = int | str
@@ -52,7 +52,7 @@ class PairTask:
     @cached_property
     def content_hash(self) -> str:
         """The same pairs in the same order have the same hash wherever they were read."""
-        return _hash(self.info.type, self.first, self.second, [self.gold.astype(np.float64).tobytes().hex()])
+        return of_columns(self.info.type, self.first, self.second, [self.gold.astype(np.float64).tobytes().hex()])
 
     def __repr__(self) -> str:
         return f"PairTask({self.name!r}: {len(self):,} pairs, {self.info.type}, {self.info.language})"
@@ -84,7 +84,7 @@ class LabelTask:
         """Covers texts, labels and the constants that decide what is drawn."""
         constants = [str(self.samples_per_label), str(self.experiments)]
         labels = map(repr, (*self.train_labels, *self.labels))
-        return _hash(self.info.type, self.train_texts, self.texts, labels, constants)
+        return of_columns(self.info.type, self.train_texts, self.texts, labels, constants)
 
     def __repr__(self) -> str:
         classes = len(set(self.labels) | set(self.train_labels))
@@ -143,7 +143,7 @@ class ClusterTask:
         parts: list[Iterable[str]] = [[repr(self.bootstrap)]]
         for problem in self.problems:
             parts += [problem.texts, map(repr, problem.labels)]
-        return _hash(self.info.type, *parts)
+        return of_columns(self.info.type, *parts)
 
     def __repr__(self) -> str:
         problems = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
@@ -162,12 +162,3 @@ def distinct(*columns: Sequence[str]) -> list[str]:
     ['a', 'b', 'c']
     """
     return list(dict.fromkeys(text for column in columns for text in column))
-
-
-def _hash(type: str, *parts: Iterable[str]) -> str:
-    digest = hashlib.sha256(type.encode())
-    for part in parts:
-        digest.update(b"\x00")
-        for text in part:
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\x1f")
-    return digest.hexdigest()[:32]

@@ -7,7 +7,6 @@ which a source stored its documents, which often tells the relevant ones, is gon
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from steelyard import content_hash
 from steelyard.errors import DataError, ModelError
 
 Int32 = npt.NDArray[np.int32]
@@ -293,27 +293,7 @@ class Task:
     @cached_property
     def content_hash(self) -> str:
         """A hash of ids, texts, judgements and candidates: the same data has the same hash wherever it was read."""
-        digest = hashlib.sha256()  # processors have instructions for it: three times as fast as blake2b here
-
-        def feed(part: str, values: Sequence[str]) -> None:
-            digest.update(f"\x00{part}\x00".encode())
-            # In portions: the system hands out large memory by the page, which would take longer than the hash.
-            for start in range(0, len(values), 256):
-                joint = "\x1f" if start else ""
-                digest.update((joint + "\x1f".join(values[start : start + 256])).encode("utf-8", "surrogatepass"))
-
-        feed("document ids", self.corpus.ids)
-        feed("documents", self.corpus.texts)
-        order = sorted(range(len(self.queries)), key=self.queries.ids.__getitem__)
-        feed("query ids", [self.queries.ids[q] for q in order])
-        feed("queries", [self.queries.texts[q] for q in order])
-        for q in order:
-            digest.update(self.qrels.rows_of(q).tobytes() + b"|" + self.qrels.grades_of(q).tobytes() + b";")
-        for name in sorted(self.candidates):
-            feed("candidates", [name])
-            for q in order:
-                digest.update(self.candidates[name].rows_of(q).tobytes() + b";")
-        return digest.hexdigest()[:32]
+        return content_hash.of_task(self)
 
     def __repr__(self) -> str:
         return (

@@ -101,6 +101,8 @@ def places(reference: str | Path) -> list[Place]:
         return [log]
     if folder.suffix.lower() in ARCHIVES:
         raise DataError("an archive, not a folder", where=path_text, hint="unpack it, and give the folder")
+    if not folder.stat().st_size:
+        raise DataError("the file is empty", where=path_text, hint="fetch or write the file again")
     raise DataError(
         "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
         where=path_text,
