@@ -77,7 +77,7 @@ def _parquet(path: Path, name: str, texts: bool) -> Iterator[Columns]:
     with pq.ParquetFile(str(path), memory_map=True) as file:
         found = DOCUMENTS.match(file.schema_arrow.names)
         if missing := DOCUMENTS.missing(found):
-            wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
+            wanted = "; ".join(map(str, missing))
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
             report.stop_if_bad("strict", name)
         wanted_columns = found if texts else {"id": found["id"]}

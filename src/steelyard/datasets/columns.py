@@ -23,6 +23,10 @@ class Field:
     aliases: tuple[str, ...]
     required: bool = True
 
+    def __str__(self) -> str:
+        """As an error asks for it: the name, and the first few that its column may have."""
+        return f"{self.name}: {' | '.join(self.aliases[:5])}"
+
 
 @dataclass(frozen=True)
 class Role:

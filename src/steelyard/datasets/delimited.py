@@ -42,7 +42,7 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     first = _cells(line, delimiter)
     fields, header = _fields(first, role)
     if fields is None:
-        wanted = "; ".join(f"{f.name}: {' | '.join(f.aliases[:5])}" for f in role.missing(role.match(first)))
+        wanted = "; ".join(map(str, role.missing(role.match(first))))
         report.add("columns", name, f"no column for {wanted}; the first line is {_cut(first)}", remedy=HEADER)
         return None
     if not header:

@@ -169,7 +169,7 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
     found = role.match(dict.fromkeys(key for record in rows for key in record))
     if missing := role.missing(found):
         keys = ", ".join(sorted({key for record in rows for key in record})) or "none"
-        wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
+        wanted = "; ".join(map(str, missing))
         report.add("columns", name, f"no column for {wanted}; found {keys}")
         return None
     columns = {

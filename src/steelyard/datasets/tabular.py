@@ -136,7 +136,7 @@ def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str
     with pq.ParquetFile(str(path), memory_map=True) as file:
         found = role.match(file.schema_arrow.names)
         if missing := role.missing(found):
-            wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
+            wanted = "; ".join(map(str, missing))
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
             return None
         table = file.read(columns=sorted(set(found.values())))

@@ -59,7 +59,7 @@ def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
 
     found = role.match(columns)
     if missing := role.missing(found):
-        wanted = "; ".join(f"{field.name}: {' | '.join(field.aliases[:5])}" for field in missing)
+        wanted = "; ".join(map(str, missing))
         hint = "rename the columns, or give a TREC file"
         raise DataError(f"no column for {wanted}; found {', '.join(columns)}", where=str(path), hint=hint)
     query, document, number = (field.name for field in role.fields)
