@@ -15,6 +15,7 @@ from steelyard.encoders import load_encoder, use_convolution, use_multilingual, 
 from steelyard.encoders.use_multilingual import UseMultilingual, _resource
 from steelyard.encoders.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.vectors import cores
 
 GOLDEN = {
     "The steelyard is a balance with one arm.": [
@@ -168,9 +169,10 @@ def test_threads_give_the_same_vectors(monkeypatch):
     ids = UseTokenizer(_resource("sp.model")).ids(TEXTS)
     monkeypatch.setattr(use_network, "TILE", 36)
     monkeypatch.setattr(use_pieces, "ADDED", 16)
+    monkeypatch.setattr(use_network, "HEADS", 3)
 
     def vectors(threads):
-        monkeypatch.setattr(use_network, "undivided_products", lambda: nullcontext(threads))
+        monkeypatch.setattr(cores, "undivided_products", lambda: nullcontext(threads))
         return use_network.UseNetwork(_resource("weights.npz")).vectors(ids)
 
     assert (vectors(1) == vectors(3)).all()

@@ -22,18 +22,20 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.use_convolution import Convolution
-from steelyard.encoders.use_pieces import EMPTY, TABLES, WINDOWS, Each, Pieces
+from steelyard.encoders.use_convolution import STEP, Convolution
+from steelyard.encoders.use_pieces import EMPTY, TABLES, WINDOWS, Pieces
 from steelyard.encoders.use_tile import AFTER, BEFORE, FEATURES, Tile
 from steelyard.types import Float32, Int32, Int64
-from steelyard.vectors.cores import undivided_products
+from steelyard.vectors.cores import Spread, spreading, undivided_products
 
 GAP = 2
 """Empty places between texts: the reach of the widest window."""
 MOST = 8
 """Threads, each of which has a tile of its own: more would cost more memory than they bring."""
 TILE = 1536
-"""Places computed at a time; a multiple of what a convolution computes together."""
+"""Places computed at a time, at most; a multiple of what a convolution computes together."""
+HEADS = 64
+"""Texts whose last layers are computed at a time, at most."""
 LOADERS = 2
 """Threads that unpack weights: a second one halves the time, a third one brings nothing."""
 
@@ -59,13 +61,13 @@ class UseNetwork:
         line = np.full(BEFORE + len(text) + AFTER, EMPTY, dtype=np.int64)
         line[BEFORE + np.arange(lengths.sum()) + GAP * np.repeat(numbers, lengths)] = np.concatenate(texts)
         sums = np.zeros((len(texts), FEATURES), dtype=np.float32)
-        with undivided_products() as threads, ThreadPoolExecutor(min(threads, MOST)) as pool:
-            each = pool.map if threads > 1 and len(text) > TILE else map
+        with spreading(MOST) as spread:
             for start, stop in self._portions(line, 0, len(text)):
-                self._add_portion(sums, line[start : stop + BEFORE + AFTER], text[start:stop], each)
+                self._add_portion(sums, line[start : stop + BEFORE + AFTER], text[start:stop], spread)
             counts = lengths.astype(np.float32)[:, None]
             # Here too, or BLAS would leave a thread that turns in the way of the next texts.
-            return self._head(sums * self._w["ln_g"] + counts * self._w["ln_b"], counts)
+            parts = spread(lambda share: self._head(sums[share], counts[share]), len(texts), HEADS)
+        return np.concatenate(parts)
 
     def _portions(self, line: Int64, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The stretch from `start` to `stop`, divided until all pieces of each part can be kept at once."""
@@ -76,20 +78,18 @@ class UseNetwork:
             yield from self._portions(line, start, middle)
             yield from self._portions(line, middle, stop)
 
-    def _add_portion(self, sums: Float32, line: Int64, text: Int64, each: Each) -> None:
+    def _add_portion(self, sums: Float32, line: Int64, text: Int64, spread: Spread) -> None:
         """Add the features of a portion of the line to the sums of its texts."""
-        slots = self._pieces.slots(line, each)
+        slots = self._pieces.slots(line, spread)
 
-        def of_tile(start: int) -> Float32:
+        def of_tile(columns: slice) -> tuple[int, Float32]:
             tile = self._tile()
-            stop = min(start + TILE, len(text))
+            start, stop = columns.start * STEP, min(columns.stop * STEP, len(text))
             found = tile.sums(slots[start : stop + BEFORE + AFTER], text[start:stop])
             self._free.put(tile)
-            return found
+            return int(text[start]), found
 
-        starts = range(0, len(text), TILE)
-        for start, part in zip(starts, each(of_tile, starts), strict=True):
-            first = int(text[start])
+        for first, part in spread(of_tile, -(-len(text) // STEP), TILE // STEP):
             sums[first : first + len(part)] += part
 
     def _tile(self) -> Tile:
@@ -100,9 +100,10 @@ class UseNetwork:
             return Tile(TILE, self._pieces, self._second, self._eps)
 
     def _head(self, sums: Float32, counts: Float32) -> Float32:
-        """From summed features to vectors: projection, two dense layers with a bypass each, length 1."""
+        """From summed features to vectors: shift, projection, two dense layers with a bypass each, length 1."""
         w = self._w
-        mean = (sums @ w["cnn_W"] + counts * w["cnn_b"]) / np.sqrt(counts)
+        features = sums * w["ln_g"] + counts * w["ln_b"]
+        mean = (features @ w["cnn_W"] + counts * w["cnn_b"]) / np.sqrt(counts)
         hidden = np.maximum(mean @ w["p1"] + np.maximum(mean @ w["d0"], 0) @ w["d1"], 0)
         out = np.tanh(hidden @ w["p3"] + np.maximum(hidden @ w["d2"], 0) @ w["d3"])
         lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", out, out), self._eps))

@@ -6,14 +6,14 @@ around it. Texts repeat pieces, so keeping them spares more than half of the net
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard.types import Float32, Int64
+from steelyard.vectors.cores import Spread, in_turn
 
 DIMENSION = 512
 WIDTH = 256
@@ -28,8 +28,6 @@ KEPT = 16_384
 """Distinct pieces that are kept, 15 kB each; when the place is full, those used least make room."""
 ADDED = 512
 """New pieces computed at a time."""
-
-Each = Callable[..., Iterator[Any]]
 
 
 class Pieces:
@@ -65,19 +63,14 @@ class Pieces:
         """Whether the pieces among these can be kept all at once."""
         return len(ids) <= KEPT or int(np.count_nonzero(np.bincount(ids))) <= KEPT
 
-    def slots(self, ids: Int64, each: Each = map) -> Int64:
-        """Where the shares of these pieces are, at most `KEPT` distinct ones; new pieces are computed now.
-
-        `each` applies a function to each of some items, as `map` does; a pool's may do so in several threads.
-        """
-        new = np.unique(ids[self._slot_of[ids] < 0])
+    def slots(self, ids: Int64, spread: Spread = in_turn) -> Int64:
+        """Where the shares of these pieces are, at most `KEPT` distinct ones; new pieces are computed now, by cores."""
+        here = np.zeros(len(self._slot_of), dtype=np.bool_)
+        here[ids] = True
+        new = np.flatnonzero(here & (self._slot_of < 0))
         if self._used + len(new) > KEPT + 1:
             self._make_room(np.unique(self._slot_of[ids]), len(new))
-        starts = range(0, len(new), ADDED)
-        filled = each(
-            self._fill, (self._used + start for start in starts), (new[start : start + ADDED] for start in starts)
-        )
-        deque(filled, maxlen=0)
+        spread(lambda share: self._fill(self._used + share.start, new[share]), len(new), ADDED)
         # Only now: who interrupts the above must not be left with slots that nothing was filled into.
         self._slot_of[new] = np.arange(self._used, self._used + len(new))
         self._used += len(new)

@@ -14,8 +14,8 @@ have to be its vectors:
 from __future__ import annotations
 
 import re
-from bisect import bisect, bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ SPACE = "\u2581"
 """What stands for a space in pieces; every word begins with it."""
 
 WORD = re.compile(f"{SPACE}[^{SPACE}]*")
-PECULIAR = re.compile(r"(.{1,3}?)\1\1|<s>|</s>|<unk>|\u0308\u0301")
+LITERAL = "<s>", "</s>", "<unk>", "\u0308\u0301"
+PECULIAR = re.compile(rf"(.{{1,3}}?)\1\1|{'|'.join(LITERAL)}")
 """Words that may have two paths with the same score, those with control pieces, and those that sentencepiece, which
 normalises what is normal already, would change once more: only by what U+0344 has become."""
 LONG = 40
@@ -72,8 +73,7 @@ class UseTokenizer:
     def _found(self, words: Sequence[str]) -> list[Sequence[int]]:
         """The ids of words, by sentencepiece where that is sure to be what the package gives."""
         found = self._by_model(words)
-        ends = list(accumulate(len(word) + 1 for word in words))
-        for place in {bisect(ends, match.start()) for match in PECULIAR.finditer("\n".join(words))}:
+        for place in _peculiar(words):
             found[place] = self._mended(words[place], found[place])
         return found
 
@@ -101,6 +101,32 @@ class UseTokenizer:
                 runs = map(len, self._unknown.findall(words[place]))
                 found[place] = [*chain.from_iterable((id_,) if id_ else (UNKNOWN,) * next(runs, 1) for id_ in ids)]
         return found
+
+
+def _peculiar(words: Sequence[str]) -> list[int]:
+    """The places of the words that `PECULIAR` finds something in; looked for in all of them at once.
+
+    >>> _peculiar(["▁a", "▁aaa", "▁banana", "▁hahaha", "▁abcabcabc", "▁<s>", "▁🎻🎻🎻"])
+    [1, 3, 4, 5, 6]
+    """
+    joined = "\n".join(words)
+    points = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32)
+    found = [start for part in LITERAL for start in _starts(joined, part)]
+    for period in (1, 2, 3):
+        # Three times the same is: twice the period in a row where each is what stands a period before.
+        run = same = points[period:] == points[:-period]
+        for ahead in range(1, 2 * period):
+            run = run[:-1] & same[ahead:]
+        found += np.flatnonzero(run).tolist()
+    ends = np.cumsum([len(word) + 1 for word in words])
+    return sorted({*np.searchsorted(ends, found, side="right").tolist()})
+
+
+def _starts(text: str, part: str) -> Iterator[int]:
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
 
 
 def _whole(text: str) -> str:

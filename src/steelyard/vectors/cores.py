@@ -19,8 +19,13 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+Spread = Callable[[Callable[[slice], Any], int, int], list[Any]]
+"""What a function gives for each share of so many lines, no share larger than the last number."""
+
 WORTH = 32
 """Lines a thread, at least: a product of fewer lines is better divided by BLAS."""
+EVEN = 4
+"""Shares come in so many at a time, so that two threads or four are done with theirs together."""
 
 
 def by_cores(work: Callable[[slice], Result], lines: int, *, held: int | None = None) -> list[Result]:
@@ -61,6 +66,44 @@ def _by_threads(work: Callable[[slice], Result], shares: Sequence[slice], thread
         for other in others:
             other.result()
     return [found[place] for place in range(len(shares))]
+
+
+@contextmanager
+def spreading(most: int) -> Iterator[Spread]:
+    """Within this context products stay whole, and the value spreads lines over the cores: what `by_cores` does, many
+    times over with the same threads, `most` at the most.
+
+    >>> with spreading(8) as spread:
+    ...     sum(spread(lambda share: sum(range(1000)[share]), 1000, 300))
+    499500
+    """
+    with undivided_products() as threads, ThreadPoolExecutor(min(threads, most)) as pool:
+
+        def spread(work: Callable[[slice], Any], lines: int, held: int) -> list[Any]:
+            return [*pool.map(work, even_shares(lines, held))] if lines > held else in_turn(work, lines, held)
+
+        yield spread if threads > 1 else in_turn
+
+
+def in_turn(work: Callable[[slice], Any], lines: int, held: int) -> list[Any]:
+    """The same shares in the caller's thread, one after the other."""
+    return [work(share) for share in even_shares(lines, held)]
+
+
+def even_shares(lines: int, most: int) -> list[slice]:
+    """Shares of `most` lines or fewer, all alike, a multiple of `EVEN` in number; what one can hold stays together.
+
+    They do not hang on how many threads there are: rounding does on how lines are divided, and figures must not.
+
+    >>> even_shares(10, 4)
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 9, None), slice(9, 10, None)]
+    >>> even_shares(4, 4)
+    [slice(0, 4, None)]
+    """
+    count = -(-lines // most)
+    if count > 1:
+        count = -(-count // EVEN) * EVEN
+    return _shares(lines, -(-lines // count)) if count else []
 
 
 def _shares(lines: int, step: int) -> list[slice]:
