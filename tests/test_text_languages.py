@@ -178,7 +178,7 @@ def test_a_mixed_task_is_read_text_by_text() -> None:
     assert policy.languages[0] == "en"
     assert groups["words, english stemmer"] == [0, 3, 5]
     assert groups["words, german stemmer"] == [2]
-    assert groups["words, n-grams"] == [1]
+    assert groups["n-grams, words, english stemmer"] == [1]
     assert sorted(row for rows in groups.values() for row in rows) == list(range(6))
 
 

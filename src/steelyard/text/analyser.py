@@ -14,11 +14,13 @@ from steelyard.text import arabic
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.identifiers import split_identifier
 from steelyard.text.languages import STEMMERS
-from steelyard.text.spans import Grams, Spans, UInt64, find, keys_of_bytes, keys_of_strings
-from steelyard.text.tokens import Tokens, Words, utf8
+from steelyard.text.places import places_of
+from steelyard.text.spans import Grams, Spans, UInt64, find, keys, keys_of_bytes, keys_of_strings
+from steelyard.text.spelling import ANUSVARA, DEAD_N, spelling_of
+from steelyard.text.tokens import Tokens, Words, strings, utf8
 from steelyard.types import Int64
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {
@@ -32,25 +34,16 @@ QUESTION_WORDS = {
 """Words that ask, in languages without spaces; taken out of queries, where their n-grams would match anything."""
 
 _SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+_CUT = _SPACELESS | {"ko"}
+"""Languages cut into n-grams; the Latin words among them are read as English ones."""
 _WORD_WEIGHT = 3
 """A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
 
-
-_DOTLESS = frozenset({"tr", "az"})
-"""Languages whose I is the capital of ı, and İ that of i."""
-
-_APOSTROPHE = re.compile("(?<=[^\\W\\d_])['’‘ʼʻ`](?=[^\\W\\d_])")
-_APOSTROPHIC = frozenset({"uk", "be", "uz"})
-"""Languages whose words have an apostrophe inside, typed in several ways: п'ять, oʻzbek."""
-_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670]")
-_POINTED = frozenset({"he", "fa", "ur", "ps", "ckb"})
-"""Languages whose vowels are written as points, where anybody does; the stemmers of Arabic and Yiddish drop theirs."""
-_LETTERS = str.maketrans("كيى", "کیی")
-_KEYBOARDS = frozenset({"ur", "ckb"})
-"""Languages that are typed on Arabic keyboards, too, whose kaf and yeh look like theirs."""
-
 _FEW = 400
 """Up to so many Arabic words Snowball itself is as fast as arrays."""
+
+_LETTER_BITS = np.uint64(0x4040404040404040)
+"""Every word of up to eight bytes has one of these in its key, unless it is a number, which is its own stem."""
 
 Word = TypeVar("Word", str, bytes)
 
@@ -96,7 +89,7 @@ class Analyser:
     >>> english.query_tokens(["Who is running?", "to be or not to be"]).lists(2)
     [['run'], ['to', 'be', 'or', 'not', 'to', 'be']]
     >>> str(english), str(Analyser("th")), str(Analyser("code"))
-    ('words, english stemmer', 'words, n-grams', 'identifiers, english stemmer')
+    ('words, english stemmer', 'n-grams, words, english stemmer', 'identifiers, english stemmer')
     """
 
     language: str
@@ -104,12 +97,12 @@ class Analyser:
 
     @property
     def stemmer(self) -> str | None:
-        """The Snowball algorithm, if the language has one."""
-        return STEMMERS.get(self.language)
+        """The Snowball algorithm of the language or of the words inside its texts, if there is one."""
+        return "english" if self.language in _CUT else STEMMERS.get(self.language)
 
     @property
     def stems(self) -> bool:
-        """Whether the language has a stemmer."""
+        """Whether there is a stemmer."""
         return self.stemmer is not None
 
     def words(self, texts: Sequence[str]) -> Words | None:
@@ -122,15 +115,23 @@ class Analyser:
 
         def snowball(places: Int64) -> UInt64:
             assert self.stemmer is not None
+            if self.stemmer == "nepali":
+                return keys_of_strings(self.terms(strings(spans, places)))
             return keys_of_bytes(stem(self.stemmer, utf8(spans, places)))
 
+        found = words.keys[chosen]
         if self.stemmer == "arabic" and len(chosen) > _FEW:
-            return arabic.stem_keys(spans, words.keys[chosen], snowball)
-        return snowball(np.arange(len(chosen)))
+            return arabic.stem_keys(spans, found, snowball)
+        others = places_of((found & _LETTER_BITS != 0) | (spans.lengths > 8))
+        found[others] = snowball(others)
+        return found
 
     def terms(self, words: list[str]) -> list[str]:
         """The stem of each word, or the word where the language has no stemmer."""
-        return stem(self.stemmer, words) if self.stemmer else words
+        if self.stemmer is None:
+            return words
+        stems = stem(self.stemmer, words)
+        return list(map(_nepali, words, stems)) if self.stemmer == "nepali" else stems
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The terms of documents."""
@@ -162,15 +163,7 @@ class Analyser:
 
     def _find(self, texts: Sequence[str]) -> Spans:
         """Words and n-grams, in the lower case of the language, each in one spelling."""
-        if self.language in _DOTLESS:
-            texts = [text.replace("I\u0307", "İ").replace("İ", "i").replace("I", "ı") for text in texts]
-        if self.language in _APOSTROPHIC:
-            texts = [_APOSTROPHE.sub("", text) for text in texts]
-        if self.language in _POINTED:
-            texts = [_POINTS.sub("", text) for text in texts]
-        if self.language in _KEYBOARDS:
-            texts = [text.translate(_LETTERS) for text in texts]
-        return find(texts, self.grams)
+        return find(texts, self.grams, spelling=spelling_of(self.language))
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
         """Identifiers, their parts, and the words of comments; programmers write English."""
@@ -183,9 +176,8 @@ class Analyser:
     def __str__(self) -> str:
         if self.language == "code":
             return "identifiers, english stemmer"
-        if self.stemmer:
-            return f"words, {self.stemmer} stemmer"
-        return "words, n-grams" if self.language in _SPACELESS or self.language == "ko" else "words"
+        read = "n-grams, words" if self.language in _CUT else "words"
+        return f"{read}, {self.stemmer} stemmer" if self.stemmer else read
 
 
 @cache
@@ -196,10 +188,16 @@ def _asking(language: str) -> re.Pattern[str] | None:
 
 @cache
 def _function_words(language: str) -> UInt64:
-    words = FUNCTION_WORDS.get(language, ())
-    if language in _APOSTROPHIC:
-        words = frozenset(_APOSTROPHE.sub("", word) for word in words)
-    return np.sort(keys_of_strings(list(words)))
+    words = " ".join(sorted(FUNCTION_WORDS.get(language, ())))
+    return np.sort(keys(find([words], Grams(), spelling=spelling_of(language))))
+
+
+def _nepali(word: str, stemmed: str) -> str:
+    """The stem with an anusvara at its end for a nasal that was spelled for what is gone: जान्छ, जांथ्यो.
+
+    A word that is nothing but endings is its own stem.
+    """
+    return f"{stemmed.removesuffix(DEAD_N)}{ANUSVARA}" if stemmed.endswith(DEAD_N) else stemmed or word
 
 
 @cache

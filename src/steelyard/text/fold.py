@@ -15,6 +15,7 @@ import numpy as np
 from steelyard.text.characters import SEPARATOR, WORD, UInt8, UInt32, class_of
 from steelyard.text.normalise import NON_JOINER, normalise
 from steelyard.text.places import places_of
+from steelyard.text.spelling import PLAIN, Sequences, Spelling
 from steelyard.types import Int64
 
 _CODE_POINTS = 0x110000
@@ -66,12 +67,19 @@ class Folded:
         """Whether no character is of a script that writes no spaces."""
         return int(np.bitwise_or.reduce(self.facts)) & _CLASS <= WORD << _CLASS_BITS
 
+    def respelt(self, sequences: Sequences) -> Folded:
+        """The same words in the spelling of their language; only letters of words change."""
+        places, becomes, gone = sequences(self.points)
+        facts = self.facts.copy()
+        facts[places] = becomes | np.uint32(WORD << _CLASS_BITS)
+        return Folded(np.delete(facts, gone) if len(gone) else facts)
+
 
 class _Table:
     """What each character becomes alone; filled as characters turn up."""
 
-    def __init__(self, fold_case: bool, underscore: bool) -> None:
-        self.fold_case, self.underscore = fold_case, underscore
+    def __init__(self, fold_case: bool, underscore: bool, spelling: Spelling) -> None:
+        self.fold_case, self.underscore, self.spelling = fold_case, underscore, spelling
         self.facts: UInt32 = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint32)
         self.order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # among the marks of a letter
         self.last_order: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)  # of the last that it becomes
@@ -89,16 +97,18 @@ class _Table:
         return facts, largest
 
     def _learn_one(self, point: int) -> None:
-        becomes = normalise(chr(point), fold_case=self.fold_case)
+        normal = normalise(chr(point), fold_case=self.fold_case)
+        becomes = self.spelling.letters(normal)
         composed = unicodedata.normalize("NFKC", chr(point))  # what puts marks in order, before anything is left out
-        self.order[point] = unicodedata.combining(composed[0])
+        # A mark that the language leaves out has no place among the others.
+        self.order[point] = unicodedata.combining(composed[0]) if becomes or not normal else 0
         # Folding may leave a mark at the end (ǰ becomes j and a caron), which the next one must follow in order.
         self.last_order[point] = max(map(unicodedata.combining, (composed[-1], becomes[-1:] or composed[-1])))
         self.becomes[point] = becomes
         facts = self.plain(becomes[0]) if becomes else 0
         facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
         # A half-width voicing mark joins the letter before it only once it is a full one.
-        facts |= _SOCIAL * any(map(_is_social, (point, facts & _FIRST)))
+        facts |= _SOCIAL * any(map(_is_social, (point, *map(ord, normal[:1]))))
         # Last: another thread takes a character whose facts it finds for learnt.
         self.facts[point] = facts
 
@@ -113,11 +123,13 @@ def _is_social(point: int) -> bool:
 
 
 @cache
-def _table(fold_case: bool, underscore: bool) -> _Table:
-    return _Table(fold_case, underscore)
+def _table(fold_case: bool, underscore: bool, spelling: Spelling) -> _Table:
+    return _Table(fold_case, underscore, spelling)
 
 
-def fold(points: UInt32, *, fold_case: bool = True, underscore: bool = False) -> Folded | Int64:
+def fold(
+    points: UInt32, *, fold_case: bool = True, underscore: bool = False, spelling: Spelling = PLAIN
+) -> Folded | Int64:
     """The characters in their normal form, or the places of those that need their neighbours for it.
 
     The words that hold such places must go through `normalise` first. An underscore separates unless told otherwise.
@@ -128,7 +140,7 @@ def fold(points: UInt32, *, fold_case: bool = True, underscore: bool = False) ->
     >>> "".join(map(chr, folded.points)), folded.classes.tolist(), folded.only_words
     ('ass 東', [1, 1, 1, 0, 2], False)
     """
-    table = _table(fold_case, underscore)
+    table = _table(fold_case, underscore, spelling)
     facts, largest = table.learn(points)
     if largest >= _MARK:
         marks = places_of(facts >= _MARK)
@@ -153,9 +165,11 @@ def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
     return bool(pairs.all())
 
 
-def fold_alone(points: UInt32, *, fold_case: bool = True, underscore: bool = False) -> Folded:
+def fold_alone(
+    points: UInt32, *, fold_case: bool = True, underscore: bool = False, spelling: Spelling = PLAIN
+) -> Folded:
     """The characters in their normal form, whatever their neighbours, for words that went through `normalise`."""
-    table = _table(fold_case, underscore)
+    table = _table(fold_case, underscore, spelling)
     facts, largest = table.learn(points)
     return _settled(table, points, facts) if largest >= _RESIZED else Folded(facts)
 

@@ -14,6 +14,7 @@ from steelyard.text.clusters import cluster_begins
 from steelyard.text.fold import END, Folded, fold, fold_alone
 from steelyard.text.normalise import normalise
 from steelyard.text.places import places_of
+from steelyard.text.spelling import PLAIN, Spelling
 from steelyard.types import Int32, Int64
 
 UInt64 = npt.NDArray[np.uint64]
@@ -55,7 +56,14 @@ class Spans:
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen], self.owners[chosen], words)
 
 
-def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, underscore: bool = False) -> Spans:
+def find(
+    texts: Sequence[str],
+    grams: Grams,
+    *,
+    fold_case: bool = True,
+    underscore: bool = False,
+    spelling: Spelling = PLAIN,
+) -> Spans:
     """The tokens of the texts: words, and n-grams of spaceless scripts; a word keeps its marks and digits.
 
     >>> spans = find(["The cat's मेज़", "東京都"], Grams())
@@ -65,13 +73,17 @@ def find(texts: Sequence[str], grams: Grams, *, fold_case: bool = True, undersco
     >>> spans.owners.tolist()
     [0, 0, 0, 0, 1, 1, 1, 1, 1]
     """
+    if spelling.typed is not None:
+        texts = list(map(spelling.typed, texts))
     if all(map(str.isascii, texts)):
         return _ascii(texts, fold_case, underscore)
     joined = _join(texts)
-    folded = fold(_code_points(joined), fold_case=fold_case, underscore=underscore)
+    folded = fold(_code_points(joined), fold_case=fold_case, underscore=underscore, spelling=spelling)
     if not isinstance(folded, Folded):
         settled = _normalise_words(joined, folded, fold_case)
-        folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore)
+        folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore, spelling=spelling)
+    if spelling.sequences is not None:
+        folded = folded.respelt(spelling.sequences)
     buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
     if folded.only_words:
         return _between_spaces(buffer, places_of(buffer[:-8] == 0))

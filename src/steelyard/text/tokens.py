@@ -113,11 +113,13 @@ class Words:
     def of(cls, spans: Spans) -> Words:
         """Equal words get equal numbers, in order of first sight."""
         every = keys(spans)
-        places = first_places(every)
-        first = places_of(places == np.arange(len(every), dtype=np.int32))
-        numbers = np.empty(len(every), dtype=np.int32)
-        numbers[first] = np.arange(len(first), dtype=np.int32)
-        return cls(spans, spans.owners, numbers.take(places), every[first], first)
+        first, numbers = numbered(every)
+        return cls(spans, spans.owners, numbers, every[first], first)
+
+    @property
+    def count(self) -> int:
+        """So many of the distinct ones are words and come first; the others are n-grams."""
+        return int(np.searchsorted(self.first, self.spans.words))
 
     def strings(self) -> list[str]:
         """The distinct words."""
@@ -152,6 +154,19 @@ def _without(owners: Int32, dropped: npt.NDArray[np.bool_]) -> npt.NDArray[np.bo
     with_others = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.bool_)
     with_others[owners[kept]] = True
     return np.asarray(kept | ~with_others[owners])
+
+
+def numbered(every: UInt64) -> tuple[Int64, Int32]:
+    """Where each distinct key stands first, and for every key the number of its distinct one, in that order.
+
+    >>> [found.tolist() for found in numbered(np.array([7, 5, 7, 9], dtype=np.uint64))]
+    [[0, 1, 3], [0, 1, 0, 2]]
+    """
+    places = first_places(every)
+    first = places_of(places == np.arange(len(every), dtype=np.int32))
+    numbers = np.empty(len(every), dtype=np.int32)
+    numbers[first] = np.arange(len(first), dtype=np.int32)
+    return first, numbers.take(places)
 
 
 def first_places(every: UInt64) -> Int32:

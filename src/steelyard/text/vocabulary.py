@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.text.analyser import Analysis
 from steelyard.text.places import places_of
 from steelyard.text.spans import UInt64
-from steelyard.text.tokens import ODD, Words, first_places
+from steelyard.text.tokens import ODD, Words, numbered
 from steelyard.types import Int32, Int64
 
 
@@ -46,11 +46,8 @@ class Vocabulary:
         if distinct:
             numbers[unknown] = np.arange(len(self), len(self) + len(new))
         else:
-            places = first_places(new)
-            first = places_of(places == np.arange(len(places), dtype=np.int32))
-            given = np.empty(len(places), dtype=np.int32)
-            given[first] = np.arange(len(self), len(self) + len(first))
-            numbers[unknown] = given.take(places)
+            first, given = numbered(new)
+            numbers[unknown] = len(self) + given
             new = new[first]
         self._keep(new)
         return numbers
@@ -173,11 +170,16 @@ class Reader:
             return self.vocabulary.grow(found.keys).take(found.numbers), found.owners
         if not self.analyser.stems:
             return self.vocabulary.grow(words.keys, distinct=True).take(words.numbers), words.owners
-        numbers = self._words.grow(words.keys, distinct=True)
+        numbers = self._words.grow(words.keys[: words.count], distinct=True)
         new = places_of(numbers >= len(self._terms))
-        terms = self.vocabulary.grow(self.analyser.stem(words, new))
-        self._terms = np.concatenate((self._terms, terms))
-        return self._terms.take(numbers).take(words.numbers), words.owners
+        stems = self.analyser.stem(words, new)
+        first, numbers_of_stems = numbered(stems)
+        # An n-gram is its own term, and never that of a word.
+        terms = self.vocabulary.grow(np.concatenate((stems[first], words.keys[words.count :])), distinct=True)
+        self._terms = np.concatenate((self._terms, terms.take(numbers_of_stems)))
+        of_words = self._terms.take(numbers)
+        every = np.concatenate((of_words, terms[len(first) :])) if len(terms) > len(first) else of_words
+        return every.take(words.numbers), words.owners
 
     def asked(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term in queries, its number (-1: in no document) and the place of its text."""
@@ -187,11 +189,13 @@ class Reader:
             return self.vocabulary.look_up(found.keys).take(found.numbers), found.owners
         if not self.analyser.stems:
             return self.vocabulary.look_up(words.keys).take(words.numbers), words.owners
-        numbers = self._words.look_up(words.keys)
+        numbers = self._words.look_up(words.keys[: words.count])
         seen, new = places_of(numbers >= 0), places_of(numbers < 0)
         numbers[seen] = self._terms.take(numbers[seen])
-        numbers[new] = self.vocabulary.look_up(self.analyser.stem(words, new))
-        return numbers.take(words.numbers), words.owners
+        stems_and_grams = np.concatenate((self.analyser.stem(words, new), words.keys[words.count :]))
+        terms = self.vocabulary.look_up(stems_and_grams)
+        numbers[new] = terms[: len(new)]
+        return np.concatenate((numbers, terms[len(new) :])).take(words.numbers), words.owners
 
     @property
     def size_bytes(self) -> int:
