@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.text.analyser import Analyser
+from steelyard.text.analyser import Analyser, stem
 from steelyard.text.characters import class_of
 from steelyard.text.fold import COMBINING, END, Folded, fold
 from steelyard.text.identifiers import split_identifier
@@ -190,6 +190,14 @@ def test_stemming_every_snowball_language_has_an_algorithm() -> None:
 
     for language in STEMMERS:
         assert Analyser(language).tokens(["abc"]).distinct
+
+
+def test_a_number_is_its_own_stem_in_every_language() -> None:
+    from steelyard.text.languages import STEMMERS
+
+    for algorithm in set(STEMMERS.values()):
+        numbers = [*map(str, range(2100)), "12345678", "00000000"]
+        assert stem(algorithm, numbers) == numbers, "numbers are not shown to stemmers"
 
 
 def test_identifiers_are_split_and_kept() -> None:
