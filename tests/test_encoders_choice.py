@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -376,3 +378,19 @@ def test_the_hash_of_a_large_file_is_remembered_until_it_changes(tmp_path, monke
     for record in (tmp_path / "home" / "hashes").iterdir():
         record.write_text("{")
     assert file_hash.file_hash(path) == computed(path)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_other_weights_of_the_old_size_and_date_are_other_weights(replaced, tmp_path):
+    """As an archive brings them, that was unpacked over the folder of a model or beside it."""
+    path = tmp_path / "weights.bin"
+    path.write_bytes(b"a" * (file_hash.SMALL + 1))
+    date = path.stat().st_mtime_ns
+    first = file_hash.file_hash(path)
+    time.sleep(0.05)  # the clock of a file system ticks in steps of some milliseconds
+    other = tmp_path / "unpacked" if replaced else path
+    other.write_bytes(b"b" * (file_hash.SMALL + 1))
+    os.utime(other, ns=(date, date))
+    other.replace(path)
+    assert path.stat().st_mtime_ns == date
+    assert file_hash.file_hash(path) == file_hash._computed(path) != first

@@ -17,14 +17,17 @@ SMALL = 1 << 20
 def file_hash(path: Path) -> bytes:
     """The BLAKE2b digest of a file's contents.
 
-    That of a large file is remembered under the home folder, and holds while path, size and time of change are the
-    same. Where nothing can be remembered, the file is read again.
+    That of a large file is remembered under the home folder, and holds while path, size, times and place on the disk
+    are the same. Where nothing can be remembered, the file is read again.
     """
     path = path.resolve()
     stat = path.stat()
     if stat.st_size < SMALL:
         return _computed(path)
-    seen = {"path": str(path), "size": stat.st_size, "changed": stat.st_mtime_ns}
+    # An archive gives a file the time it had when it was packed, which may be that of the file it replaces. No program
+    # sets the time of the last change of the file's record (ctime), and another file has another number.
+    times = [stat.st_mtime_ns, stat.st_ctime_ns]
+    seen = {"path": str(path), "size": stat.st_size, "changed": times, "file": stat.st_ino}
     name = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     record = config.home() / FOLDER / f"{name}.json"
     kept = remembered(record)
