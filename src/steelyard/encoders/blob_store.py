@@ -16,6 +16,7 @@ import re
 import struct
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ import numpy as np
 from steelyard import config
 from steelyard.encoders import budget
 from steelyard.encoders.budget import SUFFIX
-from steelyard.encoders.store import describe, digests, fingerprint, of_folder, prompt_of
+from steelyard.encoders.segments import Damaged, NotASegment
+from steelyard.encoders.store import describe, digests, fingerprint, of_folder, prompt_of, remove_damaged
 from steelyard.files import write_whole
 from steelyard.protocols import Settings
 from steelyard.types import Role
@@ -32,16 +34,19 @@ MARK = b"SYBLOB02"
 HEADER = struct.Struct("<8sQQ")
 ENTRY = np.dtype([("key", "V16"), ("end", "<u8"), ("crc", "<u4")])
 
+Place = tuple[Path, int, int, int]
+"""Where an encoding is: its file, first byte, last byte and CRC."""
+
 
 class BlobStore:
-    """The stored encodings of one encoder. `problems` says what could not be read or written."""
+    """The stored encodings of one encoder. `problems` says what could not be read or written, each thing once."""
 
     def __init__(self, name: str, settings: Settings, home: Path | None = None) -> None:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
         self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(of_folder(settings))}"
         self.problems: list[str] = []
         self._name, self._settings = name, settings
-        self._places: dict[bytes, tuple[Path, int, int, int]] = {}
+        self._places: dict[bytes, Place] = {}
         self._known: set[str] = set()
 
     def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
@@ -58,20 +63,16 @@ class BlobStore:
         found: list[bytes | None] = [None] * len(keys)
         for path, places in wanted.items():
             try:
-                with path.open("rb") as file:
-                    os.utime(file.fileno())  # used now: trimming removes others first
-                    for place in places:
-                        _, start, end, crc = self._places[keys[place]]
-                        file.seek(start)
-                        blob = file.read(end - start)
-                        if zlib.crc32(blob) == crc:
-                            found[place] = blob
-                        else:
-                            self.problems.append(f"{path}: the encoding at byte {start} is damaged, and made again")
+                blobs = _read(path, [self._places[keys[place]] for place in places])
             except FileNotFoundError:  # trimmed by another process
                 continue
+            except Damaged as error:
+                self._forget(path, error)
             except OSError as error:
-                self.problems.append(f"{path} not read: {error.strerror or error}")
+                self._note(f"{path} not read: {error.strerror or error}")
+            else:
+                for place, blob in zip(places, blobs, strict=True):
+                    found[place] = blob
         return found
 
     def put(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
@@ -90,7 +91,7 @@ class BlobStore:
             write_whole(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
             budget.enforce(self.folder.parent)
         except OSError as error:
-            self.problems.append(f"encodings not stored in {self.folder}: {error.strerror or error}")
+            self._note(f"encodings not stored in {self.folder}: {error.strerror or error}")
 
     def _refresh(self) -> None:
         """Read the tables of the segments that appeared since the last look."""
@@ -99,27 +100,60 @@ class BlobStore:
         for entry in sorted(os.scandir(self.folder), key=lambda entry: entry.name):
             if entry.name.endswith(SUFFIX) and entry.name not in self._known:
                 self._known.add(entry.name)
+                path = Path(entry.path)
                 try:
-                    self._open(Path(entry.path))
-                except OSError as error:
-                    self.problems.append(f"{entry.path} passed over: {error.strerror or error}")
+                    self._places |= _table(path)
+                except FileNotFoundError:  # removed by another process between listing and opening
+                    continue
+                except Damaged as error:
+                    self._forget(path, error)
+                except (NotASegment, OSError) as error:
+                    self._note(f"{path} passed over: {error}")
 
-    def _open(self, path: Path) -> None:
-        with path.open("rb") as file:
-            head = file.read(HEADER.size)
-            mark, count, checksum = HEADER.unpack(head) if len(head) == HEADER.size else (b"", 0, 0)
-            body = file.read(count * ENTRY.itemsize) if mark == MARK else b""
-            size = os.fstat(file.fileno()).st_size
-        start = HEADER.size + len(body)
-        entries = np.frombuffer(body, dtype=ENTRY) if len(body) == count * ENTRY.itemsize else np.empty(0, ENTRY)
-        if not len(entries) or _checksum(body) != checksum or size != start + int(entries["end"][-1]):
-            self.problems.append(f"{path} passed over: not a whole file of encodings")
-            return
-        ends = entries["end"].tolist()
-        for key, begin, end, crc in zip(
-            entries["key"].tolist(), [0, *ends[:-1]], ends, entries["crc"].tolist(), strict=True
-        ):
-            self._places[bytes(key)] = (path, start + begin, start + end, crc)
+    def _forget(self, path: Path, damage: Damaged) -> None:
+        """Remove a damaged file, so that its texts are encoded and stored again, maybe under the same name."""
+        self._note(remove_damaged(path, damage))
+        self._places = {key: place for key, place in self._places.items() if place[0] != path}
+        if not path.exists():
+            self._known.discard(path.name)
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def _table(path: Path) -> dict[bytes, Place]:
+    """Where the encodings of a file are, by key."""
+    with path.open("rb") as file:
+        head = file.read(HEADER.size)
+        if len(head) < HEADER.size or not head.startswith(MARK):
+            raise NotASegment("not a file of encodings of this version")
+        _, count, checksum = HEADER.unpack(head)
+        size, start = os.fstat(file.fileno()).st_size, HEADER.size + count * ENTRY.itemsize
+        body = file.read(count * ENTRY.itemsize) if start <= size else b""  # a changed count may be any number
+    if not body or _checksum(body) != checksum:
+        raise Damaged("its table was changed")
+    entries = np.frombuffer(body, dtype=ENTRY)
+    ends = (entries["end"] + start).tolist()
+    if size != ends[-1]:
+        raise Damaged(f"{size:,} bytes where {ends[-1]:,} were written")
+    crcs = entries["crc"].tolist()
+    places = zip([start, *ends[:-1]], ends, crcs, strict=True)
+    return {bytes(key): (path, *place) for key, place in zip(entries["key"].tolist(), places, strict=True)}
+
+
+def _read(path: Path, places: Sequence[Place]) -> list[bytes]:
+    """The encodings at some places of a file."""
+    blobs = []
+    with path.open("rb") as file:
+        with suppress(OSError):  # a store that may only be read is still a store
+            os.utime(file.fileno())  # used now: trimming removes others first
+        for _, start, end, crc in places:
+            file.seek(start)
+            blobs.append(file.read(end - start))
+            if zlib.crc32(blobs[-1]) != crc:
+                raise Damaged(f"the encoding at byte {start:,} was changed")
+    return blobs
 
 
 def _checksum(body: bytes) -> int:

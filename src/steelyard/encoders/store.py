@@ -84,6 +84,15 @@ def describe(folder: Path, name: str, settings: Settings) -> None:
         write_whole(described, text.encode() + b"\n")
 
 
+def remove_damaged(path: Path, damage: Damaged) -> str:
+    """Remove a file that is of no use to anyone, so that its texts are encoded again, and say so."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path} is damaged ({damage}) and cannot be removed: {error.strerror or error}"
+    return f"{path} was damaged and is removed: {damage}"
+
+
 class VectorStore:
     """The stored vectors of one encoder. `problems` says what could not be read or written, each thing once."""
 
@@ -136,7 +145,7 @@ class VectorStore:
             except FileNotFoundError:  # trimmed, or merged with others
                 steady = False
             except Damaged as error:
-                self._remove(segment.path, error)
+                self._note(remove_damaged(segment.path, error))
                 self._segments[segment.path.name] = None
                 self._index = _Index.of(self._segments)
                 steady = False
@@ -164,7 +173,7 @@ class VectorStore:
         except FileNotFoundError:  # removed by another process between listing and opening
             return None
         except Damaged as error:
-            self._remove(path, error)
+            self._note(remove_damaged(path, error))
             return None
         except (NotASegment, OSError) as error:
             self._note(f"{path} passed over: {error}")
@@ -173,14 +182,6 @@ class VectorStore:
             self._note(f"{path} passed over: {segment.dimension} dimensions, expected {self._encoder.dimension}")
             return None
         return segment
-
-    def _remove(self, path: Path, damage: Damaged) -> None:
-        """A damaged file is of no use to anyone; its texts are encoded again."""
-        try:
-            path.unlink(missing_ok=True)
-            self._note(f"{path} was damaged and is removed: {damage}")
-        except OSError as error:
-            self._note(f"{path} is damaged ({damage}) and cannot be removed: {error.strerror or error}")
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
