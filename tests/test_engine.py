@@ -197,10 +197,21 @@ def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
     assert all(r.done for r in ResultStore(tmp_path / "results").find(task=again[0].task))
 
 
+def odd_scores(score: object) -> Run:
+    """Lists of two documents, the second of which has such a score."""
+    whole = lists(0, 1)
+    scores = whole.scores.astype(object)
+    scores[:, 1] = score
+    return Run(whole.rows, scores)
+
+
 @pytest.mark.parametrize(
     ("run", "found"),
     [
-        (lists(0, 1, scores=(1.0, math.nan)), "not a number"),
+        (lists(0, 1, scores=(1.0, math.nan)), "a score of nan for query 'q1' and document 'sahara'"),
+        (odd_scores(None), "a score of None for query 'q1' and document 'sahara'"),
+        (odd_scores("0.5"), "a score of 0.5 for query 'q1' and document 'sahara'"),
+        (odd_scores(0.5), "scores of type object"),
         (lists(0, 8), "a row of 8"),
         (lists(0, -2), "a row of -2"),
         (lists(0, 1, 0), "twice"),
@@ -210,12 +221,34 @@ def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:
         (Run(lists(0).rows[:3], lists(0).scores[:3]), "shape"),
         (Run(lists(0).rows.astype(np.float32), lists(0).scores), "float32"),  # type: ignore[arg-type]
     ],
-    ids=["nan", "outside", "below", "twice", "rising", "tie", "padding first", "too few", "float rows"],
+    ids=[
+        "nan",
+        "none",
+        "word",
+        "object",
+        "outside",
+        "below",
+        "twice",
+        "rising",
+        "tie",
+        "padding first",
+        "too few",
+        "float rows",
+    ],
 )
 def test_a_run_that_breaks_its_promise_is_refused(run: Run, found: str) -> None:
     (result,) = evaluate(Liar("liar", run=run), small_task())
     assert result.error is not None and result.error.type == "ModelError" and found in result.error.message
     assert ModelError.__name__ == result.error.type and "promises" in (result.error.hint or "")
+
+
+@pytest.mark.parametrize("scores", [(math.inf, 1.0), (1.0, -math.inf), (math.inf, -math.inf), (math.inf, math.inf)])
+def test_infinite_scores_have_their_place_and_leave_strict_json(scores: tuple[float, float], tmp_path: Path) -> None:
+    (result,) = evaluate(Liar("sure", run=lists(0, 1, scores=scores)), small_task(), results=tmp_path)
+    (finite,) = evaluate(Liar("sure", run=lists(0, 1, scores=(2.0, 1.0))), small_task())
+    assert result.metrics["ndcg_at_10"] == finite.metrics["ndcg_at_10"]
+    for file in tmp_path.rglob("*.json"):
+        json.loads(file.read_text(), parse_constant=pytest.fail)
 
 
 def test_an_empty_run_counts_nothing() -> None:

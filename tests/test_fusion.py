@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.protocols import Unjudged
 from steelyard.retrievers import canonical, fusion_join, load_retriever
 from steelyard.retrievers.fusion import Fusion, fuse
@@ -212,6 +212,18 @@ def test_no_documents_at_all():
 def test_a_bad_option_says_so(options, message):
     with pytest.raises(UsageError, match=message):
         Fusion.of(options, lists=2)
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@pytest.mark.parametrize("endless", [np.inf, -np.inf])
+def test_an_infinite_score_has_no_place_on_a_scale(method, endless):
+    """It made the others of its list NaN, and they were dropped without a word."""
+    odd = Run.of([[0, 1, 2]], [[3, 2, endless]])
+    with pytest.raises(ModelError, match=rf"list 2 has a score of {endless} for query 0, which {method} cannot"):
+        fuse([run_of([[1, 2]]), odd], method=method)
+    assert fuse([run_of([[1, 2]]), odd]).lengths.tolist() == [3]
+    if endless < 0:  # below the depth it is not read
+        assert fuse([run_of([[1, 2]]), odd], method=method, depth=2).lengths.tolist() == [3]
 
 
 def test_runs_of_different_queries_are_refused():

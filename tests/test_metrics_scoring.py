@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, METRICS, parse_many, score
+from steelyard.metrics.dicts import run_from_dicts
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.metrics.nauc import confidence, nauc
 from steelyard.metrics.reranking import legacy
@@ -155,6 +156,20 @@ def test_nauc_of_a_constant_metric_is_undefined() -> None:
     found = nauc(np.arange(7.0)[None], values)
     assert np.isnan(found[:2]).all() and found[2, 0] == pytest.approx(1)
     assert np.isnan(nauc(np.zeros((1, 0)), np.zeros((2, 0)))).all()
+
+
+def test_nauc_of_infinite_scores_is_undefined_where_it_asks_how_far_apart_they_are() -> None:
+    run = Run.of([[0, 1], [0, 1], [0, 1]], [[np.inf, np.inf], [3.0, 1.0], [2.0, -np.inf]])
+    found = nauc(confidence(run), np.array([[1.0, 0.0, 0.5]]))
+    assert np.isfinite(found[0, 0])
+    assert np.isnan(found[0, 1:]).all()
+
+
+@pytest.mark.parametrize("score", [None, float("nan")])
+def test_a_dictionary_whose_score_is_none_is_told_by_query_and_document(score: float | None) -> None:
+    run = {"q1": {"a": 1.0}, "q2": {"a": 0.5, "b": score}}
+    with pytest.raises(DataError, match=r"the score of document 'b' for query 'q2' is (None|nan)"):
+        run_from_dicts(run, ["q1", "q2"], {"b": 0, "a": 1})  # type: ignore[arg-type]
 
 
 def test_nauc_of_ties_does_not_depend_on_the_order_of_queries() -> None:

@@ -162,6 +162,19 @@ def test_what_is_no_id_or_no_score(ids: list[Any], scores: list[Any]) -> None:
         by_id(ids, scores, {"a": 0}, seconds=0.1)
 
 
+@pytest.mark.parametrize("score", [None, float("nan")])
+def test_a_score_that_is_none_names_its_document(score: float | None) -> None:
+    with pytest.raises(ModelError, match=r"(None|nan) where the score of document 'b' was expected"):
+        by_id(["a", "b"], [1.0, score], {"a": 0}, seconds=0.1)
+
+
+def test_scores_beyond_float32_are_infinite_and_keep_their_order() -> None:
+    run, _ = run_of(Hits([5, 2, 9], [1e300, 2.0, -1e300]), Hits([1, 0], [float("inf"), float("-inf")]))
+    assert run.rows.tolist() == [[5, 2, 9], [1, 0, -1]]
+    with pytest.raises(ModelError, match="rise from 1 at rank 2 to 2"):
+        run_of(Hits([5, 2, 9], [float("inf"), 1.0, 2.0]))
+
+
 def test_ids_and_scores_go_together() -> None:
     with pytest.raises(ModelError, match="2 ids and 1 scores"):
         by_id(["a", "b"], [1], {}, seconds=0.1)

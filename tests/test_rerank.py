@@ -105,8 +105,8 @@ def test_no_store_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch, own_home
     assert not own_home.exists()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_score_that_is_none_names_the_pair(bad: float) -> None:
+@pytest.mark.parametrize("bad", [np.nan, np.inf, None])
+def test_a_score_that_is_none_names_the_pair(bad: float | None) -> None:
     scorer = PairScorer(
         from_function(lambda q, ts: [bad if (q, t) == ("plum", "blue plum") else 1.0 for t in ts], "odd")
     )

@@ -132,6 +132,16 @@ def test_other_models_search_and_what_they_do_not_find_comes_last() -> None:
     assert (found["recall_at_1"], found["precision_at_3"], found["map_at_1000"]) == (0.5, pytest.approx(2 / 3), 1.0)
 
 
+@pytest.mark.parametrize("scores", [[3.0, -5.0], [3.0, -np.inf], [1e9, 9e8], [-1e9, -2e9], [np.inf, np.inf]])
+def test_what_is_not_found_comes_last_on_any_scale(scores: list[float]) -> None:
+    class Found:
+        def search(self, queries: Queries, top_k: int) -> Run:
+            return Run.of([[1, 2]], [scores])
+
+    ranked = searched(Found(), Queries(("q",), ("",)), Ragged(np.array([0, 3]), np.array([3, 1, 2], np.int32)), 4)
+    assert ranked.rows.tolist() == [[1, 2, 3]]
+
+
 def test_a_reranker_alone_ranks_the_candidates_of_the_task() -> None:
     task = reranking()
     texts = dict(zip(task.corpus.texts, task.corpus.ids, strict=True))

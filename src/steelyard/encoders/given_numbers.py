@@ -13,8 +13,14 @@ NOT_REAL = "cOSUmM"
 """Kinds of arrays that numpy would turn into float32 in some way or other: complex numbers, objects, words, dates."""
 
 
+REAL = int | float | np.number
+"""What may stand beside None in an array of objects."""
+
+
 def as_floats(found: Any, who: str, expected: str) -> Float32:
     """The numbers as float32, in whatever shape they came; what holds no real numbers is a ModelError.
+
+    None among numbers is no number: NaN, which is refused where the texts are known.
 
     >>> as_floats([[1, 2.5]], "the function f", "one row a text").tolist()
     [[1.0, 2.5]]
@@ -28,6 +34,8 @@ def as_floats(found: Any, who: str, expected: str) -> Float32:
         array = np.asarray(_without_torch(found))
     except ValueError:
         raise ModelError(f"{who} gave rows that differ in length", hint=hint) from None
+    if array.dtype == object and array.ndim and all(each is None or isinstance(each, REAL) for each in array.flat):
+        array = array.astype(np.float64)
     if array.dtype.kind in NOT_REAL:
         raise ModelError(f"{who} gave {_described(found, array)}", hint=hint)
     with np.errstate(over="ignore"):  # infinity is found where the texts are known

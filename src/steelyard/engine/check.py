@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from operator import gt
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.errors import DataError, ModelError, UnknownName
 from steelyard.samples import AnyTask, LabelTask, PairTask
-from steelyard.types import Ragged, Run, Task
+from steelyard.types import Int32, Ragged, Run, Task
 
 _PROMISE = "Index.search promises: best first, ties by the lower row, no row twice, padding of -1 with -inf at the end"
 
@@ -28,9 +30,7 @@ def check_run(run: Run, task: Task, model: str) -> Run:
     if int(rows.min()) < -1 or int(rows.max()) >= len(task.corpus):
         odd = int(rows.min()) if int(rows.min()) < -1 else int(rows.max())
         raise _broken(model, f"a row of {odd} in a corpus of {len(task.corpus):,}", task)
-    query = _first_query(np.isnan(scores))
-    if query is not None:
-        raise _broken(model, f"a score that is not a number, for query {task.queries.ids[query]!r}", task)
+    _check_scores(rows, scores, task, model)
     query = _first_query(_out_of_order(rows, scores))
     if query is not None:
         raise _broken(model, f"a list that is out of order, for query {task.queries.ids[query]!r}", task)
@@ -39,6 +39,24 @@ def check_run(run: Run, task: Task, model: str) -> Run:
     if query is not None:
         raise _broken(model, f"the same document twice, for query {task.queries.ids[query]!r}", task)
     return run
+
+
+def _check_scores(rows: Int32, scores: npt.NDArray[Any], task: Task, model: str) -> None:
+    """A ModelError for the first score that is None, NaN or anything but a number; infinite ones have their place."""
+    real = scores.dtype.kind in "fiu"
+    odd = np.isnan(scores) if real else np.frompyfunc(_is_no_number, 1, 1)(scores).astype(bool)
+    if odd.any():
+        query, place = (int(at[0]) for at in np.nonzero(odd))
+        row = int(rows[query, place])
+        document = f"document {task.corpus.ids[row]!r}" if row >= 0 else "no document"
+        found = f"a score of {scores[query, place]} for query {task.queries.ids[query]!r} and {document}"
+        raise _broken(model, found, task)
+    if not real:
+        raise _broken(model, f"scores of type {scores.dtype}", task)
+
+
+def _is_no_number(score: object) -> bool:
+    return not isinstance(score, int | float | np.number) or bool(score != score)
 
 
 SEARCHED = ("retrieval", "reranking")

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from steelyard.errors import DataError
 from steelyard.types import Int32, Qrels, Run
 
 RunDict = Mapping[str, Mapping[str, float]]
@@ -34,19 +35,27 @@ def run_from_dicts(
 ) -> Run:
     """The run of the given queries, in their order; a query that the dictionary lacks gets an empty list.
 
-    Scores stay float64. Every document must have a row. With `ties="given"` lists are in the order of the unrounded
-    scores, and equal ones in that of the dictionary: not a proper `Run`, but what the MRR of mteb 1.14 read.
+    Scores stay float64; None and NaN are a DataError. Every document must have a row. With `ties="given"` lists are in
+    the order of the unrounded scores, and equal ones in that of the dictionary: not a proper `Run`, but what the MRR
+    of mteb 1.14 read.
 
     >>> run_from_dicts({"q": {"a": 0.5, "b": 0.5}}, ["q", "r"], {"b": 0, "a": 1}).rows.tolist()
     [[0, 1], [-1, -1]]
     """
-    lists = [run.get(query, {}) for query in queries]
+    ids = list(queries)
+    lists = [run.get(query, {}) for query in ids]
     depth = max(map(len, lists), default=0)
     matrix = np.full((len(lists), depth), -1, dtype=np.int32)
     scores = np.full((len(lists), depth), -np.inf)
     for number, found in enumerate(lists):
         matrix[number, : len(found)] = [rows[id_] for id_ in found]
         scores[number, : len(found)] = list(found.values())
+        if np.isnan(scores[number]).any():
+            document = next(id_ for id_, score in found.items() if score is None or score != score)
+            raise DataError(
+                f"the score of document {document!r} for query {ids[number]!r} is {found[document]}",
+                hint="every score is a number",
+            )
     if ties == "id":
         return Run.of(matrix, scores)
     order = np.argsort(-scores, axis=1, kind="stable")

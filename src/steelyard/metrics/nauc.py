@@ -40,18 +40,20 @@ def confidence(run: Run) -> Float64:
         empty = run.rows[part] < 0
         scores = np.where(empty, 0.0, run.scores[part]) if empty[:, -1].any() else run.scores[part].astype(np.float64)
         out[0, part] = scores[:, 0]
-        if run.depth > 1:
-            out[2, part] = np.where(empty[:, 1], 0.0, scores[:, 0] - scores[:, 1])
-        scores -= (scores.sum(axis=1) / lengths[part])[:, None]
-        scores[empty] = 0.0
-        out[1, part] = np.sqrt(np.square(scores, out=scores).sum(axis=1) / lengths[part])
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are as far apart as nobody can say: NaN
+            if run.depth > 1:
+                out[2, part] = np.where(empty[:, 1], 0.0, scores[:, 0] - scores[:, 1])
+            scores -= (scores.sum(axis=1) / lengths[part])[:, None]
+            scores[empty] = 0.0
+            out[1, part] = np.sqrt(np.square(scores, out=scores).sum(axis=1) / lengths[part])
     return out
 
 
 def nauc(confidences: Float64, values: Float64, *, ties: Ties = "averaged") -> Float64:
     """The nAUC of every series of values by every confidence: shape (series, confidences).
 
-    NaN where the metric is the same for all queries: there is nothing to tell apart.
+    NaN where the metric is the same for all queries: there is nothing to tell apart; and for a confidence that is
+    NaN itself for some query.
 
     >>> nauc(np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]])).tolist()
     [[1.0], [nan]]
@@ -65,6 +67,7 @@ def nauc(confidences: Float64, values: Float64, *, ties: Ties = "averaged") -> F
     constant = values.max(axis=1) == values.min(axis=1)
     span = np.where(constant, np.nan, oracle - flat)
     raw = np.stack([_area(_by_confidence(row, values, ties), first) for row in confidences], axis=1)
+    raw[:, np.isnan(confidences).any(axis=1)] = np.nan
     return np.asarray((raw - flat[:, None]) / span[:, None])
 
 

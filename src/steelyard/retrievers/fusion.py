@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.by_task import for_task
@@ -135,6 +135,21 @@ class Fusion:
         counts = Counter(language if language in by_language else "others" for language in languages)
         return np.array(chosen, dtype=np.float64).reshape(-1, lists), {"queries_by_weights": dict(counts)}
 
+    def check_scores(self, runs: Sequence[Run], lists: Sequence[str], queries: Sequence[Any]) -> None:
+        """A ModelError for an infinite score where scores are added up: beside it, all others are worth nothing."""
+        if self.method == "rrf":
+            return
+        for run, name in zip(runs, lists, strict=True):
+            head = run.cut(self.depth)
+            endless = (head.rows >= 0) & np.isinf(head.scores)
+            if endless.any():
+                query, place = (int(at[0]) for at in np.nonzero(endless))
+                raise ModelError(
+                    f"{name} has a score of {head.scores[query, place]} for query {queries[query]!r}, "
+                    f"which {self.method} cannot put on a scale",
+                    hint="method=rrf goes by ranks alone",
+                )
+
     @property
     def _all_weights(self) -> list[Weights]:
         return [*([self.weights] if self.weights is not None else []), *(weights for _, weights in self.by_language)]
@@ -177,6 +192,9 @@ def fuse(
     ([[2, 0, 1, 3]], ['0.0323', '0.0164', '0.0161', '0.0161'])
     """
     settings = Fusion(method, k, tuple(weights) if weights is not None else None, depth)
+    settings.check_scores(
+        runs, [f"list {number}" for number in range(1, len(runs) + 1)], range(max(map(len, runs), default=0))
+    )
     return settings.fuse(runs, top_k)
 
 
@@ -204,6 +222,7 @@ class FusedRetriever:
 
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
         """The lists joined, with the weights that the task's language or each query's asks for."""
+        self.fusion.check_scores(runs, [part.name for part in self.parts], task.queries.ids)
         weights, decided = self.fusion.weights_for(task, len(self.parts))
         notes: dict[str, Any] = {"fusion": dict(decided)} if decided else {}
         return Combined(self.fusion.fuse(runs, top_k, weights), notes)

@@ -18,6 +18,7 @@ import numpy as np
 
 from steelyard.encoders import budget
 from steelyard.encoders.batching import shown
+from steelyard.encoders.given_numbers import as_floats
 from steelyard.encoders.parts import KeepsAccount
 from steelyard.encoders.store import KEY, Keys, VectorStore, keys_of
 from steelyard.errors import ModelError
@@ -178,7 +179,8 @@ class PairScorer:
                         f"{self.reranker.name} gave {len(lists)} lists for {len(queries)} queries", hint="one a query"
                     )
                 for query, found in enumerate(lists):
-                    receive(query, np.arange(len(documents[query])), np.asarray(found, dtype=np.float32))
+                    found = as_floats(found, self.reranker.name, "one number for each document")
+                    receive(query, np.arange(len(documents[query])), found)
         finally:
             if self._store is not None and done.any():
                 self._store.put(keys[part[done]], scores[part[done], None])

@@ -47,9 +47,12 @@ def searched(index: Index, queries: Queries, lists: Ragged, documents: int) -> R
 
 
 def _picked(found: Run, rows: Int32, documents: int) -> Float32:
-    """The scores that a search gave to these rows; one less than the lowest for those it did not find."""
+    """The scores that a search gave to these rows; for those it did not find, less than the lowest of any size."""
     lowest = np.where(found.rows >= 0, found.scores, np.inf).min(axis=1, initial=np.inf)
-    scores = np.repeat(np.where(np.isfinite(lowest), lowest - 1, 0)[:, None], rows.shape[1], axis=1).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # nothing was found where the lowest is infinite
+        below = np.where(lowest < np.inf, lowest - np.maximum(np.abs(lowest) / 1024, 1), 0)
+    below = np.where(np.isneginf(lowest), -np.inf, below)
+    scores = np.repeat(below[:, None], rows.shape[1], axis=1).astype(np.float32)
     for query in range(len(rows)):
         by_row = np.full(documents + 1, np.nan, dtype=np.float32)  # the last is for padding
         by_row[found.rows[query]] = found.scores[query]

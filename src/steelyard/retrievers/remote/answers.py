@@ -54,7 +54,7 @@ def by_id(
     unknown = tuple(name for name, row in zip(names, rows, strict=True) if row < 0)
     if scores is not None and len(scores) != len(ids):
         raise ModelError(f"the answer has {len(ids)} ids and {len(scores)} scores", hint="mend the paths")
-    return Hits(rows, None if scores is None else [_number(score) for score in scores], unknown, seconds, retries)
+    return Hits(rows, None if scores is None else [*map(_number, scores, names)], unknown, seconds, retries)
 
 
 def _name(id_: Any) -> str:
@@ -65,10 +65,13 @@ def _name(id_: Any) -> str:
     raise ModelError(f"the answer has {id_!r:.60} where an id was expected", hint="mend the path to the ids")
 
 
-def _number(score: Any) -> float:
+def _number(score: Any, name: str) -> float:
     if isinstance(score, int | float) and not isinstance(score, bool) and score == score:
         return float(score)
-    raise ModelError(f"the answer has {score!r:.60} where a score was expected", hint="mend the path to the scores")
+    raise ModelError(
+        f"the answer has {score!r:.60} where the score of document {name!r} was expected",
+        hint="mend the path to the scores",
+    )
 
 
 @dataclass
@@ -128,14 +131,16 @@ def to_run(asked: Asked, queries: Queries, top_k: int, manners: Manners) -> tupl
     for query, ranked in enumerate(lists):
         if ranked:
             rows[query, : len(ranked)], scores[query, : len(ranked)] = zip(*ranked, strict=True)
-    return Run.of(rows, scores.astype(np.float32)), _notes(asked, manners, twice)
+    with np.errstate(over="ignore"):
+        return Run.of(rows, scores.astype(np.float32)), _notes(asked, manners, twice)
 
 
 def _distinct(hits: Hits, query: str) -> tuple[list[tuple[int, float]], int]:
     """Rows with their scores, each row once, and how many were left out for being there before."""
     scores = hits.scores if hits.scores is not None else [1 / rank for rank in range(1, len(hits.rows) + 1)]
-    rounded = np.asarray(scores, dtype=np.float32)
-    slack = ROUNDING * float(np.abs(rounded).max(initial=0))
+    with np.errstate(over="ignore"):  # beyond float32 is infinite
+        rounded = np.asarray(scores, dtype=np.float32)
+    slack = ROUNDING * float(np.abs(rounded[np.isfinite(rounded)]).max(initial=0))
     rising = np.flatnonzero(rounded[1:] > rounded[:-1] + slack)
     if len(rising):
         at = int(rising[0])
