@@ -207,6 +207,19 @@ def test_no_documents_at_all():
         ({"weights": "1,2,3"}, "3 fusion weights for 2 models"),
         ({"method": "borda"}, "unknown fusion method 'borda'"),
         ({"kk": "1"}, "unknown fusion option 'kk'"),
+        ({"method": "minmax", "k": "10"}, "option k is '10', and the method minmax has no k"),
+        (
+            {"method": "dbsf", "preset": "hakari"},
+            "option k of the preset hakari is '100', and the method dbsf has no k",
+        ),
+        ({"k": "1e308"}, r"k is 1e\+308"),
+        ({"k": "nan"}, "k is nan"),
+        ({"weights": ""}, "not a number"),
+        ({"weights": "nan,1"}, "weights are"),
+        ({"weights": "1e308,1"}, "weights are"),
+        ({"weights@": "1,2"}, "option weights@ names no language"),
+        ({"weights@jp": "1,2"}, "option weights@jp names no language"),
+        ({"weights@zh": "1,2", "weights@zho": "2,1"}, "weights for zh twice"),
     ],
 )
 def test_a_bad_option_says_so(options, message):

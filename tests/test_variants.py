@@ -256,6 +256,8 @@ def test_constant_dimensions_and_great_numbers():
         ({"truncate_dim": "0"}, "truncate_dim is 0"),
         ({"precision": "int8", "rescore": "x"}, "rescore is 'x'.*hakari"),
         ({"precision": "int8", "rescore": "4", "rescore_k": "-1"}, "rescore_k is -1"),
+        ({"precision": "int8", "rescore": "4", "rescore_k": "0"}, "rescore_k is 0"),
+        ({"precision": "int8", "rescore_k": "50"}, "rescore_k is 50, and nothing is rescored"),
         ({"rescore": "4"}, "rescoring float32 by float32 changes nothing"),
     ],
 )

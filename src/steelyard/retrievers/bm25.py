@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -13,7 +13,9 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bm25_forms import FORMS
+from steelyard.retrievers.defaults import BM25_PRESETS as PRESETS
 from steelyard.retrievers.memory import keep_freed_memory
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.postings_search import QueryTerms, search
 from steelyard.retrievers.threads import in_order, threads
@@ -33,12 +35,6 @@ _SHARED = 1 << 24
 """From so many characters on, several threads index: starting them costs more than they save on less."""
 
 OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
-PRESETS: Mapping[str, Mapping[str, str]] = {
-    "default": {"form": "lucene", "k1": "1.2", "b": "0.75", "analyser": "default"},
-    "hakari": {"form": "robertson", "k1": "1.5", "b": "0.75", "analyser": "hakari"},
-}
-"""Options that belong together; docs/bm25.md shows what the default was chosen by."""
-
 SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
 
 
@@ -205,7 +201,7 @@ def from_spec(spec: ModelSpec) -> Bm25:
         delta=_number(options["delta"], "delta", 100.0) if "delta" in options else FORMS[form].delta,
         analyser=_one_of(options["analyser"], "analyser", KINDS),
         language=_language(options.get("language", "")),
-        name=str(spec),
+        name=result_name(spec),
     )
 
 
@@ -231,4 +227,4 @@ def _number(text: str, name: str, limit: float) -> float:
         value = -1.0
     if not 0 <= value <= limit:
         raise UsageError(f"the option {name} of bm25 is {text!r}", hint=f"a number from 0 to {limit:g} was expected")
-    return value
+    return value + 0.0  # -0 is 0

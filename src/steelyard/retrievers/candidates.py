@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.retrievers.names import result_name
 from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
@@ -157,5 +158,5 @@ def from_spec(spec: ModelSpec) -> CandidateRetriever:
     if spec.revision:
         raise UsageError(f"{spec} names a revision", hint="candidate lists have none; the task has")
     return CandidateRetriever(
-        str(spec), spec.id, options.whole("depth", None), options.choice(SAFEGUARDS, ("keep", "drop")) == "keep"
+        result_name(spec), spec.id, options.whole("depth", None), options.choice(SAFEGUARDS, ("keep", "drop")) == "keep"
     )

@@ -18,17 +18,18 @@ from steelyard.protocols import Combined, Retriever, Settings, Tick, Unjudged, n
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.defaults import FUSION_PRESETS as PRESETS
 from steelyard.retrievers.fusion_join import join
 from steelyard.retrievers.fusion_methods import METHODS
 from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
-from steelyard.text.languages import canonical
+from steelyard.text.languages import canonical, is_language
 from steelyard.types import Corpus, Float64, Run, TaskInfo
 
 OPTIONS = ("depth", "k", "method", "preset", "weights")
 BY_LANGUAGE = "weights@"
-PRESETS: Mapping[str, Mapping[str, str]] = {"hakari": {"k": "100"}}
-"""Options under one name; an option that is given beside it wins."""
+MOST = 1e6
+"""Of weights and of `k`: what is greater leaves no difference between scores in float32, or none that is finite."""
 MIXED = ("multilingual", "unknown")
 """Languages of a task that say nothing of the single query."""
 
@@ -53,16 +54,17 @@ class Fusion:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise UnknownName("fusion method", self.method, METHODS, hint=f"known: {', '.join(METHODS)}")
-        if not 0 <= self.k < np.inf:
-            raise UsageError(f"the fusion constant k is {self.k:g}", hint="a number from 0 up; 60 is usual")
+        if not 0 <= self.k <= MOST:
+            raise UsageError(f"the fusion constant k is {self.k:g}", hint="a number from 0 to 1,000,000; 60 is usual")
         if self.depth < 1:
             raise UsageError(
                 f"the fusion depth is {self.depth}", hint="how many documents of each list count: 1 or more"
             )
         for weights in self._all_weights:
-            if not all(0 <= weight < np.inf for weight in weights) or not any(weights):
+            if not all(0 <= weight <= MOST for weight in weights) or not any(weights):
                 raise UsageError(
-                    f"the fusion weights are {weights}", hint="every weight is a number from 0 up, one of them above 0"
+                    f"the fusion weights are {weights}",
+                    hint="every weight is a number from 0 to 1,000,000, one of them above 0",
                 )
 
     @classmethod
@@ -76,14 +78,20 @@ class Fusion:
         if preset is not None and preset not in PRESETS:
             raise UnknownName("fusion preset", preset, PRESETS, hint=f"known: {', '.join(PRESETS)}")
         given = {**PRESETS.get(preset or "", {}), **options}
+        if "k" in given and given.get("method", cls.method) != "rrf":
+            source = "" if "k" in options else f" of the preset {preset}"
+            raise UsageError(
+                f"the fusion option k{source} is {given['k']!r}, and the method {given['method']} has no k",
+                hint="leave k out, or take method=rrf",
+            )
         try:
             fusion = cls(
                 method=given.get("method", cls.method),
                 k=float(given.get("k", cls.k)),
-                weights=_weights(given["weights"]) if given.get("weights") else None,
+                weights=_weights(given["weights"]) if "weights" in given else None,
                 depth=int(given.get("depth", cls.depth)),
                 by_language=tuple(
-                    (canonical(name.removeprefix(BY_LANGUAGE)), _weights(value))
+                    (_language(name), _weights(value))
                     for name, value in sorted(given.items())
                     if name.startswith(BY_LANGUAGE)
                 ),
@@ -93,7 +101,11 @@ class Fusion:
                 f"a fusion option is not a number: {error}", hint="such as ?k=60&depth=500&weights=2,1"
             ) from error
         fusion._check_lists(lists)
-        return fusion
+        languages = [language for language, _ in fusion.by_language]
+        if twice := [language for language in languages if languages.count(language) > 1]:
+            raise UsageError(f"fusion weights for {twice[0]} twice", hint="one spelling of a language is enough")
+        # Equal weights of 1 are none: the model has one name, and one key.
+        return replace(fusion, weights=None) if set(fusion.weights or ()) == {1.0} else fusion
 
     @property
     def settings(self) -> Settings:
@@ -158,6 +170,14 @@ class Fusion:
         for weights in self._all_weights:
             if len(weights) != lists:
                 raise UsageError(f"{len(weights)} fusion weights for {lists} models", hint="one weight for each")
+
+
+def _language(option: str) -> str:
+    """The language of `weights@zh`; what is none is a UsageError."""
+    code = canonical(option.removeprefix(BY_LANGUAGE))
+    if code not in (*MIXED, "code", "und") and not is_language(code):
+        raise UsageError(f"the fusion option {option} names no language", hint="such as weights@zh (ja, not jp)")
+    return code
 
 
 def _weights(text: str) -> Weights:

@@ -1,4 +1,4 @@
-"""The name that a model goes by in results: without the options that change no figure.
+"""The name that a model goes by in results: without the options that change no figure, and in one spelling.
 
 Where a model is computed, how fast a service is asked, what it costs and how long it may take is for the run at hand.
 Results are found again under the same name and key whatever of it is said the next time.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.retrievers import canonical
+from steelyard.retrievers.defaults import DEPTH, plain_options
 from steelyard.spec import ModelSpec, parse
 
 SEARCH = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
@@ -31,15 +32,39 @@ def result_name(spec: ModelSpec) -> str:
     '[bm25, dense:use-multilingual-v3] > rerank:api/r?depth=50&shape=tei'
     >>> result_name(parse("late:X?batch_size=8&device=cuda:1&pool_factor=2"))
     'late:X?pool_factor=2'
+    >>> result_name(parse("[bm25?b=0.75&k1=.9, dense?precision=float32]?k=60.0 > rerank:X?tail=keep&depth=050"))
+    '[bm25?k1=0.9, dense:use-multilingual-v3] > rerank:X?depth=50'
     """
     return str(_without_traffic(canonical(spec)))
 
 
+def stage_name(spec: ModelSpec, usual: int | None) -> str:
+    """A reranker as the name of a pipeline has it: without the depth where that is the usual one.
+
+    >>> stage_name(parse("rerank:X?depth=100"), 100), stage_name(parse("rerank:X?depth=100"), None)
+    ('rerank:X', 'rerank:X?depth=100')
+    """
+    return str(_stage(canonical(spec), usual))
+
+
+def _stage(spec: ModelSpec, usual: int | None) -> ModelSpec:
+    named = _without_traffic(spec)
+    if named.options.get("depth") != str(usual):
+        return named
+    return replace(named, options={name: value for name, value in named.options.items() if name != "depth"})
+
+
 def _without_traffic(spec: ModelSpec) -> ModelSpec:
     if spec.parts:
-        return replace(spec, parts=tuple(map(_without_traffic, spec.parts)))
+        first, *others = spec.parts
+        if spec.family == "pipeline":
+            usual = [None if first.family == "candidates" else DEPTH, *[DEPTH] * len(others)]
+            parts = (_without_traffic(first), *map(_stage, others, usual))
+        else:
+            parts = tuple(map(_without_traffic, spec.parts))
+        return replace(spec, parts=parts, options=plain_options(spec.family, spec.options))
     traffic = _traffic(spec)
-    options = {name: value for name, value in spec.options.items() if name not in traffic}
+    options = plain_options(spec.family, {name: spec.options[name] for name in spec.options if name not in traffic})
     if spec.family in SEARCH and "dense" in options:
         encoder = parse(f"dense:{options['dense'].removeprefix('dense:')}")
         options["dense"] = str(_without_traffic(encoder)).removeprefix("dense:")
@@ -53,4 +78,6 @@ def _traffic(spec: ModelSpec) -> tuple[str, ...]:
         return LOADING
     from steelyard.services.options import Traffic
 
-    return (*Traffic.names(), *ACCESS)
+    names = (*Traffic.names(), *ACCESS)
+    listwise = spec.options.get("listwise") == "true"  # what is scored together changes scores
+    return tuple(name for name in names if name != "batch_size") if listwise else names

@@ -94,7 +94,8 @@ class PairScorer:
     def __init__(self, reranker: Reranker) -> None:
         self.reranker = reranker
         self._memories: WeakKeyDictionary[Unjudged, _Memory] = WeakKeyDictionary()
-        storable = getattr(reranker, "storable", True) and budget.limit() > 0
+        listwise = getattr(reranker, "listwise", False)
+        storable = getattr(reranker, "storable", True) and not listwise and budget.limit() > 0
         name = str(reranker.settings.get("reranker", reranker.name))  # the model's, without options of this run
         self._store = VectorStore(_Scale(name, {"pairs": dict(reranker.settings)})) if storable else None
 
@@ -103,7 +104,9 @@ class PairScorer:
         real = rows >= 0
         query = np.nonzero(real)[0]
         pairs = query * len(task.corpus) + rows[real]
-        memory = self._memories.setdefault(task, _Memory())
+        # A score that depends on the other documents of the list is not that of the pair in a longer list.
+        listwise = getattr(self.reranker, "listwise", False)
+        memory = _Memory() if listwise else self._memories.setdefault(task, _Memory())
         known, scores, seconds = memory.get(pairs)
         reused = float(seconds.sum())
         tick(int(known.sum()))

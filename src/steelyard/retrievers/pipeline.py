@@ -19,7 +19,8 @@ from steelyard.retrievers import canonical, load_retriever
 from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.defaults import DEPTH
+from steelyard.retrievers.names import stage_name
 from steelyard.retrievers.pair_scores import PairScorer
 from steelyard.retrievers.rerank import load_reranker
 from steelyard.retrievers.variants import variants as grid
@@ -27,7 +28,6 @@ from steelyard.services.options import Options
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
 
-DEPTH = 100
 Tail = Literal["keep", "cut"]
 STAGE_OPTIONS = ("depth", "tail")
 HYBRID = "hybrid"
@@ -95,7 +95,8 @@ class RerankedRetriever:
     def at_depth(self, depth: int) -> RerankedRetriever:
         """The same with another depth; both share the scores of pairs."""
         stage = _at_depth(parse(self.name.removeprefix(f"{self.first.name} > ")), depth)
-        return replace(self, name=f"{self.first.name} > {stage}", depth=depth)
+        name = f"{self.first.name} > {stage_name(stage, _usual_depth(self.first))}"
+        return replace(self, name=name, depth=depth)
 
 
 def with_tail(head: Run, rows: np.ndarray) -> Run:
@@ -122,6 +123,10 @@ def pipeline(
     """
     if not rerankers:
         raise UsageError("a pipeline needs a reranker", hint="such as rerank:BAAI/bge-reranker-v2-m3")
+    if depth is not None and depth < 1:
+        raise UsageError(f"the depth is {depth}", hint="how many candidates are reranked: a whole number from 1 up")
+    if tail not in get_args(Tail):
+        raise UnknownName("tail", tail, get_args(Tail), hint=f"known: {', '.join(get_args(Tail))}")
     stage = load_retriever(first) if isinstance(first, str) else first
     for reranker in rerankers:
         if isinstance(reranker, str):
@@ -130,7 +135,8 @@ def pipeline(
             options = {**({"depth": str(depth)} if depth else {}), **({"tail": tail} if tail != "keep" else {})}
             named = ModelSpec("rerank", reranker.name.removeprefix("rerank:"), options=options)
             most = depth or _usual_depth(stage)
-            stage = RerankedRetriever(f"{stage.name} > {named}", stage, PairScorer(reranker), most, tail)
+            name = f"{stage.name} > {stage_name(named, _usual_depth(stage))}"
+            stage = RerankedRetriever(name, stage, PairScorer(reranker), most, tail)
     assert isinstance(stage, RerankedRetriever)
     return stage
 
@@ -157,7 +163,7 @@ def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
             raise
         hint = f"{error.hint}; of a stage: {', '.join(STAGE_OPTIONS)}"
         raise UnknownName(error.kind, error.name, STAGE_OPTIONS, hint=hint) from error
-    name = f"{first.name} > {result_name(spec)}"
+    name = f"{first.name} > {stage_name(spec, _usual_depth(first))}"
     return RerankedRetriever(name, first, scorer, depth, "cut" if tail == "cut" else "keep")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.retrievers.candidates import own_lists, run_of
+from steelyard.retrievers.names import result_name
 from steelyard.retrievers.pair_scores import PairScorer
 from steelyard.retrievers.pipeline import shared_scorer
 from steelyard.retrievers.rerank import lacks_candidates
@@ -51,4 +52,4 @@ class LoneReranker:
 
 def from_spec(spec: ModelSpec) -> LoneReranker:
     """The model of `rerank:X`."""
-    return LoneReranker(str(spec), shared_scorer(spec))
+    return LoneReranker(result_name(spec), shared_scorer(spec))

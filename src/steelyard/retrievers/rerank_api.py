@@ -30,7 +30,7 @@ PATH = "rerank"
 BATCH_SIZE = 100
 OWN_OPTIONS = (
     *("url", "shape", "key_env", "key_header"),
-    *("query_prompt", "document_prompt", "max_chars", "max_tokens", "body"),
+    *("query_prompt", "document_prompt", "max_chars", "max_tokens", "body", "listwise"),
 )
 
 Body = dict[str, Any]
@@ -75,7 +75,15 @@ class ApiReranker:
     """A model behind a reranking service; `account` says what it has cost."""
 
     def __init__(
-        self, model: str, service: Service, shape: str, reading: Reading, *, revision: str | None = None, name: str = ""
+        self,
+        model: str,
+        service: Service,
+        shape: str,
+        reading: Reading,
+        *,
+        revision: str | None = None,
+        name: str = "",
+        listwise: bool = False,
     ) -> None:
         self.name = name or f"rerank:api/{model}"
         self.model = model
@@ -83,6 +91,8 @@ class ApiReranker:
         self.revision = revision
         self._service = service
         self._reading = reading
+        self.listwise = listwise
+        """Whether a score depends on what is scored with it: then the size of a request changes figures."""
         self._batch = BatchSize(service.traffic.batch_size)
         self._cut = 0
         self._lock = threading.Lock()
@@ -96,6 +106,7 @@ class ApiReranker:
             "revision": self.revision,
             "shape": self.shape,
             **self._reading.settings,
+            **({"listwise": True, "batch_size": self._service.traffic.batch_size} if self.listwise else {}),
         }
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
@@ -229,7 +240,9 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str], n
         raise UsageError(f"where is the service of {model}?", hint="such as url=http://localhost:8080")
     endpoint = Endpoint.of(address, given.text("key_env"), given.text("key_header") or "Authorization")
     traffic = replace(Traffic.of(given), batch_size=given.whole("batch_size", BATCH_SIZE))
-    return ApiReranker(model, Service(endpoint, traffic), shape, Reading.of(given), revision=revision, name=name)
+    listwise = given.choice("listwise", ("false", "true")) == "true"
+    service, reading = Service(endpoint, traffic), Reading.of(given)
+    return ApiReranker(model, service, shape, reading, revision=revision, name=name, listwise=listwise)
 
 
 def from_spec(spec: ModelSpec) -> ApiReranker:

@@ -96,7 +96,10 @@ def base(spec: ModelSpec) -> ModelSpec | None:
 
 def _options(spec: ModelSpec, settings: dict[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in settings.items() if not _is_whole(name, value)}
-    return dict(sorted({**{n: v for n, v in spec.options.items() if n not in settings}, **kept}.items()))
+    rest = {name: value for name, value in spec.options.items() if name not in settings}
+    if "rescore" in settings and "rescore" not in kept:
+        rest.pop("rescore_k", None)  # of those in a grid that are not rescored
+    return dict(sorted({**rest, **kept}.items()))
 
 
 def _with_whole(name: str, values: str) -> str:

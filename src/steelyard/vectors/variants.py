@@ -80,7 +80,7 @@ class Variant:
             truncate_dim=_whole(options, "truncate_dim"),
             precision=options.get("precision", cls.precision),
             rescore=PRESETS[rescore] if rescore in PRESETS else _whole(options, "rescore"),
-            rescore_k=_whole(options, "rescore_k") or DEPTH,
+            rescore_k=_rescored(options),
         )
 
     @property
@@ -240,6 +240,13 @@ def _prepared(vectors: Float32, truncate_dim: int | None, precision: str) -> Flo
 def _unit(precision: str) -> bool:
     """Whether a precision wants vectors of length 1, however they are compared."""
     return precision.endswith("@hakari")
+
+
+def _rescored(options: Mapping[str, str]) -> int:
+    found = _whole(options, "rescore_k")
+    if found is not None and "rescore" not in options:
+        raise UsageError(f"rescore_k is {found}, and nothing is rescored", hint="give rescore too, such as rescore=4")
+    return DEPTH if found is None else found
 
 
 def _whole(options: Mapping[str, str], name: str) -> int | None:
