@@ -23,8 +23,9 @@ from steelyard.compat.evalscope.running import output_folder
 from steelyard.compat.evalscope.schema import ModelEntry, parse
 from steelyard.compat.evalscope.stages import prompt_for
 from steelyard.compat.evalscope.tasks import Wanted, references, wanted
+from steelyard.datasets import load_any
 from steelyard.engine import Results
-from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
 
 ONE_STAGE: dict[str, Any] = {
     "eval_backend": "RAGEval",
@@ -427,6 +428,39 @@ def test_data_of_ones_own_by_dataset_path_and_by_split(tmp_path: Path) -> None:
     assert set(json.loads(file.read_text())["scores"]) == {"dev", "test"}  # one file of all splits
     with pytest.raises(UsageError, match="the data of Mine is not there"):
         run_task(config([{"model_name_or_path": "bm25"}], tmp_path, custom_tasks=[{"name": "Mine", "data_path": "x"}]))
+
+
+def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: Path) -> None:
+    """All were read from the one that the data stands for when none is named, and the figures were those of it."""
+
+    def tasks(**evaluation: Any) -> dict[str, str]:
+        given = parse(config([{"model_name_or_path": "bm25"}], tmp_path, **evaluation))
+        found = [each.task if not isinstance(each.task, str) else load_any(each.task) for each in wanted(given, "2")]
+        return {task.info.split: task.content_hash for task in found}
+
+    pairs = tmp_path / "pairs"
+    for split, score in (("validation", 1), ("test", 2)):
+        rows = [{"sentence1": "a", "sentence2": "b", "score": score}, {"sentence1": "a", "sentence2": "c", "score": 0}]
+        write_jsonl(pairs / f"{split}.jsonl", rows)
+        with (tmp_path / "one.jsonl").open("a") as file:
+            file.writelines(json.dumps({**row, "split": split}) + "\n" for row in rows)
+    data = retrieval_folder(tmp_path / "data")
+    (data / "qrels" / "test.tsv").rename(data / "qrels.test.tsv")
+    (data / "qrels.dev.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td0\t1\n")
+    named = [(pairs, "sts", "validation"), (tmp_path / "one.jsonl", "sts", "validation"), (data, "retrieval", "dev")]
+    for path, type, other in named:
+        entry = {"name": "Mine", "data_path": str(path), "type": type}
+        both = tasks(custom_tasks=[{**entry, "eval_splits": [other, "test"]}])
+        assert list(both) == [other, "test"] and both[other] != both["test"], path
+        assert tasks(custom_tasks=[entry], splits=[other]) == {other: both[other]}
+        assert tasks(custom_tasks=[entry]) == {"test": both["test"]}
+        with pytest.raises(SteelyardError, match="train"):
+            tasks(custom_tasks=[{**entry, "eval_splits": ["train"]}])
+    assert tasks(tasks=["CustomRetrieval"], dataset_path=str(data), splits=["dev"]) == {"dev": both["dev"]}
+    assert tasks(tasks=[str(data)], splits=["dev"]) == {"dev": both["dev"]}
+    for name in (str(data), "NanoAlmanac/en"):
+        with pytest.raises(UsageError, match="has none of the splits train"):
+            tasks(tasks=[name], splits=["train"])
 
 
 def test_dataset_path_is_a_folder_of_copies_for_known_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

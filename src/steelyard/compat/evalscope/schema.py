@@ -68,7 +68,8 @@ class CustomEntry:
 
     name: str
     path: str
-    splits: tuple[str, ...] = ("test",)
+    splits: tuple[str, ...] = ()
+    """None: as `splits` of the config says, else the one that the data stands for, `test` if it is there."""
     type: str = "retrieval"
 
 
@@ -220,6 +221,6 @@ def _one_custom(entry: object, where: str) -> CustomEntry:
     return CustomEntry(
         name=table.text("name") or "CustomRetrieval",
         path=path,
-        splits=table.texts("eval_splits") or ("test",),
+        splits=table.texts("eval_splits"),
         type=table.choice("type", TYPES) or "retrieval",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
 from steelyard.datasets import catalogue, load_any, task_facts, task_names
 from steelyard.datasets.languages import language_code
+from steelyard.datasets.samples.own_splits import own_splits
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.samples import AnyTask
 
@@ -47,14 +48,13 @@ def wanted(config: Config, version: str) -> list[Wanted]:
     found: dict[str, Wanted] = {}
     for name in config.tasks or _selected(config):
         if name == CUSTOM and config.data_folder is not None:
-            entry = CustomEntry(CUSTOM, config.data_folder)
-            found |= {each.name: each for each in _custom(entry)}
+            found |= {each.name: each for each in _custom(CustomEntry(CUSTOM, config.data_folder), config.splits)}
             continue
         for reference in references(name, version, config.splits):
             facts = task_facts(reference.partition("?")[0])
             found.setdefault(reference, Wanted(reference, facts.type if facts else None, name))
     for entry in config.custom:
-        found |= {each.name: each for each in _custom(entry)}
+        found |= {each.name: each for each in _custom(entry, config.splits)}
     return list(found.values())
 
 
@@ -64,8 +64,9 @@ def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[st
     >>> references("TNews", "2"), references("ATEC", "1.14")
     (['C-MTEB/TNews'], ['C-MTEB/ATEC:validation?generation=v1', 'C-MTEB/ATEC?generation=v1'])
     """
+    known = own_splits(name) if splits and Path(name).expanduser().exists() else []
     try:
-        names = task_names([name])
+        names = task_names([f"{name}::{split}" for split in splits if split in known] or [name])
     except UnknownName as error:
         names = _of_mteb(name, error)
     first = version == "1.14"
@@ -76,15 +77,23 @@ def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[st
 
 
 def _splits(name: str, only: tuple[str, ...], *, first: bool) -> Iterator[str]:
-    """The splits that a task of C-MTEB is evaluated on, by mteb's first version or now; one has the plain name."""
+    """The splits that a task of C-MTEB is evaluated on, by mteb's first version or now; one has the plain name.
+
+    Other tasks have one split, and are left out where others were asked for.
+    """
     entry = catalogue.entries().get(name)
     extra = entry.extra if entry else {}
     splits = tuple((first and extra.get("v1_splits")) or extra.get("splits") or ())
     for split in splits:
         if not only or split in only:
             yield name if entry and split == entry.split else f"{name}:{split}"
-    if not splits:
+    if not splits and (not only or _only_split(name) in only):
         yield name
+
+
+def _only_split(name: str) -> str:
+    facts = task_facts(name)
+    return facts.split if facts else name.partition("@")[0].rpartition("/")[2]  # of a hub: the last part says it
 
 
 def _of_mteb(name: str, error: UnknownName) -> list[str]:
@@ -137,22 +146,19 @@ def _type(name: str) -> str:
     raise UnknownName("type of task", name, TYPES, hint=f"known: {', '.join(TYPES)}")
 
 
-def _custom(entry: CustomEntry) -> Iterator[Wanted]:
-    """One's own data under the name that the config gives it, read at once, so that what is wrong with it shows now."""
+def _custom(entry: CustomEntry, splits: tuple[str, ...]) -> Iterator[Wanted]:
+    """One's own data under the name that the config gives it, read at once, so that what is wrong with it shows now.
+
+    Data that is not in splits is the same for each, as in EvalScope; data that is has to have those that are named.
+    """
     path = Path(entry.path).expanduser()
     if "," not in entry.path and not path.exists():
         raise UsageError(f"the data of {entry.name} is not there: {entry.path}", hint="a folder, or a file")
-    for split in entry.splits:
-        task = load_any(_reference(entry, path, split))
-        plain = split == entry.splits[-1]
-        name = entry.name if plain else f"{entry.name}:{split}"
-        info = replace(task.info, name=name, type=entry.type, split=split)
+    reference = entry.path if entry.type == "retrieval" else f"{entry.type}:{entry.path}"
+    named = entry.splits or splits
+    in_splits = bool(named and own_splits(entry.path, entry.type))
+    for split in named or (None,):
+        task = load_any(f"{reference}::{split}" if in_splits else reference)
+        name = entry.name if split is None or split == named[-1] else f"{entry.name}:{split}"
+        info = replace(task.info, name=name, type=entry.type, split=split or task.info.split)
         yield Wanted(replace(task, info=info), info.type, entry.name)
-
-
-def _reference(entry: CustomEntry, path: Path, split: str) -> str:
-    """As `load_any` takes it. Data of retrieval without judgements by split is the same for each, as in EvalScope."""
-    if entry.type != "retrieval":
-        return f"{entry.type}:{entry.path}"
-    by_split = any(file.name.split(".")[0] == split for file in path.glob("qrels/*")) if path.is_dir() else False
-    return f"{entry.path}::{split}" if by_split else entry.path

@@ -29,7 +29,7 @@ def build(
     A table under `''` is the only one; a column of it may tell splits, of which `split` is one, or the usual one.
     """
     if "" in tables:
-        tables, chosen = _divided(tables[""], split)
+        tables, chosen = divided(tables[""], split)
         if chosen is None:
             known = ", ".join(tables) or "none"
             report.add("nothing-there", next(iter(tables.values())).name, f"no split {split!r}; its splits: {known}")
@@ -48,7 +48,7 @@ def build(
     return pair_task(table, info, constants, report)
 
 
-def _divided(table: Table, split: str) -> tuple[dict[str, Table], str | None]:
+def divided(table: Table, split: str) -> tuple[dict[str, Table], str | None]:
     """A table for each value of its column `split`, and the name of the one to weigh; None where it is not there."""
     if "split" not in table:
         return {"": table}, None if split else ""
