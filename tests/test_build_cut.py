@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from steelyard.build.cut import NanoSet, cut
 from steelyard.build.recipe import Recipe
 from steelyard.build.scan import scan
 from steelyard.build.source import open_sources
+from steelyard.cli import main
 from steelyard.datasets import check, load_task
 from steelyard.errors import DataError, UsageError
 
@@ -287,6 +290,40 @@ def test_a_finished_cut_is_not_done_again_and_another_is_refused(
     smaller = cut(str(full), made.folder, Recipe(queries=10, documents=100), overwrite=True)
     assert len(load_task(str(smaller.folder)).queries) == 10
     assert "at most 10 queries" in (made.folder / "README.md").read_text()
+
+
+def test_a_copy_of_the_source_is_the_same_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was known by the times of its files, which a copy, a checkout and an archive have of their own."""
+    source = big_set(tmp_path / "here" / "source")
+    made = cut(str(source), tmp_path / "NanoMine", SMALL)
+    before = digests(made.folder)
+    shutil.copytree(source, tmp_path / "there" / "source", copy_function=shutil.copyfile)
+    os.utime(tmp_path / "there" / "source" / "corpus.jsonl", (1, 1))
+    monkeypatch.setattr(cut_module, "_cut_task", None)
+    cut(str(tmp_path / "there" / "source"), made.folder, SMALL)
+    assert digests(made.folder) == before
+    corpus = tmp_path / "there" / "source" / "corpus.jsonl"
+    changed = corpus.read_bytes().replace(b"a", b"e", 1)
+    corpus.write_bytes(changed)
+    os.utime(corpus, (1, 1))
+    with pytest.raises(UsageError, match="made in another way"):
+        cut(str(tmp_path / "there" / "source"), made.folder, SMALL)
+
+
+def test_build_says_which_of_two_columns_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = big_set(tmp_path / "source")
+    rows = read_lines(source / "corpus.jsonl")
+    write_lines(source / "corpus.jsonl", [{**row, "contents": "other"} for row in rows])
+    (source / "qrels.tsv").write_text((source / "qrels.tsv").read_text().replace("query-id", "qid\tquery-id", 1))
+    lines = (source / "qrels.tsv").read_text().splitlines()
+    (source / "qrels.tsv").write_text("\n".join([lines[0], *(f"z\t{line}" for line in lines[1:])]) + "\n")
+    assert main(["build", str(source), "-o", str(tmp_path / "out"), "--queries", "9", "--docs", "99"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("two columns could be the text: 'text' is read, 'contents' is not") == 1
+    assert said.count("two columns could be the query: 'query-id' is read, 'qid' is not") == 1
+    assert "other" not in load_task(tmp_path / "out").corpus.bodies
 
 
 def other_format(full: Path, folder: Path, name: str) -> Path:

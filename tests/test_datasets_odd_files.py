@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 from pathlib import Path
 from uuid import UUID
 
@@ -338,3 +339,26 @@ def test_an_empty_file_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_bytes(b"")
     with pytest.raises(DataError, match="the file is empty"):
         load_task(tmp_path / "log.jsonl")
+
+
+def test_a_column_of_numbers_is_no_text_in_parquet_either(tmp_path: Path) -> None:
+    (tmp_path / "queries.csv").write_text("qid,query\n1,x\n")
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n")
+    columns = {"_id": ["a", "b"], "text": [7, 8]}
+    pq.write_table(pa.table(columns), tmp_path / "corpus.parquet")
+    with pytest.raises(DataError, match=r"corpus.parquet: text: a column of type int64, where text was expected"):
+        load_task(tmp_path)
+    pq.write_table(pa.table({**columns, "contents": ["one", "two"]}), tmp_path / "corpus.parquet")
+    assert set(load_task(tmp_path).corpus.bodies) == {"one", "two"}
+    (tmp_path / "corpus.parquet").unlink()
+    rows = [{"_id": "a", "text": 7, "contents": "one"}, {"_id": "b", "text": 8, "contents": "two"}]
+    (tmp_path / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert set(load_task(tmp_path).corpus.bodies) == {"one", "two"}
+
+
+def test_a_second_column_that_says_the_same_or_nothing_is_not_told(tmp_path: Path) -> None:
+    (tmp_path / "corpus.csv").write_text("id,text,contents\na,one,one\n")
+    (tmp_path / "queries.csv").write_text("id,text,title\n1,x,\n")
+    (tmp_path / "qrels.csv").write_text("qid,docid,score,relevance,label\n1,a,1,1.0,\n")
+    (checked,) = check(tmp_path)
+    assert not checked.report.problems

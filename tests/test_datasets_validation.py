@@ -77,6 +77,15 @@ FAULTS = [
     Fault("no-header", QRELS, (), "is read as query, document, grade", {QRELS: GOOD[QRELS].split(b"\n", 1)[1]}),
     Fault("aside", "docs.csv", (), "two columns are called 'Text': the first of them is read", {
         "docs.csv": b"id,text,Text \na,1,x\nb,2,y\n"}, (CORPUS,)),
+    Fault("aside", "docs.csv", (), "two columns could be the text: 'text' is read, 'contents' is not", {
+        "docs.csv": b"id,contents,text\na,1,x\nb,2,y\n"}, (CORPUS,)),
+    Fault("aside", CORPUS, (), "two columns could be the id: '_id' is read, 'docid' is not", {
+        CORPUS: lines(*({"docid": i, "_id": d, "text": "x"} for i, d in enumerate("abc")))}),
+    Fault("two-grades", QRELS, (2,), "two columns of grades that differ: 'score' has 2, 'relevance' has 0", {
+        QRELS: b"qid\tpid\trelevance\tscore\n1\ta\t1\t1\n2\tb\t0\t2\n"}),
+    Fault("two-grades", "qrels.jsonl", (2,), "'score' has 1, 'label' has 2", {
+        "qrels.jsonl": lines({"qid": "1", "pid": "a", "score": 1},
+                             {"qid": "2", "pid": "b", "score": 1, "label": 2})}, (QRELS,)),
     Fault("quoted", "docs.tsv", (2,), "a text between quotation marks, with doubled ones inside", {
         "docs.tsv": b'id\ttext\na\t"one" by "two"\nb\t"say ""two"" now"\nc\t"three"\n'}, (CORPUS,)),
     Fault("columns", CORPUS, (1,), "id 1.5 where text was expected", {CORPUS: lines({"_id": 1.5, "text": "x"})}),

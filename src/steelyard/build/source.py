@@ -25,6 +25,7 @@ from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.remote_place import RemotePlace
 from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.datasets.tabular import Table, read_table
+from steelyard.encoders.file_hash import file_hash
 from steelyard.types import Int32, Int64, Task, TaskInfo
 
 BATCH = 1 << 14
@@ -48,7 +49,7 @@ class Source:
     documents: Callable[[bool], Iterator[Columns]]
     """The documents in batches; with False only their ids, where that is cheaper."""
     fingerprint: str
-    """Changes when the source does."""
+    """Of the content: changes when that does, and is that of every copy."""
     lenient: bool = False
     """Whether a repeated document is left out and told, as in published sets, which nobody here can mend."""
 
@@ -104,6 +105,7 @@ def from_place(place: Place, validate: Validate = "strict") -> Source:
     judged = _judgements(judgements, unique["id"], report)
     report.stop_if_bad(validate, place.reference)
     report.warn_of_repairs(place.reference)
+    report.tell_the_rest()
     extras = {} if queries.trec else _extras(asked_files, len(queries))
     if len(unique) < len(queries):
         extras = {name: column.take(pa.array(unique.rows)) for name, column in extras.items()}
@@ -126,6 +128,7 @@ def from_clicks(place: ClickLog) -> Source:
     assert tables is not None and tables.queries is not None and tables.qrels is not None
     ids, texts = tables.queries["id"], tables.queries["text"]
     judged = _judgements(tables.qrels, ids, report)
+    report.tell_the_rest()
     key = f"{_fingerprint(place)} {place.grading}"
     return Source(
         tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(place.files.corpus, place.path), key
@@ -192,8 +195,9 @@ def _fingerprint(place: Place) -> str:
         return place.fingerprint
     digest = hashlib.blake2b(digest_size=16)
     for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):
-        facts = place.path(name).stat()
-        digest.update(f"{name}\x1f{facts.st_size}\x1f{facts.st_mtime_ns}\x1e".encode())
+        path = place.path(name)
+        # The name tells the format; the folder and the time of change are those of the copy, not of what is in it.
+        digest.update(f"{Path(name).name}\x1f{file_hash(path).hex()}\x1e".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 

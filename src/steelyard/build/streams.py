@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.columns import DOCUMENTS
-from steelyard.datasets.convert import CONVERTERS, whole
+from steelyard.datasets.columns import DOCUMENTS, numbers_in
+from steelyard.datasets.convert import CONVERTERS, is_number, whole
 from steelyard.datasets.files import UTF8_MARK, format_of, look_at_head, open_bytes, told
 from steelyard.datasets.problems import Report
+from steelyard.datasets.rivals import REMEDY, aside
+from steelyard.datasets.samples.telling import first_row
 from steelyard.datasets.tabular import read_table
 from steelyard.datasets.trec import trec_kind
 
@@ -34,8 +36,19 @@ def stream_documents(path: Path, name: str, *, texts: bool = True) -> Iterator[C
     """
     report = Report()
     with told(report, name):
+        _tell_of_rivals(path, name)
         yield from _stream(path, name, texts)
     report.stop_if_bad("strict", name)
+
+
+def _tell_of_rivals(path: Path, name: str) -> None:
+    """Columns that are not read because another of their meaning is; by their names, as nobody has read them yet."""
+    report = Report()
+    first = first_row(path, name) or {}
+    for field, (read, *others) in DOCUMENTS.candidates(first, numbers_in(first)).items():
+        for other in others:
+            report.add("aside", name, aside(field, read, other), remedy=REMEDY)
+    report.tell_the_rest()
 
 
 def _stream(path: Path, name: str, texts: bool) -> Iterator[Columns]:
@@ -66,6 +79,7 @@ def _at_once(path: Path, name: str) -> Iterator[Columns]:
     report = Report()
     table = read_table([(name, path)], DOCUMENTS, report)
     report.stop_if_bad("strict", name)
+    report.tell_the_rest()
     if table is not None:
         yield table.columns
 
@@ -75,7 +89,8 @@ def _parquet(path: Path, name: str, texts: bool) -> Iterator[Columns]:
 
     report = Report()
     with pq.ParquetFile(str(path), memory_map=True) as file:
-        found = DOCUMENTS.match(file.schema_arrow.names)
+        numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
+        found = DOCUMENTS.match(file.schema_arrow.names, numbers)
         if missing := DOCUMENTS.missing(found):
             wanted = "; ".join(map(str, missing))
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
@@ -139,7 +154,9 @@ def _parse_json(block: bytes) -> Columns | None:
         first = json.loads(block.split(b"\n", 1)[0])
     except ValueError:
         return None
-    found = DOCUMENTS.match(first) if isinstance(first, dict) else {}
+    if not isinstance(first, dict):
+        return None
+    found = DOCUMENTS.match(first, numbers_in(first))
     if DOCUMENTS.missing(found):
         return None
     found.setdefault("title", "title")

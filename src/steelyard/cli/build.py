@@ -109,22 +109,24 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
     from steelyard.build.cut import cut
+    from steelyard.datasets.problems import telling
 
     if arguments.output is None:
         raise UsageError("no folder for the new set", hint="give one with -o DIR")
     started = time.monotonic()
     stages = Stages(output)
     try:
-        made = cut(
-            source,
-            arguments.output,
-            _recipe(arguments),
-            watch=stages.begin,
-            offline=arguments.offline or None,
-            overwrite=arguments.overwrite,
-            title=arguments.title,
-            licence=arguments.licence,
-        )
+        with telling(stages.warn):
+            made = cut(
+                source,
+                arguments.output,
+                _recipe(arguments),
+                watch=stages.begin,
+                offline=arguments.offline or None,
+                overwrite=arguments.overwrite,
+                title=arguments.title,
+                licence=arguments.licence,
+            )
     except KeyboardInterrupt:
         stages.tell_interrupt(arguments.output)
         return INTERRUPTED

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from steelyard.cli.output import Output
+    from steelyard.datasets.problems import Problem
 
 STILL_ALIVE = 5.0
 """Seconds between two lines that say how far the work is."""
@@ -23,6 +24,14 @@ class Stages:
     def __init__(self, output: Output) -> None:
         self.output = output
         self._stage, self._done, self._all = "", 0, 0
+        self._told: set[Problem] = set()
+
+    def warn(self, problems: Sequence[Problem]) -> None:
+        """Print what is to be known of the source, each once: a corpus is read more than once."""
+        for problem in problems:
+            if problem.severity == "warning" and problem not in self._told:
+                self._told.add(problem)
+                self.output.note(str(problem))
 
     def begin(self, stage: str) -> Callable[[int], None]:
         """A stage begins; what is returned is called with the documents that were done since the last call."""

@@ -108,10 +108,12 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
 
     from steelyard.cli.score_report import Report
     from steelyard.datasets import trec_files
+    from steelyard.datasets.problems import telling
     from steelyard.metrics import Ranking
     from steelyard.metrics.scoring import judged_only
 
-    qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
+    with telling(lambda problems: [output.note(str(problem)) for problem in problems]):
+        qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
     queries, lists, qrels = trec_files.join(qrels_lines, run_lines, all_judged=arguments.complete)
     ran = set(run_lines.queries)
     if not ran.intersection(queries):

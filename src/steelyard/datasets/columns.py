@@ -6,9 +6,9 @@ has the names that published data uses for it. Upper and lower case are the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 FieldKind = Literal["id", "text", "grade", "ids", "count", "time", "texts", "numbers", "labels"]
 """The last three, of tasks without a corpus, may be one value a row or a list of values."""
@@ -37,17 +37,31 @@ class Role:
     positions: tuple[tuple[str, ...], ...] = ()
     """What the columns of a file without a header hold, one entry for each width that is understood."""
 
-    def match(self, columns: Iterable[str]) -> dict[str, str]:
-        """Which column holds which field; a field that is not there is left out.
+    def match(self, columns: Iterable[str], numbers: Collection[str] = ()) -> dict[str, str]:
+        """Which column holds which field; a field that is not there is left out. `numbers` are columns of numbers.
 
         >>> DOCUMENTS.match(["docid", "Title", "contents", "url"])
         {'id': 'docid', 'title': 'Title', 'text': 'contents'}
         """
+        return {field: candidates[0] for field, candidates in self.candidates(columns, numbers).items()}
+
+    def candidates(self, columns: Iterable[str], numbers: Collection[str] = ()) -> dict[str, list[str]]:
+        """Every column that could hold a field, the one that does first: by the order of the names.
+
+        A column of numbers is no text, and stands behind one that may be.
+
+        >>> JUDGEMENTS.candidates(["qid", "docid", "relevance", "score"])["grade"]
+        ['score', 'relevance']
+        >>> DOCUMENTS.candidates(["id", "text", "contents"], numbers=["id", "text"])
+        {'id': ['id'], 'text': ['contents']}
+        """
         by_name = {column.strip().lower(): column for column in reversed(list(columns))}
         found = {}
         for field in self.fields:
-            if alias := next((alias for alias in field.aliases if alias in by_name), None):
-                found[field.name] = by_name[alias]
+            named = [by_name[alias] for alias in dict.fromkeys(field.aliases) if alias in by_name]
+            worded = [column for column in named if column not in numbers]
+            if named:
+                found[field.name] = worded or named if field.kind in ("text", "texts") else named
         return found
 
     def missing(self, found: Iterable[str]) -> list[Field]:
@@ -58,6 +72,15 @@ class Role:
     def field(self, name: str) -> Field:
         """The field of that name."""
         return next(field for field in self.fields if field.name == name)
+
+
+def numbers_in(record: Mapping[str, Any]) -> list[str]:
+    """The names under which a record holds numbers.
+
+    >>> numbers_in({"id": 7, "text": "seven"})
+    ['id']
+    """
+    return [name for name, value in record.items() if isinstance(value, int | float)]
 
 
 QUERY_ID = ("query-id", "query_id", "qid", "queryid", "query id", "topic", "topic_id")

@@ -73,6 +73,21 @@ def as_texts(column: Any, tell: Tell, missing: str | None = "") -> Any:
     return texts if missing is None or texts.null_count == 0 else pc.fill_null(texts, missing)
 
 
+def as_written(column: Any, tell: Tell) -> Any:
+    """Texts of a table that knows types: a column of numbers, dates or truth values is told, since it is no text."""
+    kind = column.type
+    if is_number(kind) or pa.types.is_temporal(kind):
+        tell("columns", f"a column of type {kind}, where text was expected", ())
+        return None
+    return as_texts(column, tell)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a column of that type holds numbers or truth values."""
+    types = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(kind) for test in types)
+
+
 def as_grades(column: Any, tell: Tell) -> Any:
     """Grades as float64, null where there is none (NaN too); whether they are whole is judged later."""
     kind = column.type
@@ -226,7 +241,7 @@ def _rows(mask: Any) -> list[int]:
 
 CONVERTERS = {
     "id": as_ids,
-    "text": as_texts,
+    "text": as_written,
     "grade": as_grades,
     "ids": as_lists,
     "count": as_counts,

@@ -21,6 +21,7 @@ from steelyard.datasets.columns import Role
 from steelyard.datasets.convert import whole
 from steelyard.datasets.files import header_line, look_at_head, open_bytes, read_bytes
 from steelyard.datasets.problems import Report
+from steelyard.datasets.rivals import tell_of_rivals
 
 BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 """Bytes that Arrow parses at a time: a row must fit into one block, and few are longer than the first."""
@@ -61,6 +62,10 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
         report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
         return None
     _tell_of_columns(first if header else [], fields, name, role, report)
+    if header:
+        several = {field: names for field, names in role.candidates(first).items() if names[1:]}
+        rivals = {field: {column: whole(table[first.index(column)]) for column in several[field]} for field in several}
+        tell_of_rivals(rivals, role, name, report)
     columns = {field: whole(table[i]) for i, field in enumerate(fields) if field}
     if not comma:
         _tell_of_marks(columns, name, role, report)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from steelyard.datasets.columns import Field, Role
+from steelyard.datasets.columns import Field, Role, numbers_in
 from steelyard.datasets.convert import whole
 from steelyard.datasets.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
 from steelyard.datasets.problems import Report
+from steelyard.datasets.rivals import tell_of_rivals
 from steelyard.datasets.values import KINDS as SAMPLES
 from steelyard.datasets.values import arrow_type, from_json
 
@@ -47,12 +48,14 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
         return None
     if not isinstance(first, dict):
         return None
-    found = role.match(first)
-    if role.missing(found):
-        return None
+    candidates = role.candidates(first, numbers_in(first))
+    found = {name: columns[0] for name, columns in candidates.items()}
+    if role.missing(found) or any(columns[1:] for columns in candidates.values()):
+        return None  # nothing to read, or more than one column for something: then every record is looked at
     owner = {column: name for name, column in found.items()}
     for field in role.fields:
-        if field.name not in found:  # the first record has no title or grade; a later one may, under any name of it
+        # The first record has no title or grade; a later one may, under any name of it, and another grade besides.
+        if field.name not in found or field.kind == "grade":
             owner |= {alias: field.name for alias in field.aliases if alias not in owner}
     types = {column: _type(role.field(name), first.get(column)) for column, name in owner.items()}
     if None in types.values():
@@ -166,17 +169,29 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
     _tell_once(no_object, name, report)
     if not rows:
         return None
-    found = role.match(dict.fromkeys(key for record in rows for key in record))
+    keys = dict.fromkeys(key for record in rows for key in record)
+    candidates = role.candidates(keys, [key for key in keys if _all_numbers(rows, key)])
+    found = {field: columns[0] for field, columns in candidates.items()}
     if missing := role.missing(found):
-        keys = ", ".join(sorted({key for record in rows for key in record})) or "none"
         wanted = "; ".join(map(str, missing))
-        report.add("columns", name, f"no column for {wanted}; found {keys}")
+        report.add("columns", name, f"no column for {wanted}; found {', '.join(sorted(keys)) or 'none'}")
         return None
+    rivals = {
+        field: {key: _column([row.get(key) for row in rows], role.field(field), name, Report()) for key in several}
+        for field, several in candidates.items()
+        if several[1:]
+    }
+    tell_of_rivals(rivals, role, name, report)
     columns = {
         field: _column([record.get(key) for record in rows], role.field(field), name, report)
         for field, key in found.items()
     }
     return None if any(column is None for column in columns.values()) else columns
+
+
+def _all_numbers(rows: list[dict[str, Any]], key: str) -> bool:
+    """Whether all that the records have under a key are numbers."""
+    return all(isinstance(row.get(key), int | float | None) for row in rows)
 
 
 def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:

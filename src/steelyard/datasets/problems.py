@@ -77,6 +77,7 @@ KINDS: dict[str, Kind] = {
     "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
     "value": Kind("error", "write numbers as numbers, and times in ISO 8601 or as seconds since 1970"),
     "click-log": Kind("note", "nothing: docs/data.md tells how clicks become grades", "left out"),
+    "two-grades": Kind("error", "keep the column that is meant, and remove or rename the other"),
     "missing-grade": Kind("error", "write a grade, or leave the whole column out (then each is 1)", "left out"),
     "fractional-grade": Kind("error", "scale the grades to whole numbers", "rounded down, as mteb does"),
     "negative-grade": Kind("warning", "nothing, if meant: counts as not relevant, as in trec_eval", "kept"),
@@ -225,9 +226,13 @@ class Report:
         if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
             raise DataError("the data could not be put together", where=reference, hint=OURS)
         self.warn_of_repairs(reference)
+        self.tell_the_rest()
+        return built
+
+    def tell_the_rest(self) -> None:
+        """Tell who listens the warnings and notes."""
         if told := [problem for problem in self.problems if problem.severity != "error"]:
             _listener.get()(told)
-        return built
 
     def warn_of_repairs(self, reference: str) -> None:
         """One `DataWarning` that names every repair that was made to load the data."""

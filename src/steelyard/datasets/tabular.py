@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from steelyard.datasets import convert, values
 from steelyard.datasets.columns import Role
-from steelyard.datasets.convert import TEXT, whole
+from steelyard.datasets.convert import TEXT, is_number, whole
 from steelyard.datasets.files import FORMATS, format_of, told
 from steelyard.datasets.problems import Report
+from steelyard.datasets.rivals import tell_of_rivals
 from steelyard.datasets.trec import read_trec, trec_kind
 from steelyard.types import Int64
 
@@ -122,29 +123,43 @@ def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, A
     if raw is None:
         return None
 
-    columns = {field: CONVERTERS[role.field(field).kind](array, _teller(report, name)) for field, array in raw.items()}
+    columns = {
+        field: CONVERTERS[role.field(field).kind](array, _teller(report, name, field)) for field, array in raw.items()
+    }
     return None if any(column is None for column in columns.values()) else columns
 
 
-def _teller(report: Report, name: str) -> Callable[[str, str, Iterable[int]], None]:
-    return lambda kind, found, rows: report.add(kind, name, found, (row + 1 for row in rows))
+def _teller(report: Report, name: str, field: str) -> Callable[[str, str, Iterable[int]], None]:
+    def tell(kind: str, found: str, rows: Iterable[int]) -> None:
+        told = f"{field}: {found}" if kind == "columns" else found
+        report.add(kind, name, told, (row + 1 for row in rows))
+
+    return tell
 
 
 def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(str(path), memory_map=True) as file:
-        found = role.match(file.schema_arrow.names)
+        numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
+        candidates = role.candidates(file.schema_arrow.names, numbers)
+        found = {field: names[0] for field, names in candidates.items()}
         if missing := role.missing(found):
             wanted = "; ".join(map(str, missing))
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
             return None
-        table = file.read(columns=sorted(set(found.values())))
+        table = file.read(columns=sorted({column for names in candidates.values() for column in names}))
     for column in sorted(set(found.values())):
         if table.column_names.count(column) > 1:
             told = f"two columns are called {column!r}: the first of them is read"
             report.add("aside", name, told, remedy="remove one of the two, or rename it")
-    columns = {field: whole(table[table.column_names.index(column)]) for field, column in found.items()}
+
+    def column_of(column: str) -> Any:
+        return whole(table[table.column_names.index(column)])
+
+    rivals = {field: {name: column_of(name) for name in names} for field, names in candidates.items() if names[1:]}
+    tell_of_rivals(rivals, role, name, report)
+    columns = {field: column_of(column) for field, column in found.items()}
     document = columns.get("document")
     if document is not None and (pa.types.is_list(document.type) or pa.types.is_large_list(document.type)):
         return _unfold(columns)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.datasets.columns import DOCUMENT_ID, JUDGEMENTS, QUERY_ID, Field, Role
+from steelyard.datasets.problems import Report
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,8 +57,10 @@ def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     import pyarrow as pa
 
     from steelyard.datasets.convert import as_grades, as_ids, whole
+    from steelyard.datasets.rivals import tell_of_rivals
 
-    found = role.match(columns)
+    candidates = role.candidates(columns)
+    found = {field: names[0] for field, names in candidates.items()}
     if missing := role.missing(found):
         wanted = "; ".join(map(str, missing))
         hint = "rename the columns, or give a TREC file"
@@ -65,6 +68,13 @@ def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     query, document, number = (field.name for field in role.fields)
     if not len(columns[found[query]]):
         raise DataError("the file is empty", where=str(path), hint="there are columns, but no rows")
+
+    report = Report()
+    several = {field: names for field, names in candidates.items() if names[1:]}
+    rivals = {field: {name: whole(columns[name]) for name in names} for field, names in several.items()}
+    tell_of_rivals(rivals, role, str(path), report)
+    report.stop_if_bad("strict")
+    report.tell_the_rest()
 
     def tell(kind: str, text: str, rows: Iterable[int]) -> None:
         raise _wrong(path, text, next(iter(rows), None))

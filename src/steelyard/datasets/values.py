@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.columns import Field
-from steelyard.datasets.convert import TEXT, Tell, as_texts
+from steelyard.datasets.convert import TEXT, Tell, as_texts, as_written
 
 KINDS = ("texts", "numbers", "labels")
 WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -79,7 +79,7 @@ def or_lists(convert: Convert, name: str) -> Convert:
 
 
 CONVERTERS = {
-    "texts": or_lists(as_texts, "texts"),
+    "texts": or_lists(as_written, "texts"),
     "numbers": or_lists(as_numbers, "scores"),
     "labels": or_lists(as_labels, "labels"),
 }

@@ -55,7 +55,7 @@ def _card_type(folder: Path) -> str | None:
 
 
 def _by_columns(path: Path, text: str, *, learns: bool) -> str | None:
-    row = _first_row(path)
+    row = first_row(path, path.name)
     if row is None or "file" in row or "filename" in row:  # a table of questions about files
         return None
     if not RANKED.missing(RANKED.match(row)):
@@ -76,18 +76,22 @@ def _by_columns(path: Path, text: str, *, learns: bool) -> str | None:
     )
 
 
-def _first_row(path: Path) -> dict[str, Any] | None:
+def first_row(path: Path, name: str) -> dict[str, Any] | None:
     """The columns of a table, with their first values where these are cheap to tell; None where it is no table."""
-    kind = format_of(path.name)
+    kind = format_of(name)
     if kind == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
+
+        from steelyard.datasets.convert import is_number
 
         try:
             schema = pq.read_schema(str(path))
         except (OSError, pa.ArrowException):
             return None
-        return {field.name: [] if pa.types.is_nested(field.type) else "" for field in schema}
+        return {
+            field.name: [] if pa.types.is_nested(field.type) else 0 if is_number(field.type) else "" for field in schema
+        }
     if kind == "jsonl":
         with text_lines(path) as lines:
             line = next((line for line in lines if line.strip()), b"")
