@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -110,3 +112,21 @@ def test_a_set_of_several_tasks_wants_a_name(tmp_path: Path) -> None:
         load_task(folder)
     with pytest.raises(UnknownName, match="did you mean 'one'"):
         load_task(f"{folder}::ona")
+
+
+def test_a_missing_shard_stops_its_own_task_only(tmp_path: Path) -> None:
+    for task in ("a", "b"):
+        for table, columns in (
+            ("corpus", {"_id": ["d"], "text": ["x"]}),
+            ("queries", {"_id": ["q"], "text": ["x"]}),
+            ("qrels", {"query-id": ["q"], "corpus-id": ["d"]}),
+        ):
+            (tmp_path / table).mkdir(exist_ok=True)
+            shard = "-00001-of-00003" if (table, task) == ("corpus", "b") else ""
+            pq.write_table(pa.table(columns), tmp_path / table / f"{task}{shard}.parquet")
+    assert load_task(f"{tmp_path}::a").corpus.ids == ("d",)
+    assert task_names([str(tmp_path)]) == [f"{tmp_path}::a", f"{tmp_path}::b"]
+    missing = r"has no corpus/b-00000-of-00003.parquet, corpus/b-00002-of-00003.parquet"
+    with pytest.raises(DataError, match=missing):
+        load_task(f"{tmp_path}::b")
+    assert [(each.good, len(each.report.problems)) for each in check(tmp_path)] == [(True, 0), (False, 2)]

@@ -187,7 +187,7 @@ def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
 
 def test_every_kind_of_fault_is_tried() -> None:
     # The checksum of a manifest is tried with Nano-sets, the values of click logs and of samples with these.
-    others = {"checksum", "missing-table", "value", "click-log", *SAMPLE_KINDS}
+    others = {"checksum", "missing-table", "value", "click-log", "default-split", *SAMPLE_KINDS}
     assert {fault.kind for fault in FAULTS} == KINDS.keys() - others
 
 

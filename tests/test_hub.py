@@ -152,7 +152,7 @@ def test_shards_are_joined_in_order(client: Client, commit: str) -> None:
     assert one["documents"] == 40 and one["hash"] == two["hash"]
     missing = {name: content for name, content in sharded.items() if "00001-of" not in name}
     told = client.holds(missing, commit="e" * 40)("NanoMMTEB-v2/belebele")
-    assert told["error"] == "DataError" and "1 of 2 shards" in told["message"]
+    assert told["error"] == "DataError" and "corpus/belebele-00001-of-00002.parquet" in told["message"]
 
 
 def test_any_dataset_of_the_hub(client: Client, commit: str) -> None:
@@ -287,3 +287,38 @@ def test_faults_of_published_sets_are_repaired_and_told(client: Client, commit: 
     told = client("NanoMMTEB-v2/belebele")
     assert told["queries"] == 2 and "'gone' is not in the corpus" in told["warnings"][0]
     assert client("NanoMMTEB-v2/belebele", validate="strict")["error"] == "DataError"
+
+
+def test_a_missing_shard_stops_its_own_task_only(client: Client, commit: str) -> None:
+    files = nano("belebele", commit) | nano("covid", commit)
+    files["corpus/covid-00000-of-00002.parquet"] = files.pop("corpus/covid.parquet")
+    client.holds(files, "me/set", commit=commit)
+    assert client("hf://me/set/belebele")["documents"] == 40
+    told = client("hf://me/set/covid")
+    assert told["error"] == "DataError" and "has no corpus/covid-00001-of-00002.parquet" in told["message"]
+
+
+def test_a_dataset_of_splits_stands_for_its_test_split(client: Client, commit: str) -> None:
+    whole = nano("test", commit)
+    files = {f"{name.split('/')[0]}/{name.split('/')[0]}.parquet": whole[name] for name in whole if "/test" in name}
+    qrels = files.pop("qrels/qrels.parquet")
+    few = parquet(**{"query-id": ["q0"], "corpus-id": ["d0"], "note": [commit]})
+    client.holds({**files, "qrels/test.parquet": qrels, "qrels/train.parquet": few}, "me/splits", commit=commit)
+    assert client("hf://me/splits")["name"] == "splits/test"
+    assert (client("hf://me/splits")["queries"], client("hf://me/splits/train")["queries"]) == (10, 1)
+
+
+def test_what_another_tool_fetched_is_there_without_network(client: Client, commit: str) -> None:
+    folder = client.home / "hf" / "hub" / "datasets--me--fetched"
+    place = next(iter(client.home.rglob("datasets--*")), folder).parent / folder.name
+    for name, content in nano("belebele", commit).items():
+        path = place / "snapshots" / commit / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(commit)
+    client.holds({})
+    for reference in ("hf://me/fetched", "hf://me/fetched/belebele", f"hf://me/fetched/belebele@{commit}"):
+        told = client(reference, offline=True)
+        assert (told.get("documents"), told.get("revision")) == (40, commit), told
+    assert not client.hub.requests

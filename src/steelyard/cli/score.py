@@ -9,10 +9,12 @@ from steelyard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from steelyard.cli.output import Output
     from steelyard.cli.score_measures import Measure
     from steelyard.cli.score_report import Report
+    from steelyard.datasets.problems import Problem
 
 LONG = {
     "--query_eval_wanted": "per_query",
@@ -112,7 +114,11 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
     from steelyard.metrics import Ranking
     from steelyard.metrics.scoring import judged_only
 
-    with telling(lambda problems: [output.note(str(problem)) for problem in problems]):
+    def tell(problems: Sequence[Problem]) -> None:
+        for problem in problems:
+            output.note(str(problem))
+
+    with telling(tell):
         qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
     queries, lists, qrels = trec_files.join(qrels_lines, run_lines, all_judged=arguments.complete)
     ran = set(run_lines.queries)

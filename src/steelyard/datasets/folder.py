@@ -16,8 +16,8 @@ from pathlib import Path
 
 from steelyard.datasets import nano
 from steelyard.datasets.assemble import assemble
-from steelyard.datasets.beir import QRELS, default_split
-from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
+from steelyard.datasets.beir import QRELS
+from steelyard.datasets.layout import TaskFiles, default_tasks, find_tasks, read_tables
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.sidecar import MANIFEST, SIDECAR, candidates_path, read_json_object, task_info, with_safeguards
 from steelyard.errors import DataError, UnknownName, UsageError
@@ -82,7 +82,7 @@ class ThreeFiles(Place):
 def places(reference: str | Path) -> list[Place]:
     """The tasks that a path stands for: one that was named or is the only one, else all of the set.
 
-    A BEIR folder with a split `test` stands for that split.
+    Splits of one corpus, as of BEIR, stand for the split `test` if it is there.
     """
     text = str(reference)
     if text.startswith("clicks:"):
@@ -113,6 +113,10 @@ def places(reference: str | Path) -> list[Place]:
 def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
     names = listing(folder)
     found = find_tasks(names)
+    lacking = nano.incomplete(names)
+    if lacking and (task in lacking or not found):
+        name = task if task in lacking else next(iter(lacking))
+        raise nano.lacks(path_text, name, lacking[name])
     if not found and not task:
         from steelyard.datasets.documents import find_documents
 
@@ -122,18 +126,15 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
         shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
         hint = _inside(folder) or EXPECTED
         raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=hint)
-    if task and (lacking := nano.incomplete(names).get(task)):
-        missing = ", ".join(f"{table}/{task}.parquet" for table in lacking)
-        raise DataError(f"the task {task!r} has no {missing}", where=path_text, hint="add the file")
     if task and task not in found:
         known = ", ".join(name for name in found if name) or "the folder itself, without a name"
         raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")
-    chosen = [task] if task else _default(folder, found)
+    chosen = [task] if task else default_tasks(found)
     return [Place(folder, name, found[name], _info(folder, name)) for name in chosen]
 
 
 def incomplete(reference: str | Path) -> dict[str, list[str]]:
-    """The tasks that a whole set would have besides, were all of their tables there; and the tables that each lacks."""
+    """The tasks that a whole set would have besides, were all of their files there; and the files that each lacks."""
     folder = Path(reference).expanduser()
     return nano.incomplete(listing(folder)) if "::" not in str(reference) and folder.is_dir() else {}
 
@@ -143,12 +144,6 @@ def _inside(folder: Path) -> str | None:
     inner = (folder / name[:-1] for name in sorted(_entries(folder, "")[1])[:20])
     found = next((path for path in inner if os.access(path, os.R_OK) and find_tasks(listing(path))), None)
     return f"did you mean {found}?" if found else None
-
-
-def _default(folder: Path, found: dict[str, TaskFiles]) -> list[str]:
-    is_nano = (folder / "corpus").is_dir() or (folder / "data" / "corpus").is_dir()
-    split = None if is_nano else default_split(found)
-    return list(found) if split is None else [split]
 
 
 def _info(folder: Path, task: str) -> TaskInfo:

@@ -16,6 +16,7 @@ from steelyard.datasets.hub_record import Snapshot, is_commit, remember, remembe
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.remote import Opened
 from steelyard.datasets.remote_source import RemoteSource
+from steelyard.datasets.repositories import files_in
 from steelyard.errors import HubError
 
 PREFIX = "hf://"
@@ -54,9 +55,15 @@ def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
     """The commit and the files that a revision stands for; asks the hub only for what may have changed."""
     wanted = revision or "main"
     known = remembered(HUB, repository, wanted)
-    if known is not None and (offline or is_commit(wanted)):
+    if known is not None and is_commit(wanted):
         return known
     if offline:
+        # What `hf download` or another tool fetched is nowhere noted but in the client's own folder.
+        kept = in_cache(repository, wanted)
+        if known is not None and (kept is None or in_cache(repository, known.commit) is not None):
+            return known
+        if kept is not None:
+            return kept
         raise HubError(
             f"the network is off limits, and {repository} at {wanted!r} was never loaded on this machine",
             hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
@@ -64,6 +71,17 @@ def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
     snapshot = _patiently(lambda: _asked(repository, revision), repository, wanted)
     remember(HUB, snapshot, wanted)
     return snapshot
+
+
+def in_cache(repository: str, revision: str) -> Snapshot | None:
+    """What the client's own folder holds of a revision, whoever put it there; None where it holds nothing."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"datasets--{repository.replace('/', '--')}"
+    branch = folder / "refs" / revision
+    commit = revision if is_commit(revision) else branch.read_text().strip() if branch.is_file() else ""
+    files = files_in(folder / "snapshots" / commit) if is_commit(commit) else ()
+    return Snapshot(repository, commit, files) if files else None
 
 
 def _asked(repository: str, revision: str | None) -> Snapshot:

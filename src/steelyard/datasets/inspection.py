@@ -50,10 +50,10 @@ def check(reference: str | Path) -> list[Checked]:
 
 def _incomplete(reference: str | Path) -> Iterator[Checked]:
     folder = Path(reference).expanduser()
-    for task, tables in incomplete(reference).items():
+    for task, files in incomplete(reference).items():
         report = Report()
-        for table in tables:
-            report.add("missing-table", f"{table}/{task}.parquet", f"there is no such file for the task {task!r}")
+        for file in files:
+            report.add("missing-table", file, f"there is no such file for the task {task!r}")
         yield Checked(f"{folder}::{task}", TaskInfo(f"{folder.resolve().name}/{task}"), report, None)
 
 

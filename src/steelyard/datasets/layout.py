@@ -48,6 +48,16 @@ def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
     return nano.find(listed) or beir.find(listed)
 
 
+def default_tasks(found: Mapping[str, TaskFiles]) -> list[str]:
+    """The tasks that a set stands for when none is named: all of a Nano-set; of the splits of one corpus, `test`."""
+    from steelyard.datasets.beir import default_split
+
+    corpora = {files.corpus for files in found.values()}
+    of_their_own = len(corpora) > 1 and all("/" in corpus[0] for corpus in corpora)
+    split = None if of_their_own else default_split(found)
+    return list(found) if split is None else [split]
+
+
 def read_tables(files: TaskFiles, info: TaskInfo, place: Callable[[str], Path], report: Report) -> Tables:
     """Every table of the task; `place` says where a file is on this machine."""
 

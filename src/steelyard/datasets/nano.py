@@ -17,11 +17,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from steelyard.datasets.layout import TaskFiles
+from steelyard.datasets.shards import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(
     r"(?:data/)?(?P<config>[^/]+)/(?P<split>[^/]+?)"
-    r"(?:-(?P<shard>\d{5})-of-(?P<shards>\d{5})(?:-[0-9a-f]{16,})?|/(?P<part>\d{4,}))?\.parquet"
+    r"(?:-\d{5}-of-\d{5}(?:-[0-9a-f]{16,})?|/\d{4,})?\.parquet"
 )
 TABLES = ("corpus", "queries", "qrels")
 NOT_CANDIDATES = {"default", "instruction", "instructions", "metadata", "top_ranked_instructions"}
@@ -42,42 +43,45 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
 
 
 def incomplete(names: Iterable[str]) -> dict[str, list[str]]:
-    """The tasks of a set that lack a table, and which: judged without documents or queries, or never judged.
+    """The tasks of a set that lack a table or a shard of one, and the files that each lacks.
 
     >>> incomplete(f"{table}/{task}.parquet" for table in TABLES for task in "ab" if (table, task) != ("qrels", "b"))
-    {'b': ['qrels']}
+    {'b': ['qrels/b.parquet']}
+    >>> incomplete(["corpus/a-00001-of-00002.parquet", "queries/a.parquet", "qrels/a.parquet"])
+    {'a': ['corpus/a-00000-of-00002.parquet']}
     """
     configs = _configs(names)
     if any(table not in configs for table in TABLES):
         return {}
     meant = [*configs["qrels"], *(task for task in configs["corpus"] if task in configs["queries"])]
     found = {task: _lacking(configs, task) for task in meant}
-    return {task: tables for task, tables in found.items() if tables}
+    return {task: files for task, files in found.items() if files}
+
+
+def lacks(where: str, task: str, files: Iterable[str]) -> DataError:
+    """The error of a task that lacks files."""
+    hint = "add the file; of two versions of a table, remove the leftover of the earlier one"
+    return DataError(f"the task {task!r} has no {', '.join(files)}", where=where, hint=hint)
 
 
 def _configs(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
     """The files by folder and split."""
     configs: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    counts: dict[tuple[str, str], int] = {}
     for name in sorted(names):
         if match := FILE.fullmatch(name):
-            config, split = match["config"], match["split"]
-            configs[config][split].append(name)
-            if match["shards"]:
-                counts[config, split] = int(match["shards"])
+            configs[match["config"]][match["split"]].append(name)
     # mteb's older repositories keep the judgements in the default configuration.
     if "qrels" not in configs and "default" in configs:
         configs["qrels"] = configs.pop("default")
-        counts |= {("qrels", split): n for (config, split), n in counts.items() if config == "default"}
-    if all(table in configs for table in TABLES):
-        _complete(configs, counts)
     return configs
 
 
 def _lacking(configs: dict[str, dict[str, list[str]]], task: str) -> list[str]:
-    """The tables that there are not for a task; judgements are never those of another."""
-    judged = [] if task in configs["qrels"] else ["qrels"]
-    return [table for table in TABLES[:-1] if not _pick(configs[table], task)] + judged
+    """The files that there are not for a task; judgements are never those of another."""
+    files = _files(configs, task)
+    there = {"corpus": files.corpus, "queries": files.queries, "qrels": tuple(configs["qrels"].get(task, ()))}
+    tables = [f"{table}/{task}.parquet" for table in TABLES if not there[table]]
+    return tables + [shard for each in (*there.values(), *files.candidates.values()) for shard in missing_shards(each)]
 
 
 def _pick(splits: dict[str, list[str]], task: str) -> tuple[str, ...]:
@@ -95,15 +99,3 @@ def _files(configs: dict[str, dict[str, list[str]]], task: str) -> TaskFiles:
         _pick(configs["qrels"], task),
         {name: tuple(configs[name][task]) for name in others if task in configs[name]},
     )
-
-
-def _complete(configs: dict[str, dict[str, list[str]]], counts: dict[tuple[str, str], int]) -> None:
-    """A table in shards has all of them."""
-    for (config, split), expected in counts.items():
-        found = configs[config][split] if config in configs else []
-        if found and len(found) != expected:
-            raise DataError(
-                f"{len(found)} of {expected} shards",
-                where=f"{config}/{split}",
-                hint="fetch the missing files, or remove a leftover of an earlier version",
-            )

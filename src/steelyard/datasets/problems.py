@@ -84,6 +84,9 @@ KINDS: dict[str, Kind] = {
     "repeated-judgement": Kind("warning", "remove the repeated rows", "one is kept"),
     "contradiction": Kind("error", "keep one judgement of the pair", "the last row counts, as in mteb"),
     "unjudged-query": Kind("note", "nothing: other splits may judge them", "left out of the task"),
+    "default-split": Kind(
+        "note", "nothing, or name another behind the dataset: owner/dataset/SPLIT", "that one is read"
+    ),
     "no-positive": Kind("warning", "judge a document relevant, or remove the query: it scores 0", "kept"),
     "nothing-there": Kind("error", "check that the right files were given"),
     "unknown-candidate": Kind("error", "remove the id from the list, or add the document", "left out of the list"),

@@ -48,6 +48,7 @@ def entry_of(name: str) -> tuple[Entry, Generation | None] | None:
 
 def load(name: str, options: LoadOptions) -> AnyTask:
     """Fetch what is not on this machine yet, and read the task."""
+    from steelyard.datasets import nano
     from steelyard.datasets.layout import find_tasks
     from steelyard.datasets.remote import load_snapshot
 
@@ -56,7 +57,7 @@ def load(name: str, options: LoadOptions) -> AnyTask:
     if entry.type not in SEARCHED:
         return load_samples(opened[0], entry.split, info, entry.extra, options)
     found = find_tasks(opened[0].names)
-    if found:
+    if found or nano.incomplete(opened[0].names):
         return load_snapshot(opened[0], _split_of(found, entry.split), info, options)
     if entry.type == "reranking":
         return load_samples(opened[0], entry.split, info, {}, options)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from steelyard.datasets import catalogue
+from steelyard.datasets import catalogue, nano
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.hub_record import Snapshot
 from steelyard.datasets.layout import TaskFiles, find_tasks, read_tables
@@ -29,7 +29,10 @@ AT_ONCE = 4
 
 def tasks_of(snapshot: Snapshot) -> dict[str, TaskFiles]:
     """The tasks of a hub dataset, by name."""
-    found = find_tasks(snapshot.names)
+    found, lacking = find_tasks(snapshot.names), nano.incomplete(snapshot.names)
+    if not found and lacking:
+        task, files = next(iter(lacking.items()))
+        raise nano.lacks(snapshot.repository, task, files)
     if not found:
         raise DataError(
             f"none of its {len(snapshot.names)} files make a retrieval task",
@@ -37,6 +40,16 @@ def tasks_of(snapshot: Snapshot) -> dict[str, TaskFiles]:
             hint="expected corpus/, queries/ and qrels/ with Parquet files, or corpus.jsonl, queries.jsonl and qrels",
         )
     return found
+
+
+def files_of(snapshot: Snapshot, task: str) -> TaskFiles:
+    """The files of one task; a name that the dataset does not have is an UnknownName, a missing file a DataError."""
+    if files := nano.incomplete(snapshot.names).get(task):
+        raise nano.lacks(snapshot.repository, task, files)
+    found = tasks_of(snapshot)
+    if task not in found:
+        raise UnknownName("task", task, found, hint=f"{snapshot.repository} has: {', '.join(found)}")
+    return found[task]
 
 
 def known_info(repository: str, task: str) -> TaskInfo:
@@ -64,10 +77,7 @@ class Opened:
 
 def load_snapshot(opened: Opened, task: str, info: TaskInfo, options: LoadOptions) -> Task:
     """Fetch the files of one task and read them."""
-    found = tasks_of(opened.snapshot)
-    if task not in found:
-        raise UnknownName("task", task, found, hint=f"{opened.snapshot.repository} has: {', '.join(found)}")
-    files = found[task].only(options.candidates)
+    files = files_of(opened.snapshot, task).only(options.candidates)
     info = replace(info, revision=opened.snapshot.commit or None)
     wanted = {name: (opened, name) for name in files.all}
     tables, report = read_remote(wanted, lambda place, report: read_tables(files, info, place, report))

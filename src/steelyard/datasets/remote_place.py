@@ -10,8 +10,8 @@ from steelyard.datasets.assemble import assemble
 from steelyard.datasets.folder import Place
 from steelyard.datasets.layout import read_tables
 from steelyard.datasets.problems import Report
-from steelyard.datasets.remote import Opened, forget, tasks_of
-from steelyard.errors import DataError, UnknownName
+from steelyard.datasets.remote import Opened, files_of, forget
+from steelyard.errors import DataError
 from steelyard.types import Task, TaskInfo
 
 
@@ -55,13 +55,8 @@ class RemotePlace(Place):
 
 def place_of(opened: Opened, task: str, info: TaskInfo) -> RemotePlace:
     """One task of the dataset; a name that it does not have is an UnknownName."""
-    found = tasks_of(opened.snapshot)
-    repository = opened.snapshot.repository
-    if task not in found:
-        raise UnknownName("task", task, found, hint=f"{repository} has: {', '.join(found)}")
-    return RemotePlace(
-        Path(repository), task, found[task], replace(info, revision=opened.snapshot.commit or None), opened
-    )
+    repository, files = opened.snapshot.repository, files_of(opened.snapshot, task)
+    return RemotePlace(Path(repository), task, files, replace(info, revision=opened.snapshot.commit or None), opened)
 
 
 def _whole(path: Path) -> bool:

@@ -42,9 +42,9 @@ def copy_of(folder: Path, repositories: Iterable[str]) -> Opened | None:
     for repository in repositories:
         name = repository.rpartition("/")[2]
         for place in (folder / repository, folder / on_modelscope(repository), folder / name):
-            if place.is_dir() and (files := _files(place)):
+            if place.is_dir() and (files := files_in(place)):
                 return Opened(Snapshot(repository, "", files), lambda file, afresh, at=place: at / file)  # type: ignore[misc]
-        if folder.name == name and (files := _files(folder)):
+        if folder.name == name and (files := files_in(folder)):
             return Opened(Snapshot(repository, "", files), lambda file, afresh: folder / file)
     return None
 
@@ -58,6 +58,7 @@ def no_copy(folder: Path, repositories: Iterable[str]) -> MissingPart:
     )
 
 
-def _files(folder: Path) -> tuple[str, ...]:
+def files_in(folder: Path) -> tuple[str, ...]:
+    """The files of a copy, from its folder on; hidden ones are those of the tool that fetched it."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return tuple(sorted(path.as_posix() for path in found if not any(part.startswith(".") for part in path.parts)))

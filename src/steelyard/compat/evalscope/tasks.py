@@ -93,7 +93,9 @@ def _splits(name: str, only: tuple[str, ...], *, first: bool) -> Iterator[str]:
 
 def _only_split(name: str) -> str:
     facts = task_facts(name)
-    return facts.split if facts else name.partition("@")[0].rpartition("/")[2]  # of a hub: the last part says it
+    if facts is not None:
+        return facts.split
+    return "/".join(name.partition("@")[0].partition("://")[2].split("/")[2:]) or "test"  # owner/dataset/split of a hub
 
 
 def _of_mteb(name: str, error: UnknownName) -> list[str]:

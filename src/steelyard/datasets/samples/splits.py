@@ -9,11 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from steelyard.datasets.shards import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(
     r"(?:(?P<folder>.+?)/)?(?P<split>[^/]+?)"
-    r"(?:-(?P<shard>\d{5})-of-(?P<shards>\d{5})(?:-[0-9a-f]{16,})?|/(?P<part>\d{4,}))?"
+    r"(?:-\d{5}-of-\d{5}(?:-[0-9a-f]{16,})?|/\d{4,})?"
     r"\.(?:parquet|jsonl|ndjson|json|csv|tsv)(?:\.gz|\.zst|\.bz2)?",
     re.IGNORECASE,
 )
@@ -32,20 +33,17 @@ def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, 
     {'test': ('data/test-00000-of-00001-0123456789abcdef.parquet',), 'train': ('data/train.jsonl',)}
     """
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    shards: dict[tuple[str, str], int] = {}
     for name in sorted(names):
         match = FILE.fullmatch(name)
         if match is None or match["split"].lower() in NO_DATA or name.startswith("."):
             continue
         folder, split = match["folder"] or "", match["split"].lower()
         found[split][folder].append(name)
-        if match["shards"]:
-            shards[split, folder] = int(match["shards"])
     chosen = {split: _choose(split, folders, config) for split, folders in found.items()}
     for split, folder in chosen.items():
-        if folder is not None and len(found[split][folder]) != shards.get((split, folder), len(found[split][folder])):
+        if folder is not None and (missing := missing_shards(found[split][folder])):
             raise DataError(
-                f"{len(found[split][folder])} of {shards[split, folder]} shards",
+                f"the split {split!r} has no {', '.join(missing)}",
                 where=f"{folder}/{split}".lstrip("/"),
                 hint="fetch the missing files, or remove a leftover of an earlier version",
             )
