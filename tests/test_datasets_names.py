@@ -160,3 +160,12 @@ def test_candidate_lists_are_asked_for_by_name_or_names(tmp_path: Path) -> None:
         load_task(folder, revision="main")
     with pytest.raises(UsageError, match="the name of a task is empty"):
         load_tasks(["  "])
+
+
+def test_codes_of_one_language_filter_alike() -> None:
+    of = {
+        code: task_names(["catalogue"], languages=[code]) for code in ["no", "nb", "nob", "nb-NO", "zh", "zho", "cmn", "zh-CN", "id", "in"]
+    }
+    assert of["no"] and of["no"] == of["nb"] == of["nob"] == of["nb-NO"]
+    assert of["zh"] and of["zh"] == of["zho"] == of["cmn"] == of["zh-CN"]
+    assert of["id"] and of["id"] == of["in"]

@@ -126,7 +126,7 @@ def test_a_missing_shard_stops_its_own_task_only(tmp_path: Path) -> None:
             pq.write_table(pa.table(columns), tmp_path / table / f"{task}{shard}.parquet")
     assert load_task(f"{tmp_path}::a").corpus.ids == ("d",)
     assert task_names([str(tmp_path)]) == [f"{tmp_path}::a", f"{tmp_path}::b"]
-    missing = r"has no corpus/b-00000-of-00003.parquet, corpus/b-00002-of-00003.parquet"
+    missing = r"has no corpus/b-00000-of-00003\.parquet, corpus/b-00002-of-00003\.parquet"
     with pytest.raises(DataError, match=missing):
         load_task(f"{tmp_path}::b")
     assert [(each.good, len(each.report.problems)) for each in check(tmp_path)] == [(True, 0), (False, 2)]

@@ -153,7 +153,7 @@ def test_faults_in_shards_are_told_under_their_file(tmp_path: Path) -> None:
     (problem,) = checked.report.problems
     assert (problem.kind, problem.file, problem.rows) == ("missing-score", "test-00001-of-00002.parquet", (2,))
     (tmp_path / "test-00000-of-00002.parquet").unlink()
-    with pytest.raises(DataError, match="has no test-00000-of-00002.parquet"):
+    with pytest.raises(DataError, match=r"has no test-00000-of-00002\.parquet"):
         check(f"sts:{tmp_path}")
 
 

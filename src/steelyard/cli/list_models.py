@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def models(arguments: argparse.Namespace, output: Output) -> Listing:
     """The models that `--family`, `-l` and `--installed` leave."""
-    from steelyard.datasets.languages import language_code
+    from steelyard.datasets.languages import same_languages
     from steelyard.retrievers import RETRIEVERS
 
     family = arguments.family
     if family not in (None, "fusion", *RETRIEVERS):
         raise UnknownName("model family", family, RETRIEVERS, hint=f"known: {', '.join(RETRIEVERS)}")
-    wanted = set(map(language_code, arguments.languages))
+    wanted = same_languages(arguments.languages)
     found = [*_carded(wanted), *(() if wanted else _uncarded())]
     rows = [
         row for row in found if family in (None, row["family"]) and (row["installed"] or not arguments.installed_only)
@@ -42,6 +42,7 @@ COLUMNS: dict[str, Column] = {
 
 
 def _carded(languages: Collection[str]) -> list[Row]:
+    from steelyard.datasets.languages import same_languages
     from steelyard.models import cards
     from steelyard.models.machine import installed
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
@@ -56,7 +57,7 @@ def _carded(languages: Collection[str]) -> list[Row]:
             "installed": installed(card.family, card.model),
         }
         for card in cards().values()
-        if all(card.speaks(language) for language in languages)
+        if all(language in same_languages(card.languages) or card.speaks(language) for language in languages)
     ]
 
 

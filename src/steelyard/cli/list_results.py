@@ -69,10 +69,10 @@ def _words(conditions: Mapping[str, Any]) -> str:
 
 
 def _wanted(result: Result, arguments: argparse.Namespace) -> bool:
-    from steelyard.datasets.languages import language_code
+    from steelyard.datasets.languages import same_languages
 
-    facts, languages = result.facts, set(map(language_code, arguments.languages))
-    if languages and languages.isdisjoint({facts.language, *facts.languages}):
+    facts, languages = result.facts, same_languages(arguments.languages)
+    if languages and languages.isdisjoint(same_languages([facts.language, *facts.languages])):
         return False
     if arguments.group and not result.task.startswith(f"{arguments.group}/"):
         return False

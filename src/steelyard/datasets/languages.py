@@ -6,22 +6,33 @@ from collections.abc import Iterable
 from functools import cache
 
 KEPT = ("multilingual", "unknown")
+ONE = {"nb": "no"}
+"""Two codes of one language, both in use: data in Norwegian is written Bokmål, and mostly says no more than `no`."""
 
 
 @cache
 def language_code(tag: str) -> str:
     """The shortest code of a language: `cmn-Hans`, `zho` and `zh-CN` are all `zh`.
 
-    >>> [language_code(tag) for tag in ("cmn-Hans", "deu_Latn", "pt-BR", "ceb", "EN", "multilingual")]
-    ['zh', 'de', 'pt', 'ceb', 'en', 'multilingual']
+    >>> [language_code(tag) for tag in ("cmn-Hans", "deu_Latn", "pt-BR", "ceb", "EN", "iw", "sh", "multilingual")]
+    ['zh', 'de', 'pt', 'ceb', 'en', 'he', 'sr', 'multilingual']
     """
     word = tag.strip().lower().replace("_", "-").split("-")[0]
-    if word in KEPT or len(word) < 3:
+    if word in KEPT or not word:
         return word or "unknown"
     from babel.core import get_global
 
     alias = get_global("language_aliases").get(word, word)
     return str(alias).replace("-", "_").split("_")[0]
+
+
+def same_languages(tags: Iterable[str]) -> set[str]:
+    """One code for each language among these, by which a filter compares: `no` stands for `nb`, too.
+
+    >>> same_languages(["no", "nb", "nob"]), same_languages(["nn", "in", "id"]) == {"nn", "id"}
+    ({'no'}, True)
+    """
+    return {ONE.get(code, code) for code in map(language_code, tags)}
 
 
 def overall_language(languages: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.languages import language_code
+from steelyard.datasets.languages import same_languages
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import PREFIXES, SOURCES, TYPES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
@@ -51,7 +51,7 @@ def task_names(
     names: dict[str, None] = {}
     for reference in references:
         names.update(dict.fromkeys(_expand(with_type(reference, type), options)))
-    wanted = {language_code(tag) for tag in languages}
+    wanted = same_languages(languages)
     if not wanted and type is None:
         return list(names)
     return [name for name in names if _matches(task_facts(name), wanted, type)]
@@ -125,7 +125,7 @@ def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bo
         return False
     if not languages or info.language == "unknown":
         return True
-    return info.language in languages or not languages.isdisjoint(info.languages)
+    return not languages.isdisjoint(same_languages([info.language, *info.languages]))
 
 
 def same_task(name: str, most: int = 3) -> str | None:
