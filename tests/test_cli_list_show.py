@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from steelyard.cli import main
 from steelyard.datasets import builtin, load_task
+from steelyard.datasets.sources import SOURCES
 from steelyard.results import Result, ResultStore
 
 
@@ -195,3 +197,23 @@ def test_unknown_names_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NanoMIRACL" in capsys.readouterr().err
     assert main(["list", "metrics", "-l", "zh"]) == 2
     assert "takes no --languages" in capsys.readouterr().err
+
+
+def test_show_several_tasks_by_a_list_or_a_pattern(data: Any) -> None:
+    names = ["NanoMMTEB-v2/belebele", "NanoAlmanac/en"]
+    assert [row["task"] for row in data("show", ",".join(names))[1]["tasks"]] == names
+    assert len(data("show", "NanoMMTEB-v2/*")[1]["tasks"]) == len(data("show", "NanoMMTEB-v2")[1]["tasks"])
+    assert data("show", "NanoMMTEB-v2/bel*")[1]["name"] == names[0]
+
+
+def test_show_a_task_of_a_plug_in(data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "class Shelf:\n    def __init__(self, options): pass\n    def accepts(self, name): return name == 'shelf:one'\n"
+    )
+    code += "    def names(self, name): return [name]\n    def load(self, name):\n"
+    code += "        from steelyard.datasets import load_task\n        return load_task('NanoAlmanac/en')\n"
+    (tmp_path / "shown_shelf.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("shown", "shown_shelf:Shelf", "steelyard.sources")
+    monkeypatch.setattr(SOURCES, "_plugins", {"shown": point})
+    assert data("show", "shelf:one")[1]["name"] == "NanoAlmanac/en"

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -417,3 +418,20 @@ def test_comments_and_grades_as_others_write_them(tmp_path: Path) -> None:
     path.write_text("# nothing follows\n")
     with pytest.raises(DataError, match="the file is empty"):
         trec_files.read_run(path)
+
+
+def test_long_files_are_told_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from steelyard.cli import waiting
+    from steelyard.datasets import trec_files
+
+    (tmp_path / "qrels").write_text("q 0 d 1\n")
+    (tmp_path / "run").write_text("q Q0 d 1 1.0 t\n")
+    words = ["score", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "map"]
+    assert main(words) == 0 and "reading" not in capsys.readouterr().err
+    read = trec_files.read_run
+    monkeypatch.setattr(waiting, "SOON", 0.01)
+    monkeypatch.setattr(trec_files, "read_run", lambda path: time.sleep(0.2) or read(path))
+    assert main(words) == 0
+    assert capsys.readouterr().err == f"reading {words[1]} and {words[2]} ...\n"

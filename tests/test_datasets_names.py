@@ -163,9 +163,8 @@ def test_candidate_lists_are_asked_for_by_name_or_names(tmp_path: Path) -> None:
 
 
 def test_codes_of_one_language_filter_alike() -> None:
-    of = {
-        code: task_names(["catalogue"], languages=[code]) for code in ["no", "nb", "nob", "nb-NO", "zh", "zho", "cmn", "zh-CN", "id", "in"]
-    }
+    codes = ("no", "nb", "nob", "nb-NO", "zh", "zho", "cmn", "zh-CN", "id", "in")
+    of = {code: task_names(["catalogue"], languages=[code]) for code in codes}
     assert of["no"] and of["no"] == of["nb"] == of["nob"] == of["nb-NO"]
     assert of["zh"] and of["zh"] == of["zho"] == of["cmn"] == of["zh-CN"]
     assert of["id"] and of["id"] == of["in"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli.waiting import patiently
 from steelyard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
         for problem in problems:
             output.note(str(problem))
 
-    with telling(tell):
+    with telling(tell), patiently(output, f"reading {arguments.qrels} and {arguments.run}"):
         qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
     queries, lists, qrels = trec_files.join(qrels_lines, run_lines, all_judged=arguments.complete)
     ran = set(run_lines.queries)

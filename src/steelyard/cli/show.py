@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from steelyard.cli.data_options import RESULTS, TYPES, add_data_options, heed_data_options
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import MissingPart, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         nargs="+",
-        help="a task, group, model, metric, key of a result, or a path to data; `model NAME` where it could be another",
+        help="a task, several (NAME,NAME or a pattern), a group, model, metric, key of a result, or a path to data; "
+        "`model NAME` where it could be another",
     )
     parser.add_argument(
         "--load", action="store_true", help="fetch a task or model: a task's profile and examples, a model's settings"
@@ -53,9 +54,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _kind(name: str) -> Kind | None:
     """What the name stands for, told without loading anything; None: nothing but a result can have it."""
-    from steelyard.datasets import published
+    from steelyard.datasets import published, task_names
+    from steelyard.datasets.naming import names_several
     from steelyard.datasets.options import LoadOptions
-    from steelyard.datasets.sources import SOURCES, FolderSource
+    from steelyard.datasets.sources import SOURCES, FolderSource, source_of
 
     if "://" in name or name.startswith(("ir_datasets:", "irds:", "mteb:")):
         return "task"
@@ -69,7 +71,13 @@ def _kind(name: str) -> Kind | None:
             return "task" if len(tasks.names(name)) == 1 and name.count("/") else "group"
     if (kind := _model_or_metric(name)) is not None:
         return kind
-    return "data" if FolderSource(LoadOptions()).accepts(name) else None
+    if names_several(name):
+        return "task" if len(task_names([name])) == 1 else "group"
+    try:
+        source = source_of(name, LoadOptions())
+    except MissingPart:  # of a plug-in that does not load: a result may have the name all the same
+        return None
+    return None if source is None else "data" if isinstance(source, FolderSource) else "task"
 
 
 def _model_or_metric(name: str) -> Kind | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.progress import counted
 from steelyard.cli.show_profile import facts_of, say_facts, say_profile
+from steelyard.cli.waiting import patiently
 
 if TYPE_CHECKING:
     import argparse
@@ -21,8 +22,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Tell of every task of a path."""
     from steelyard.datasets import check, profile
 
-    checked = check(arguments.name)
-    profiles = [profile(task.task) if task.task is not None else None for task in checked]
+    with patiently(output, f"reading {arguments.name}"):
+        checked = check(arguments.name)
+        profiles = [profile(task.task) if task.task is not None else None for task in checked]
     if output.json:
         output.data([_as_data(task, facts) for task, facts in zip(checked, profiles, strict=True)])
     else:

@@ -82,6 +82,8 @@ def task_facts(name: str) -> TaskInfo | None:
         return mteb_source.info(name)
     if "://" in name or name.startswith(tuple(PREFIXES)):
         return None
+    if not isinstance(source_of(name, LoadOptions()), FolderSource | None):  # a plug-in's, which tells when it loads
+        return None
     from steelyard.datasets.folder import places
 
     return places(name)[0].info
@@ -102,6 +104,16 @@ def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
     if source is None:
         raise unknown_task(reference)
     return source.names(reference)
+
+
+def names_several(reference: str) -> bool:
+    """Whether the words are a pattern, or names of known tasks and groups joined by commas.
+
+    >>> names_several("NanoAlmanac/*"), names_several("NanoAlmanac/en,NanoAlmanac/zh"), names_several("a.csv,b.csv")
+    (True, True, False)
+    """
+    parts = reference.split(",")
+    return _is_pattern(reference) or (len(parts) > 1 and all(_is_name(part, LoadOptions()) for part in parts))
 
 
 def _is_name(word: str, options: LoadOptions) -> bool:
