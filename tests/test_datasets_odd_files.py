@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -362,3 +363,15 @@ def test_a_second_column_that_says_the_same_or_nothing_is_not_told(tmp_path: Pat
     (tmp_path / "qrels.csv").write_text("qid,docid,score,relevance,label\n1,a,1,1.0,\n")
     (checked,) = check(tmp_path)
     assert not checked.report.problems
+
+
+def test_a_folder_whose_name_is_not_utf8_is_told(tmp_path: Path) -> None:
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    try:
+        place.mkdir()
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    folder(place)
+    for look in (load_task, check):
+        with pytest.raises(DataError, match="caf\ufffd: the name of the folder is not UTF-8"):
+            look(place)

@@ -74,10 +74,10 @@ def _kind(name: str) -> Kind | None:
     if names_several(name):
         return "task" if len(task_names([name])) == 1 else "group"
     try:
-        source = source_of(name, LoadOptions())
+        owner = source_of(name, LoadOptions())
     except MissingPart:  # of a plug-in that does not load: a result may have the name all the same
         return None
-    return None if source is None else "data" if isinstance(source, FolderSource) else "task"
+    return None if owner is None else "data" if isinstance(owner, FolderSource) else "task"
 
 
 def _model_or_metric(name: str) -> Kind | None:

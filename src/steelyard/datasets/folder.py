@@ -189,7 +189,12 @@ def _click_log(text: str) -> Place | None:
 
 
 def listing(folder: Path) -> list[str]:
-    """The files that a layout could mean; nobody wants to wait while a whole home folder is searched."""
+    """The files that a layout could mean; nobody wants to wait while a whole home folder is searched.
+
+    A folder whose name is not UTF-8 is a DataError: results are filed under that name, and Arrow cannot open it.
+    """
+    if (shown := os.fsencode(folder).decode(errors="replace")) != str(folder):
+        raise DataError("the name of the folder is not UTF-8", where=shown, hint="rename it")
     found, folders = _entries(folder, "")
     for base, inside in (("", folders), ("data/", _entries(folder, "data/")[1] if "data/" in folders else [])):
         if f"{base}corpus/" in inside:
