@@ -66,6 +66,12 @@ def test_figures_are_those_of_the_metrics() -> None:
     assert result.interval is not None and result.interval.low <= result.score <= result.interval.high
 
 
+def test_the_interval_of_a_metric_without_bounds_is_not_cut() -> None:
+    result = evaluate("bm25", small_task(), metrics=["utility"])[0]
+    value, interval = result.metrics["utility"], result.intervals["utility"]
+    assert value is not None and 1 < value < interval.high and interval.low <= value
+
+
 def test_a_result_tells_its_task_costs_and_origin() -> None:
     task = small_task(source="a test", revision="r7", languages=("en",), reference={"bm25_ndcg_at_10": 0.5})
     (result,) = evaluate(Overlap(), task)

@@ -185,6 +185,13 @@ def test_the_plot_puts_marks_where_the_values_are() -> None:
     assert 'aria-label="a title"' in svg
 
 
+def test_the_axis_of_the_plot_reaches_as_far_as_the_values() -> None:
+    svg = dot_plot(["sts"], ["m"], [[Dot(-0.25, -0.5, 0.0)]], "a title")
+    at = {name: float(x) for x, name in re.findall(r'<text x="([\d.]+)"[^>]*>(-?[\d.]+)</text>', svg)}
+    mark = re.search(r"translate\(([\d.]+) ", svg)
+    assert mark is not None and float(mark.group(1)) == pytest.approx((at["-0.4"] + 3 * at["-0.2"]) / 4, abs=0.1)
+
+
 def test_stages_are_drawn_where_a_result_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
     rerank = from_function(lambda query, texts: [len({*query} & {*text}) for text in texts], "letters")

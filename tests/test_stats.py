@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from steelyard.stats.agreement import agreement
 from steelyard.stats.intervals import Method
 from steelyard.stats.resample import BLOCK, bootstrap_means, sign_flip_means
 from steelyard.stats.student import t_cdf, t_quantile
-from steelyard.types import Float64
+from steelyard.types import Float64, Interval
 
 # fmt: off
 FIRST = np.array([
@@ -227,3 +228,44 @@ def test_as_many_intervals_hold_the_true_mean_as_the_page_says(values: str) -> N
         found = intervals({str(i): column for i, column in enumerate(drawn.T)}).values()
         held = [interval.low - 1e-12 <= true <= interval.high + 1e-12 for interval in found]
         assert np.mean(held) == pytest.approx(share, abs=0.006)
+
+
+def test_an_interval_goes_as_far_as_its_metric() -> None:
+    counts = [3.0, 0.0, 7.0, 12.0, 5.0, 4.0]
+    values = {"count": counts, "correlation": [-0.9, -0.2, 0.4, -0.8, -0.7, 0.1], "share": [0.0, 1, 1, 1, 1, 1]}
+    bounds = {"count": (0.0, inf), "correlation": (-1.0, 1.0)}
+    found = intervals(values, bounds=bounds)
+    assert found["count"].low > 1 and found["count"].high > 5
+    assert found["correlation"].low < -0.35 < found["correlation"].high
+    assert found["share"] == mean_interval(values["share"])
+    assert mean_interval(counts, bounds=(-inf, inf)) == found["count"]
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "percentile", "t"])
+def test_bounds_that_a_value_lies_beyond_are_none(method: Method) -> None:
+    high, low = [3.0, 4.0, 9.0, 2.0], [-3.0, 0.5, -1.0, 0.25]
+    found = intervals({"high": high, "low": low}, method=method)
+    assert found["high"].low <= np.mean(high) <= found["high"].high and found["high"].high > 1
+    assert found["low"].low < np.mean(low) < found["low"].high <= 1
+    assert mean_interval([1.0, 1 + 1e-12]).high == 1.0  # rounding is not beyond
+
+
+def test_all_at_the_only_bound_there_is() -> None:
+    assert intervals({"count": [0.0, 0.0, 0.0]}, bounds=(0.0, inf))["count"] == Interval(0.0, 0.0)
+    assert intervals({"correlation": [-1.0] * 3}, bounds=(-1.0, 1.0))["correlation"].high == pytest.approx(
+        -1 + 2 * (1 - 0.025 ** (1 / 3))
+    )
+
+
+def test_one_query_without_bounds_has_no_interval() -> None:
+    assert list(intervals({"count": [3.0], "share": [0.5]}, bounds={"count": (0.0, inf)})) == ["share"]
+    assert mean_interval([3.0]) == Interval(-inf, inf)
+
+
+def test_a_difference_is_as_large_as_the_bounds_are_apart() -> None:
+    one, other = {"c": [0.9, 0.8, 1.0], "s": [1.0, 1, 1]}, {"c": [-0.9, -0.7, -1.0], "s": [0.0, 0, 0]}
+    found = paired_tests(one, other, bounds={"c": (-1.0, 1.0)})
+    assert found["c"].interval.high > 1.5 and found["s"].interval.high == 1.0
+    alone = paired_tests({"c": [0.9], "s": [1.0]}, {"c": [-0.9], "s": [0.5]}, bounds={"c": (-1.0, 1.0)})
+    assert [alone[name].interval for name in "cs"] == [Interval(-2.0, 2.0), Interval(-1.0, 1.0)]
+    assert paired_test([9.0], [1.0]).interval == Interval(-inf, inf)

@@ -110,8 +110,11 @@ class Report:
         data: dict[str, object] = {}
         if summary:
             data["measures"] = {m.title: self.whole(m) for m in self.measures if m.kind != "grades"}
-            means = {m.title: values for m, values in self.values.items() if m.metric and m.metric.has_interval}
-            data["intervals"] = {name: [found.low, found.high] for name, found in intervals(means).items()}
+            means = {m: m.metric for m in self.values if m.metric and m.metric.has_interval}
+            found = intervals(
+                {m.title: self.values[m] for m in means}, bounds={m.title: metric.bounds for m, metric in means.items()}
+            )
+            data["intervals"] = {name: [interval.low, interval.high] for name, interval in found.items()}
         if per_query:
             data["per_query"] = {
                 self.queries[number]: {measure.title: column[number] for measure, column in self.by_query.items()}

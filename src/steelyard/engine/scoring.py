@@ -57,8 +57,9 @@ def figures(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb-2
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     metrics = {**scores.means, **scores.whole}
-    bounded = {name: values for name, values in scores.per_query.items() if parse(name).has_interval}
-    intervals = stats.intervals(bounded, **RESAMPLING)
+    means = {name: metric for name in scores.per_query if (metric := parse(name)).has_interval}
+    bounds = {name: metric.bounds for name, metric in means.items()}
+    intervals = stats.intervals({name: scores.per_query[name] for name in means}, bounds=bounds, **RESAMPLING)
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":
         found = legacy(run, task.qrels)

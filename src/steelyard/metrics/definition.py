@@ -40,8 +40,8 @@ class Definition:
     """Of a metric that takes numbers (`set_F.0.5`, `G.1=3,2=9`): from the numbers, as text, to how it is computed."""
     whole: Callable[[Ranking, Any], float | None] | None = None
     """Of a metric that is a figure of all queries together and not the mean of theirs: that figure."""
-    bounded: bool = True
-    """Whether every value lies between 0 and 1, which intervals of a mean take for granted."""
+    bounds: tuple[float, float] = (0.0, 1.0)
+    """The least and the most that a value can be, which no interval of a mean leaves; infinite where there is none."""
 
     @property
     def example(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UnknownName, UsageError
@@ -111,8 +112,13 @@ class Metric:
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is a mean of values between 0 and 1, as an interval takes for granted; gains given may be any."""
-        return self.definition.whole is None and self.definition.bounded and "=" not in self.given
+        """Whether it is a mean of values of the queries, and no figure of them all together."""
+        return self.definition.whole is None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that a value can be; gains that were given (`G.1=3,2=-9`) may be any."""
+        return (-inf, inf) if "=" in self.given else self.definition.bounds
 
     def compute(self, ranking: Ranking) -> Float64:
         """One value for each query."""

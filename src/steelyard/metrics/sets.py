@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -102,5 +103,5 @@ UTILITY = Definition(
     ("utility", "utility"),
     takes_cutoff=False,
     given=_of_worth,
-    bounded=False,
+    bounds=(-inf, inf),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from steelyard.reports.markup import Markup, join, tag
@@ -25,7 +25,7 @@ class Dot:
 
 
 def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence[Dot | None]], title: str) -> Markup:
-    """One line a row, one mark a series, a bar for each interval; the axis runs from 0 to 1.
+    """One line a row, one mark a series, a bar for each interval; the axis runs from 0 to 1, or as far as values lie.
 
     `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
     """
@@ -33,15 +33,23 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
     width, step, top = 560, 16 + 7 * len(series), 26
     height = top + step * len(rows) + 26
 
+    ticks = _ticks([end for row in dots for dot in row if dot for end in (dot.value, dot.low, dot.high)])
+
     def x(value: float) -> float:
-        return round(left + width * min(max(value, 0.0), 1.0), 1)
+        return round(left + width * (value - ticks[0]) / (ticks[-1] - ticks[0]), 1)
 
     grid = [
         join(
-            tag("line", x1=x(t / 10), x2=x(t / 10), y1=top - 6, y2=height - 22, class_="grid"),
-            tag("text", f"{t / 10:.1f}", x=x(t / 10), y=height - 6, class_="tick"),
+            tag("line", x1=x(tick), x2=x(tick), y1=top - 6, y2=height - 22, class_="grid"),
+            tag(
+                "text",
+                f"{tick:,.1f}" if ticks[-1] - ticks[0] < 10 else f"{tick:,.0f}",
+                x=x(tick),
+                y=height - 6,
+                class_="tick",
+            ),
         )
-        for t in range(0, 11, 2)
+        for tick in ticks
     ]
     marks: list[Markup] = []
     for r, name in enumerate(rows):
@@ -60,6 +68,22 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
                 )
             marks.append(_mark(s, x(dot.value), y, note))
     return _frame(title, left + width + 20, height, *grid, *marks, kind="chart narrow")
+
+
+def _ticks(values: Iterable[float | None]) -> list[float]:
+    """Five to ten even steps that hold 0, 1 and all values: figures may be correlations, or counts.
+
+    >>> _ticks([0.4]), _ticks([-0.3, 0.5, None])
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    >>> _ticks([-2, 31.5])
+    [-5.0, 0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]
+    """
+    known = [0.0, 1.0, *(value for value in values if value is not None)]
+    rough = (max(known) - min(known)) / 8
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.999)
+    first, last = math.floor(min(known) / step + 1e-9), math.ceil(max(known) / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, last + 1)]
 
 
 def _short(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import sqrt
+from collections.abc import Iterable, Mapping
+from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import Literal, get_args
 
@@ -18,8 +18,13 @@ from steelyard.types import Float64, Interval
 Method = Literal["bootstrap", "percentile", "t"]
 """`bootstrap`: corrected for bias and skew (BCa); `percentile`: the plain one; `t`: Student's."""
 
+Bounds = tuple[float, float]
+"""The least and the most that a value can be; infinite where there is no such."""
+
 DRAWS = 2000
-BOUNDS = (0.0, 1.0)
+BOUNDS: Bounds = (0.0, 1.0)
+ROUNDING = 1e-9
+"""So far beyond its bounds a value may lie by rounding alone."""
 NORMAL = NormalDist()
 
 
@@ -30,7 +35,7 @@ def mean_interval(
     method: Method = "bootstrap",
     draws: int = DRAWS,
     seed: int = 0,
-    bounds: tuple[float, float] = BOUNDS,
+    bounds: Bounds = BOUNDS,
 ) -> Interval:
     """A range that holds the true mean with probability `level`, from a sample of values; see `intervals`.
 
@@ -39,7 +44,7 @@ def mean_interval(
     (0.1463, 1.0)
     """
     found = intervals({"values": np.asarray(values)}, level, method=method, draws=draws, seed=seed, bounds=bounds)
-    return found["values"]
+    return found.get("values", Interval(-inf, inf, level))
 
 
 def intervals(
@@ -49,11 +54,12 @@ def intervals(
     method: Method = "bootstrap",
     draws: int = DRAWS,
     seed: int = 0,
-    bounds: tuple[float, float] = BOUNDS,
+    bounds: Bounds | Mapping[str, Bounds] = BOUNDS,
 ) -> dict[str, Interval]:
     """The interval of the mean of every metric, over the same resamples of queries.
 
-    No interval leaves the `bounds` of the metric. One query tells nothing: its interval is the bounds themselves.
+    No interval leaves the `bounds` of its metric, given for all alike or by name; a bound that a value lies beyond is
+    none. One query tells nothing: its interval is the bounds themselves, and without bounds there is none.
     Where all queries have the best (or the worst) value, resampling sees no spread; the exact bound is given instead:
     64 hits of 64 still leave room for a true hit rate of 0.944.
 
@@ -68,12 +74,28 @@ def intervals(
     if not per_query:
         return {}
     values = stack(per_query)
+    least, most = bounds_of(per_query, bounds)
+    least = np.where((values < least - ROUNDING).any(axis=0), -inf, least)
+    most = np.where((values > most + ROUNDING).any(axis=0), inf, most)
     if len(values) < 2:
-        return {name: Interval(*bounds, level) for name in per_query}
-    lows, highs = _student(values, level) if method == "t" else _bootstrap(values, level, method, draws, seed)
-    lows, highs = _at_a_bound(values, level, bounds, np.clip(lows, *bounds), np.clip(highs, *bounds))
-    pairs = zip(per_query, lows.tolist(), highs.tolist(), strict=True)
-    return {name: Interval(low, high, level) for name, low, high in pairs}
+        lows, highs = least, most
+    else:
+        lows, highs = _student(values, level) if method == "t" else _bootstrap(values, level, method, draws, seed)
+        lows, highs = np.clip(lows, least, most), np.clip(highs, least, most)
+        lows, highs = _at_a_bound(values, level, least, most, lows, highs)
+    ends = zip(per_query, lows.tolist(), highs.tolist(), strict=True)
+    return {name: Interval(low, high, level) for name, low, high in ends if isfinite(high - low)}
+
+
+def bounds_of(names: Iterable[str], bounds: Bounds | Mapping[str, Bounds]) -> tuple[Float64, Float64]:
+    """The least and the most of every metric; those that a mapping does not name lie between 0 and 1.
+
+    >>> [ends.tolist() for ends in bounds_of(["ndcg_at_10", "utility"], {"utility": (-inf, inf)})]
+    [[0.0, -inf], [1.0, inf]]
+    """
+    pairs = [bounds.get(name, BOUNDS) if isinstance(bounds, Mapping) else bounds for name in names]
+    least, most = np.array(pairs, dtype=np.float64).T
+    return least, most
 
 
 def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
@@ -96,15 +118,15 @@ def _student(values: Float64, level: float) -> tuple[Float64, Float64]:
 
 
 def _at_a_bound(
-    values: Float64, level: float, bounds: tuple[float, float], lows: Float64, highs: Float64
+    values: Float64, level: float, least: Float64, most: Float64, lows: Float64, highs: Float64
 ) -> tuple[Float64, Float64]:
     """Exact bounds for metrics whose every value is the lowest or the highest there is.
 
     A metric within 0 and 1 whose mean is m is 1 with a chance of at most m, so n ones have a chance of at most
     m ** n; this falls below (1 - level) / 2 where m is below its n-th root.
     """
-    least, most = bounds
-    margin = (1 - ((1 - level) / 2) ** (1 / len(values))) * (most - least)
+    width = np.where(np.isfinite(least) & np.isfinite(most), most - least, 0.0)  # without it nothing is known
+    margin = (1 - ((1 - level) / 2) ** (1 / len(values))) * width
     lows = np.where((values == most).all(axis=0), most - margin, lows)
     highs = np.where((values == least).all(axis=0), least + margin, highs)
     return lows, highs

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import DataError
-from steelyard.stats.intervals import DRAWS, intervals, stack
+from steelyard.stats.intervals import BOUNDS, DRAWS, Bounds, bounds_of, intervals, stack
 from steelyard.stats.resample import sign_flip_means
 from steelyard.types import Interval
 
@@ -68,10 +69,12 @@ def paired_tests(
     permutations: int = PERMUTATIONS,
     draws: int = DRAWS,
     seed: int = 0,
+    bounds: Bounds | Mapping[str, Bounds] = BOUNDS,
 ) -> dict[str, PairedTest]:
     """A `paired_test` of every metric that both models have, over the same sign changes.
 
-    Metrics lie between 0 and 1, so the interval of a difference stays within -1 and 1.
+    Within the `bounds` of a metric, as `intervals` takes them, no difference is larger than they are apart. One query
+    tells nothing: the interval of its difference is all that the bounds allow.
     """
     names = [name for name in first if name in second]
     if not names:
@@ -88,12 +91,14 @@ def paired_tests(
     means = differences.mean(axis=0)
     chance = np.abs(sign_flip_means(differences, permutations, seed))
     as_far = (chance >= np.abs(means) - 1e-12).sum(axis=0)
-    ranges = intervals(dict(zip(names, differences.T, strict=True)), level, draws=draws, seed=seed, bounds=(-1.0, 1.0))
+    least, most = bounds_of(names, bounds)
+    widest = {name: (-width, width) for name, width in zip(names, (most - least).tolist(), strict=True)}
+    ranges = intervals(dict(zip(names, differences.T, strict=True)), level, draws=draws, seed=seed, bounds=widest)
     spread = differences.std(axis=0, ddof=1) if len(differences) > 1 else np.zeros(len(names))
     return {
         name: PairedTest(
             difference=float(means[i]),
-            interval=ranges[name],
+            interval=ranges.get(name, Interval(-inf, inf, level)),
             p_value=float((as_far[i] + 1) / (permutations + 1)),
             effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,
             wins=int((differences[:, i] > 0).sum()),
