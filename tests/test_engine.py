@@ -320,6 +320,19 @@ def test_a_task_that_would_not_load_and_is_mended_leaves_no_failure_behind(tmp_p
     assert [result.status for result in ResultStore(tmp_path / "results").all()] == ["done"]
 
 
+def test_a_failure_after_a_finished_result_goes_once_that_stands_again(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text(whole := '{"_id": "d1", "text": "iron and salt"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "salt"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    store = ResultStore(tmp_path / "results")
+    for text in (whole, '{"_id": "d1"}\n', whole):
+        (tmp_path / "corpus.jsonl").write_text(text)
+        (result,) = evaluate(Overlap(), tmp_path, results=store.folder, overwrite_strategy="never")
+    assert result.done and sorted(result.status for result in store.all()) == ["done", "failed"], "never: all stays"
+    (result,) = evaluate(model := Overlap(), tmp_path, results=store.folder)
+    assert result.done and not model.indexed and [result.status for result in store.all()] == ["done"]
+
+
 def test_overwrite_strategies(tmp_path: Path) -> None:
     task, model = small_task(), Broken(on=("Small/geography",))
     assert not evaluate(model, task, results=tmp_path)[0].done

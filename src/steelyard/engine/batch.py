@@ -75,6 +75,7 @@ class Batch:
         for model in self.models:
             evaluation = self.shelf.evaluation(model.on(task.info), task.name, facts, self.conditions)
             if evaluation.stored is not None:
+                self.shelf.settle(evaluation.stored)
                 yield evaluation.stored, True
             else:
                 yield self._weigh(evaluation, bench, interrupts), False

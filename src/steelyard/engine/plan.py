@@ -222,6 +222,13 @@ class Shelf:
             stored = evaluation.result(status="failed", error=failure)
         return replace(evaluation, stored=stored)
 
+    def settle(self, result: Result) -> None:
+        """A finished result that stays is the last word: what failed since it was made (data that could not be read for
+        a while) is forgotten, unless nothing may be touched.
+        """
+        if self.store is not None and result.done and self.strategy != "never":
+            self.store.forget_failures(result)
+
     def _usable(self, result: Result | None, path: Path) -> Result | None:
         """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there.
 

@@ -9,6 +9,7 @@ The JSON file is written last: where it stands, everything beside it is complete
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -83,7 +84,7 @@ class ResultStore:
         # A name from a path may hold bytes that are no text: JSON has an escape for each.
         write_whole(path, result.to_json().encode(errors="backslashreplace"))
         if result.done:
-            self._forget_failures(result, path)
+            self.forget_failures(result)
         return replace(result, path=path)
 
     def _make_way(self, path: Path, key: str) -> None:
@@ -98,11 +99,14 @@ class ResultStore:
             for other in path.parent.glob(beside_path(path, "*").name):
                 _remove(other)
 
-    def _forget_failures(self, result: Result, written: Path) -> None:
+    def forget_failures(self, result: Result) -> None:
+        """Remove the failures that stand for the model and task of a finished result, where they may be removed."""
         for path in self._paths(model_slug(result.model), result.task):
-            other = self._read(path, lambda error: None) if path != written else None
+            # What has values by query is finished: of a thousand stored results none is read for this.
+            other = None if queries_path(path).exists() else self._read(path, lambda error: None)
             if other is not None and not other.done and (other.model, other.task) == (result.model, result.task):
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
 
     def all(self, report: Report = warn) -> list[Result]:
         """Every result, in the order of their paths; damaged files are reported and passed over."""
