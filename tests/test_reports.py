@@ -246,6 +246,37 @@ def test_tasks_without_a_search_have_a_table_of_their_own(results: list[Result])
     assert 'id="figures"' not in alone and "The main figure by task" in alone
 
 
+def sts(task: str, model: str, score: float | None) -> Result:
+    figures = {"cosine_spearman": score} if score is not None else {}
+    error = None if figures else Failure("ModelError", f"no vectors of {task}")
+    return Result(task, model, {}, task + model, "done" if figures else "failed", "cosine_spearman", figures,
+                  facts=TaskFacts(type="sts", language="zh", samples=9, data_hash="c" * 32), error=error)  # fmt: skip
+
+
+def test_failed_tasks_of_every_type_stand_in_the_tables() -> None:
+    found = [sts("My/a", "m", None), sts("My/b", "m", None), sts("My/b", "n", -0.25)]
+    html = page([*found, sts("My/a", "n", None)])
+    others = html[html.index('id="others"') : html.index('id="plot"')]
+    assert "My/a" in others and others.count('<span class="bad">failed</span>') == 3 and "-0.2500" in others
+    assert html[html.index('id="errors"') :].count("no vectors of My/a") == 2
+    assert "best" not in page([sts("My/b", "n", 0.5)]).partition('id="others"')[2], "alone, nobody is the best"
+
+
+def test_a_model_has_one_mark_throughout_the_report() -> None:
+    found = [result("T/a", "bm25", [0.5]), *(sts("My/a", model, 0.5) for model in ("dense", "bm25", "other"))]
+    marks = re.findall(r'<path [^>]*class="mark (s\d)"><title>(?:[^<]*, )?(\w+)(?:: [^<]*)?</title>', page(found))
+    assert {model: {mark for mark, name in marks if name == model} for _, model in marks} == {
+        "bm25": {"s0"}, "dense": {"s1"}, "other": {"s2"}
+    }  # fmt: skip
+
+
+def test_many_models_on_many_tasks_of_all_types_are_drawn_by_their_main_figures() -> None:
+    found = [result(f"T/{t}", f"m{i}", [i / 10]) for t in range(8) for i in range(9)]
+    html = page([*found, *(sts("My/a", f"m{i}", 0.1) for i in range(9))])
+    picture = html.split("<h2>Plot</h2>")[1]
+    assert f"m8, mean: {(8 * 0.8 + 0.1) / 9:.4f}" in picture and "<path" not in html.split("<h2>Plot</h2>")[0]
+
+
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_long_names_do_not_make_the_page_wider_than_the_window(width: int, tmp_path: Path) -> None:
     """Chromium lays the report out in a frame of that width: only tables and plots may be moved sideways, alone."""

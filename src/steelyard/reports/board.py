@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,17 @@ class Board:
 
     results: Sequence[Result]
 
+    series: Sequence[str] = ()
+    """The models of the whole report, where this is a part of it: each has its place among them, and its mark."""
+
+    def part(self, wanted: Callable[[Result], bool]) -> Board:
+        """Some of the results; every model keeps its mark."""
+        return Board([result for result in self.results if wanted(result)], self.series or self.models)
+
+    def place(self, model: str) -> int:
+        """The place of the model in the whole report, by which its mark goes."""
+        return list(self.series or self.models).index(model)
+
     @cached_property
     def tasks(self) -> list[str]:
         """Task names, in the order in which they were met."""
@@ -53,8 +64,9 @@ class Board:
 
     @cached_property
     def models(self) -> list[str]:
-        """Model names, in the order in which they were met."""
-        return list(dict.fromkeys(result.model for result in self.results))
+        """Model names, in the order in which they were met in the whole report."""
+        here = dict.fromkeys(result.model for result in self.results)
+        return [model for model in self.series if model in here] if self.series else list(here)
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], Result]:
@@ -64,6 +76,11 @@ class Board:
         """The finished result of a pair, if there is one."""
         result = self._cells.get((task, model))
         return result if result is not None and result.done else None
+
+    def first(self, task: str) -> Result:
+        """What tells of the task: its first finished result, or a failure where there is none."""
+        there = [result for model in self.models if (result := self._cells.get((task, model)))]
+        return next((result for result in there if result.done), there[0])
 
     @cached_property
     def failures(self) -> list[Result]:
@@ -81,10 +98,12 @@ class Board:
         able = [model for model in self.models if any(self.cell(task, model) for task in self.tasks)]
         return [task for task in self.tasks if able and all(self.cell(task, model) for model in able)]
 
-    def mean(self, model: str, metric: str) -> float | None:
-        """The mean of a metric over the common tasks."""
+    def mean(self, model: str, metric: str | None = None) -> float | None:
+        """The mean of a metric, or of the main figure of every task, over the common tasks."""
         cells = (self.cell(task, model) for task in self.common_tasks)
-        values = [value for cell in cells if cell and (value := cell.metrics.get(metric)) is not None]
+        values = [
+            value for cell in cells if cell and (value := cell.metrics.get(metric or cell.main_metric)) is not None
+        ]
         return sum(values) / len(values) if values and len(values) == len(self.common_tasks) else None
 
     def strongest(self, task: str) -> Strongest | None:

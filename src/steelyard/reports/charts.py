@@ -96,11 +96,10 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
 
 
-def legend(series: Sequence[str]) -> Markup:
-    """The marks of `dot_plot` with the names of the series."""
-    return tag(
-        "p", *(tag("span", swatch(s, name), name, class_="entry") for s, name in enumerate(series)), class_="legend"
-    )
+def legend(series: Sequence[str], places: Sequence[int] | None = None) -> Markup:
+    """The marks of `dot_plot` with the names of the series, which may be some of more and have their places there."""
+    pairs = zip(range(len(series)) if places is None else places, series, strict=True)
+    return tag("p", *(tag("span", swatch(s, name), name, class_="entry") for s, name in pairs), class_="legend")
 
 
 def swatch(series: int, name: str) -> Markup:

@@ -26,7 +26,7 @@ def figures(board: Board) -> Markup:
     """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
     if not board.models:
         return Markup("")
-    table = _models_down(board) if _many(board) else _models_across(board)
+    table = _models_down(board) if many(board) else _models_across(board)
     return join(tag("p", NOTE, class_="soft"), *_shallow(board), table)
 
 
@@ -38,19 +38,32 @@ def _shallow(board: Board) -> list[Markup]:
     return [tag("p", f"Lists end at rank {shallowest}: what is relevant below counts as not found.", class_="bad")]
 
 
-def _many(board: Board) -> bool:
-    return len(board.models) > SERIES_CLASSES
+def many(board: Board) -> bool:
+    """Whether the report has more models than there are marks for."""
+    return len(board.series or board.models) > SERIES_CLASSES
 
 
 def _models_across(board: Board) -> Markup:
     spans = _fact_heads(rowspan=2)
     spans += [tag("th", name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
-    models = [_head(model, swatch(s, model), first=s == 0) for _ in HEADLINES for s, model in enumerate(board.models)]
+    models = [_head(m, mark(board, m), first=s == 0) for _ in HEADLINES for s, m in enumerate(board.models)]
     rows = [_task_row(board, task) for task in board.tasks]
     if len(board.common_tasks) > 1:
         rows.append(_mean_row(board))
     table = tag("table", tag("thead", tag("tr", *spans), tag("tr", *models)), tag("tbody", *rows), class_="figures")
-    return join(legend(board.models), tag("div", table, class_="scroll"))
+    return join(model_legend(board), tag("div", table, class_="scroll"))
+
+
+def mark(board: Board, model: str) -> Markup | None:
+    """The mark that the model has throughout the report; none where there are many."""
+    return None if many(board) else swatch(board.place(model), model)
+
+
+def model_legend(board: Board) -> Markup:
+    """The models of a part of the report with the marks that they have in the whole of it; of many, nothing."""
+    if many(board):
+        return Markup("")
+    return legend(board.models, [board.place(model) for model in board.models])
 
 
 def _models_down(board: Board) -> Markup:
@@ -103,7 +116,7 @@ def _ranked(board: Board) -> list[str]:
     """The models, the highest main figure first; those without one last."""
 
     def height(model: str) -> float:
-        mean = board.mean(model, MAIN_METRIC)
+        mean = board.mean(model)
         scores = _known(cell.score for task in board.tasks if (cell := board.cell(task, model)))
         return mean if mean is not None else (sum(scores) / len(scores) if scores else -1.0)
 
@@ -169,7 +182,7 @@ def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
         tag(
             "span",
             "or " if place else None,
-            None if _many(board) else swatch(board.models.index(name), name),
+            mark(board, name),
             name,
             class_="profile",
             title=name,
@@ -203,14 +216,14 @@ def plot(board: Board) -> Markup:
     if not mains:
         return Markup("")
     rows, series, title = board.tasks, board.models, f"{what} by task and model, with 95 % intervals"
-    if not _many(board):
+    if not many(board):
         dots = [[_dot(board.cell(task, model)) for model in series] for task in rows]
     elif len(board.tasks) <= SERIES_CLASSES:
         rows, series, title = _ranked(board), board.tasks, f"{what} by model and task, with 95 % intervals"
         dots = [[_dot(board.cell(task, model)) for task in series] for model in rows]
     else:
         rows, series, title = _ranked(board), ["mean"], f"{what} of every model, a mean over the common tasks"
-        means = (board.mean(model, MAIN_METRIC) for model in rows)
+        means = (board.mean(model) for model in rows)
         dots = [[None if mean is None else Dot(mean)] for mean in means]
     return join(tag("p", title, class_="soft"), legend(series), dot_plot(rows, series, dots, title))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.reports.board import Board
-from steelyard.reports.charts import legend, swatch
+from steelyard.reports.figures import mark, model_legend
 from steelyard.reports.markup import Markup, join, tag
 from steelyard.results import TITLES, Result
 
@@ -18,30 +18,24 @@ def is_searched(result: Result) -> bool:
 
 def other_types(board: Board) -> Markup:
     """The main figure of every task and model with its interval, types together; nothing where no task is such."""
-    tasks = [(first, task) for task in board.tasks if (first := _first(board, task))]
-    if not tasks:
+    if not board.tasks:
         return Markup("")
     head = ("Task", "Type", "Language", "Samples", "Figure")
-    models = (
-        tag("th", swatch(series, model), model, class_="number model", title=model)
-        for series, model in enumerate(board.models)
-    )
-    tasks.sort(key=lambda pair: pair[0].facts.type)  # stable: within a type as they were run
-    rows = (_row(board, first, task) for first, task in tasks)
+    models = (tag("th", mark(board, model), model, class_="number model", title=model) for model in board.models)
+    tasks = sorted(board.tasks, key=lambda task: board.first(task).facts.type)  # stable: within a type as they were run
+    rows = (_row(board, task) for task in tasks)
     table = tag("table", tag("thead", tag("tr", *(tag("th", name) for name in head), *models)), tag("tbody", *rows))
     note = tag("p", "Intervals are 95 %, from resampling pairs, texts or clusterings.", class_="soft")
-    return join(note, legend(board.models), tag("div", table, class_="scroll"))
+    return join(note, model_legend(board), tag("div", table, class_="scroll"))
 
 
-def _first(board: Board, task: str) -> Result | None:
-    return next((cell for model in board.models if (cell := board.cell(task, model))), None)
-
-
-def _row(board: Board, first: Result, task: str) -> Markup:
+def _row(board: Board, task: str) -> Markup:
+    first = board.first(task)
     facts = first.facts
     cells = [board.cell(task, model) for model in board.models]
-    best = max((cell.score for cell in cells if cell and cell.score is not None), default=None)
-    partial = " (partial)" if any(cell and cell.partial for cell in cells) else ""
+    scores = [cell.score for cell in cells if cell and cell.score is not None]
+    best = max(scores, default=None) if len(cells) > 1 else None  # alone, nobody is the best
+    partial = " (partial)" if facts.limit is not None else ""
     return tag(
         "tr",
         tag("td", task + partial),
@@ -49,13 +43,13 @@ def _row(board: Board, first: Result, task: str) -> Markup:
         tag("td", facts.language),
         tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),
         tag("td", TITLES.get(first.main_metric, first.main_metric)),
-        *(_figure(cell, best) for cell in cells),
+        *(_figure(cell, best, board.failed(task, model)) for cell, model in zip(cells, board.models, strict=True)),
     )
 
 
-def _figure(cell: Result | None, best: float | None) -> Markup:
+def _figure(cell: Result | None, best: float | None, failed: bool) -> Markup:
     if cell is None or cell.score is None:
-        return tag("td", "-", class_="number")
+        return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_="number")
     interval = cell.interval
     spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
     return tag("td", f"{cell.score:.4f}", spread, class_="number best" if cell.score == best else "number")

@@ -39,8 +39,8 @@ def page(results: Sequence[Result]) -> str:
     """The report as HTML text: style inside, no script, nothing fetched."""
     board = Board(results)
     bodies = {
-        "figures": figures(Board([result for result in results if is_searched(result)])),
-        "others": other_types(Board([result for result in results if not is_searched(result)])),
+        "figures": figures(board.part(is_searched)),
+        "others": other_types(board.part(lambda result: not is_searched(result))),
         "plot": plot(board),
         "stages": stage_section(board),
         "variants": variant_table(results),
