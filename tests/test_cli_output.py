@@ -156,16 +156,8 @@ def test_a_disk_that_fills_up_while_data_is_printed_is_told(words: str, unbuffer
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert done.returncode == 1
-    assert done.stderr == "steelyard: No space left on device\n  hint: " + done.stderr.split("hint: ")[1]
+    assert done.stderr.splitlines()[-2] == "steelyard: No space left on device" and done.stderr.count("hint: ") == 1
     assert "Traceback" not in done.stderr and "ignored" not in done.stderr
-
-
-def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(words: list[str]) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("steelyard.cli._main", interrupted)
-    assert main(["list"]) == 130
 
 
 @pytest.mark.parametrize(
@@ -173,7 +165,7 @@ def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pyte
     [
         (
             ["run", "--limits"],
-            "steelyard run: unrecognized arguments: --limits\n  hint: did you mean --limit?\n",
+            "steelyard: run: unrecognized arguments: --limits\n  hint: did you mean --limit?\n",
         ),
         (["list", "task"], "did you mean tasks?"),
         (["cache", "list"], "did you mean ls?"),
@@ -183,16 +175,13 @@ def test_an_interrupt_before_the_verb_is_there_is_no_traceback(monkeypatch: pyte
 def test_a_slip_in_an_option_is_told_in_two_lines(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
+    assert main(words) == 2
     err = capsys.readouterr().err
-    assert ended.value.code == 2 and told in err and len(err.splitlines()) == 2
+    assert told in err and len(err.splitlines()) == 2
 
 
 def test_help_on_a_verb_and_options_before_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["help", "cache"])
-    assert ended.value.code == 0 and "usage: steelyard cache" in capsys.readouterr().out
+    assert main(["help", "cache"]) == 0 and "usage: steelyard cache" in capsys.readouterr().out
     assert main(["--json", "list", "metrics"]) == 2
     assert "options stand behind the verb: steelyard list --json" in capsys.readouterr().err
 

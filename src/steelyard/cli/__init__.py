@@ -7,15 +7,15 @@ A verb's module has two names: `configure(parser)` adds its arguments,
 from __future__ import annotations
 
 import importlib
-import io
-import os
 import sys
 from typing import TYPE_CHECKING
+
+from steelyard.cli.process import INTERRUPTED, as_process
 
 if TYPE_CHECKING:
     import argparse
 
-    from steelyard.errors import SteelyardError
+__all__ = ["INTERRUPTED", "USAGE", "VERBS", "build_parser", "main"]
 
 VERBS = {
     "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
@@ -30,9 +30,6 @@ VERBS = {
     "doctor": "what is installed, missing or slow",
 }
 """Every verb and its one line; the order of the help page."""
-
-INTERRUPTED = 130
-"""The exit code of a command that someone interrupted, as shells have it."""
 
 USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells more"
 
@@ -56,34 +53,8 @@ def build_parser(verb: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; a reader (head, less) that has gone is not an error.
-
-    A character that the terminal, or the code page of a pipe, does not have is written as its number.
-    """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    code = 0
-    try:
-        code = _main(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stderr.close()
-        _drop_what_is_printed()
-    except OSError as error:  # a full disk, behind what was printed
-        if not code:  # else it was told already
-            from steelyard.cli.output import Output
-
-            Output().error(_told(error))
-        _drop_what_is_printed()
-        return code or 1
-    except KeyboardInterrupt:  # before there was a verb to heed it
-        return INTERRUPTED
-    return code
-
-
-def _drop_what_is_printed() -> None:
-    """What is left to be written goes nowhere: Python would try once more at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Run one command and return its exit code. Without arguments, it is the one that this process was started with."""
+    return _main(arguments) if arguments is not None else as_process(lambda: _main(sys.argv[1:]))
 
 
 def _main(words: list[str]) -> int:
@@ -100,10 +71,10 @@ def _main(words: list[str]) -> int:
         print(f"steelyard {__version__}")
         return 0
     from steelyard import config
-    from steelyard.cli.output import Output
+    from steelyard.cli.output import Output, told
     from steelyard.errors import SteelyardError, UnknownName
 
-    output = Output()
+    output = Output(json="--json" in words)
     try:
         if verb not in VERBS:
             later = next((word for word in words if word in VERBS), None) if verb.startswith("-") else None
@@ -117,27 +88,14 @@ def _main(words: list[str]) -> int:
         with output.own_warnings():
             return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
     except SteelyardError as error:
-        output.error(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        output.note("\ninterrupted")
-        return INTERRUPTED
-    except BrokenPipeError:
-        raise
+        return output.error(error)
     except OSError as error:  # a full disk, a folder that nobody may write in
-        output.error(_told(error))
-        return 1
-
-
-def _told(error: OSError) -> SteelyardError:
-    from steelyard.errors import SteelyardError
-
-    place = f"{error.filename}: " if error.filename else ""
-    told = SteelyardError(
-        f"{place}{error.strerror or error}", hint="is there space, and who may write there? -v shows more"
-    )
-    told.__cause__ = error
-    return told
+        return output.error(told(error))
+    except KeyboardInterrupt:
+        output.interrupted()
+        return INTERRUPTED
+    except SystemExit as ended:  # --help
+        return int(ended.code or 0)
 
 
 def _help() -> str:

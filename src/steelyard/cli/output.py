@@ -12,10 +12,11 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from steelyard.cli.process import INTERRUPTED
 from steelyard.errors import SteelyardError
 
 Cell = str | int | float | None
@@ -25,18 +26,20 @@ CLEAR = "\r\x1b[K"
 """Takes away what stands on the last line of a terminal."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Output:
     """How a command speaks: for people, as JSON, or hardly at all."""
 
     json: bool = False
     quiet: bool = False
     verbose: bool = False
+    _data_printed: bool = field(default=False, init=False)
 
     def data(self, value: Any) -> None:
         """Print a value as strict JSON on standard output (null, never NaN), in ASCII where that is not Unicode."""
         unicode = (sys.stdout.encoding or "").lower().startswith("utf")
         print(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False))
+        self._data_printed = True
 
     def line(self, text: str) -> None:
         """Print a line of data on standard output."""
@@ -56,13 +59,24 @@ class Output:
         """Tell of something that failed, on standard error; also with --quiet."""
         print(text, file=sys.stderr, flush=True)
 
-    def error(self, error: SteelyardError) -> None:
-        """Say what went wrong and what to do about it."""
+    def error(self, error: SteelyardError) -> int:
+        """Say what went wrong and what to do about it; the exit code. With --json it is data, unless there was some."""
         if self.verbose:
             traceback.print_exception(error)
-        print(f"steelyard: {error.message}", file=sys.stderr)
+        self.complain(f"steelyard: {error.message}")
         if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
+            self.complain(f"  hint: {error.hint}")
+        self._failed(type(error).__name__, error.message, error.hint, error.exit_code)
+        return error.exit_code
+
+    def interrupted(self) -> None:
+        """Say that someone stopped the command, who knows that already with --quiet."""
+        self.note("\ninterrupted")
+        self._failed("Interrupted", "interrupted", None, INTERRUPTED)
+
+    def _failed(self, kind: str, message: str, hint: str | None, exit_code: int) -> None:
+        if self.json and not self._data_printed:
+            self.data({"error": {"kind": kind, "message": message, "hint": hint, "exit_code": exit_code}})
 
     @contextmanager
     def own_warnings(self) -> Iterator[None]:
@@ -94,6 +108,20 @@ class Output:
         With `fold`, one that is wider than the terminal comes in parts; a file has it whole.
         """
         print(format_table(columns, rows, room(sys.stdout) if fold else None), flush=True)
+
+
+def told(error: OSError) -> SteelyardError:
+    """The system's error as one of ours.
+
+    >>> str(told(OSError(28, "No space left on device", "results")))
+    'results: No space left on device (is there space, and who may write there? -v shows more)'
+    """
+    place = f"{error.filename}: " if error.filename else ""
+    ours = SteelyardError(
+        f"{place}{error.strerror or error}", hint="is there space, and who may write there? -v shows more"
+    )
+    ours.__cause__ = error
+    return ours
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest: int | None = None) -> str:

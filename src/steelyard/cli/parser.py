@@ -7,6 +7,8 @@ import difflib
 import re
 from typing import NoReturn
 
+from steelyard.errors import UsageError
+
 UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
 
@@ -21,10 +23,10 @@ class Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what was meant, or where the options are told; exit 2."""
+        """A UsageError: what is wrong and what was meant, or where the options are told."""
         near = self.near(message)
         hint = f"did you mean {near}?" if near else f"{self.prog} --help tells the options"
-        self.exit(2, f"{self.prog}: {message}\n  hint: {hint}\n")
+        raise UsageError(f"{self.prog.removeprefix('steelyard ')}: {message}", hint=hint)
 
     def near(self, message: str) -> str | None:
         """The option, or the choice, that is nearest to the one that the message tells of."""
