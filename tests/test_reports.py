@@ -94,6 +94,17 @@ def test_the_page_is_whole_and_fetches_nothing(results: list[Result], tmp_path: 
         assert expected in text
 
 
+def test_keys_and_screen_readers_find_their_way(results: list[Result]) -> None:
+    text = page([*results, sts("My/a", "m", 0.5)])
+    assert '<html lang="en">' in text and text.count("<main ") == 1
+    assert re.search(r'<body><a href="#main" class="skip">', text), "the first thing that the tab key reaches"
+    tables = re.findall(r"<table.*?</table>", text)
+    assert tables and all("<caption" in table for table in tables)
+    assert all(re.search(r'scope="(row|col|colgroup)"', head) for head in re.findall(r"<th[ >][^>]*>?", text))
+    assert text.count('class="scroll" role="region" tabindex="0" aria-label=') == len(tables)
+    assert all("aria-label" in svg or "aria-hidden" in svg for svg in re.findall(r"<svg[^>]*>", text))
+
+
 def test_texts_are_escaped(results: list[Result]) -> None:
     assert "&lt;script&gt;alert" in page(results)
 
@@ -131,7 +142,9 @@ def test_many_models_stand_in_rows_the_best_first() -> None:
     levels = [(i * 7) % 12 / 12 for i in range(12)]
     results = [result(f"NanoX/{t}", f"m{i:02}", [level]) for t in ("en", "zh") for i, level in enumerate(levels)]
     text = page(results)
-    rows = re.findall(r"<tr><td>(m\d\d)</td><td class=\"number([^\"]*)\">([\d.]+)</td>", text.split("<h2>Plot</h2>")[0])
+    rows = re.findall(
+        r"<tr><th scope=\"row\">(m\d\d)</th><td class=\"number([^\"]*)\">([\d.]+)</td>", text.split("<h2>Plot</h2>")[0]
+    )
     assert [float(mean) for _, _, mean in rows] == pytest.approx(sorted(levels, reverse=True), abs=1e-4)
     assert [" best" in marks for _, marks, _ in rows] == [True] + [False] * 11
     checker = Checker()
@@ -167,7 +180,7 @@ def test_different_data_under_one_name_is_told_apart() -> None:
     assert board.tasks == ["mine/test@aaaaaaaa", "mine/test@bbbbbbbb"]
     assert [board.mean("bm25", "ndcg_at_10"), len(board.common_tasks)] == [0.5, 2]
     assert Board([one]).tasks == ["mine/test"]
-    assert "mine/test@aaaaaaaa</td>" in page([one, other]) and "mine/test@bbbbbbbb</td>" in page([one, other])
+    assert "mine/test@aaaaaaaa</th>" in page([one, other]) and "mine/test@bbbbbbbb</th>" in page([one, other])
 
 
 def test_an_empty_report_is_a_page() -> None:

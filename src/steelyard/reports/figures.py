@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from steelyard.reports.board import Board, Strongest
 from steelyard.reports.charts import SERIES_CLASSES, Dot, dot_plot, legend, swatch
-from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.markup import Markup, join, table, tag, th
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
 
 DEEPEST = 100
@@ -26,8 +26,8 @@ def figures(board: Board) -> Markup:
     """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
     if not board.models:
         return Markup("")
-    table = _models_down(board) if many(board) else _models_across(board)
-    return join(tag("p", NOTE, class_="soft"), *_shallow(board), table)
+    found = _models_down(board) if many(board) else _models_across(board)
+    return join(tag("p", NOTE, class_="soft"), *_shallow(board), found)
 
 
 def _shallow(board: Board) -> list[Markup]:
@@ -45,13 +45,13 @@ def many(board: Board) -> bool:
 
 def _models_across(board: Board) -> Markup:
     spans = _fact_heads(rowspan=2)
-    spans += [tag("th", name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
+    spans += [th(name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
     models = [_head(m, mark(board, m), first=s == 0) for _ in HEADLINES for s, m in enumerate(board.models)]
     rows = [_task_row(board, task) for task in board.tasks]
     if len(board.common_tasks) > 1:
         rows.append(_mean_row(board))
-    table = tag("table", tag("thead", tag("tr", *spans), tag("tr", *models)), tag("tbody", *rows), class_="figures")
-    return join(model_legend(board), tag("div", table, class_="scroll"))
+    heads = [tag("tr", *spans), tag("tr", *models)]
+    return join(model_legend(board), table("Figures by task and model", heads, rows, "figures"))
 
 
 def mark(board: Board, model: str) -> Markup | None:
@@ -72,8 +72,8 @@ def _models_down(board: Board) -> Markup:
     tasks = (tag("tr", *_task_facts(board, task)) for task in board.tasks)
     mean = ["Mean"] if len(board.common_tasks) > 1 else []
     wide = len(mean) + len(board.tasks)
-    spans = [tag("th", "Model", rowspan=2)]
-    spans += [tag("th", name, colspan=wide, class_="first") for name in HEADLINES.values()]
+    spans = [th("Model", rowspan=2)]
+    spans += [th(name, colspan=wide, class_="first") for name in HEADLINES.values()]
     short = _without_group(board.tasks)
     heads = [_head(name, None, first=c == 0) for _ in HEADLINES for c, name in enumerate([*mean, *short])]
     best = {(task, metric): _best_of(board, task, metric) for task in board.tasks for metric in HEADLINES}
@@ -90,16 +90,16 @@ def _models_down(board: Board) -> Markup:
                 cells.append(
                     _figure_cell(board.cell(task, model), metric, best[task, metric], first=first, failed=failed)
                 )
-        rows.append(tag("tr", tag("td", model), *cells))
-    table = tag("table", tag("thead", tag("tr", *spans), tag("tr", *heads)), tag("tbody", *rows), class_="figures")
-    about = tag("table", tag("thead", facts), tag("tbody", *tasks))
+        rows.append(tag("tr", tag("th", model, scope="row"), *cells))
+    found = table("Figures by model and task", [tag("tr", *spans), tag("tr", *heads)], rows, "figures")
+    about = table("Tasks", [facts], tasks)
     said = "Models by their mean over the tasks that all finished, the highest first." if mean else "The highest first."
-    return join(tag("div", about, class_="scroll"), tag("p", said, class_="soft"), tag("div", table, class_="scroll"))
+    return join(about, tag("p", said, class_="soft"), found)
 
 
 def _fact_heads(rowspan: int | None = None) -> list[Markup]:
     names = {"Task": None, "Language": None, "Queries × docs": "number", "Strongest": None}
-    return [tag("th", name, class_=kind, rowspan=rowspan) for name, kind in names.items()]
+    return [th(name, class_=kind, rowspan=rowspan) for name, kind in names.items()]
 
 
 def _without_group(tasks: Sequence[str]) -> Sequence[str]:
@@ -136,7 +136,7 @@ def _best_of(board: Board, task: str, metric: str) -> float | None:
 
 def _head(name: str, mark: Markup | None, *, first: bool) -> Markup:
     """As much of a column's name as fits, with the mark of the model if it has one."""
-    return tag("th", mark, name, class_="number model first" if first else "number model", title=name)
+    return th(mark, name, class_="number model first" if first else "number model", title=name)
 
 
 def _task_facts(board: Board, task: str) -> list[Markup]:
@@ -146,7 +146,7 @@ def _task_facts(board: Board, task: str) -> list[Markup]:
     size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
     partial = " (partial)" if any(cell.partial for cell in cells) else ""
     return [
-        tag("td", task + partial),
+        tag("th", task + partial, scope="row"),
         tag("td", facts.language if facts else "-"),
         tag("td", size, class_="number"),
         _strongest_cell(board, board.strongest(task)),
@@ -201,7 +201,7 @@ def _mean_row(board: Board) -> Markup:
         values = [board.mean(model, metric) for model in board.models]
         highest = max(_known(values), default=None) if len(values) > 1 else None
         cells += [_mean_cell(value, highest, first=s == 0) for s, value in enumerate(values)]
-    return tag("tr", tag("td", label, colspan=4), *cells, class_="mean")
+    return tag("tr", tag("th", label, colspan=4, scope="row"), *cells, class_="mean")
 
 
 def _mean_cell(value: float | None, highest: float | None, *, first: bool) -> Markup:

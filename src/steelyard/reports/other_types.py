@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.reports.board import Board
 from steelyard.reports.figures import mark, model_legend
-from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.markup import Markup, join, table, tag, th
 from steelyard.results import TITLES, Result
 
 SEARCHED = ("retrieval", "reranking")
@@ -21,12 +21,12 @@ def other_types(board: Board) -> Markup:
     if not board.tasks:
         return Markup("")
     head = ("Task", "Type", "Language", "Samples", "Figure")
-    models = (tag("th", mark(board, model), model, class_="number model", title=model) for model in board.models)
+    models = (th(mark(board, model), model, class_="number model", title=model) for model in board.models)
     tasks = sorted(board.tasks, key=lambda task: board.first(task).facts.type)  # stable: within a type as they were run
     rows = (_row(board, task) for task in tasks)
-    table = tag("table", tag("thead", tag("tr", *(tag("th", name) for name in head), *models)), tag("tbody", *rows))
+    heads = [tag("tr", *(th(name) for name in head), *models)]
     note = tag("p", "Intervals are 95 %, from resampling pairs, texts or clusterings.", class_="soft")
-    return join(note, model_legend(board), tag("div", table, class_="scroll"))
+    return join(note, model_legend(board), table("Main figures by task and model", heads, rows))
 
 
 def _row(board: Board, task: str) -> Markup:
@@ -38,7 +38,7 @@ def _row(board: Board, task: str) -> Markup:
     partial = " (partial)" if facts.limit is not None else ""
     return tag(
         "tr",
-        tag("td", task + partial),
+        tag("th", task + partial, scope="row"),
         tag("td", facts.type.replace("_", " ")),
         tag("td", facts.language),
         tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),

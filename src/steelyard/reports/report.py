@@ -10,7 +10,7 @@ from steelyard import __version__
 from steelyard.reports.board import Board
 from steelyard.reports.charts import SERIES_CLASSES
 from steelyard.reports.figures import figures, plot
-from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.markup import Markup, join, table, tag, th
 from steelyard.reports.other_types import is_searched, other_types
 from steelyard.reports.stages import stage_section
 from steelyard.reports.variants import variant_table
@@ -58,7 +58,10 @@ def page(results: Sequence[Result]) -> str:
     )
     links = (tag("a", SECTIONS[name], href=f"#{name}") for name in shown)
     parts = (tag("section", tag("h2", SECTIONS[name]), body, id=name) for name, body in shown.items())
-    body = tag("body", tag("h1", "Steelyard report"), _summary(board), tag("nav", *links), *parts)
+    skip = tag("a", "Skip to the figures", href="#main", class_="skip")
+    nav = tag("nav", *links, aria_label="Sections")
+    main = tag("main", *parts, id="main", tabindex=-1)
+    body = tag("body", skip, tag("header", tag("h1", "Steelyard report"), _summary(board), nav), main)
     return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
 
 
@@ -89,7 +92,7 @@ def _miss_count(cells: Sequence[Result]) -> str:
 
 
 def _miss_table(rows: Sequence[Miss]) -> Markup:
-    head = tag("tr", *(tag("th", name) for name in ("Query", "Rank", "Came first", "Should have come")))
+    head = tag("tr", *(th(name) for name in ("Query", "Rank", "Came first", "Should have come")))
     body = (
         tag(
             "tr",
@@ -100,7 +103,7 @@ def _miss_table(rows: Sequence[Miss]) -> Markup:
         )
         for miss in rows
     )
-    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+    return table("Queries that went badly", [head], body)
 
 
 def costs(board: Board) -> Markup:
@@ -113,19 +116,9 @@ def costs(board: Board) -> Markup:
         largest = max((c.index_bytes or 0 for c in cells), default=0)
         memory = max((c.peak_memory_bytes or 0 for c in cells), default=0)
         values: list[str | int] = [len(cells), *(f"{s:.2f}" for s in seconds), _megabytes(largest), _megabytes(memory)]
-        rows.append(tag("tr", tag("td", model), *(tag("td", v, class_="number") for v in values)))
-    return tag(
-        "div",
-        tag(
-            "table",
-            tag(
-                "thead",
-                tag("tr", *(tag("th", name, class_=None if i == 0 else "number") for i, name in enumerate(head))),
-            ),
-            tag("tbody", *rows),
-        ),
-        class_="scroll",
-    )
+        rows.append(tag("tr", tag("th", model, scope="row"), *(tag("td", v, class_="number") for v in values)))
+    names = (th(name, class_=None if i == 0 else "number") for i, name in enumerate(head))
+    return table("Seconds and bytes by model", [tag("tr", *names)], rows)
 
 
 def errors(board: Board) -> Markup:
@@ -136,8 +129,8 @@ def errors(board: Board) -> Markup:
         tag("tr", tag("td", board.task_of(r)), tag("td", r.model), tag("td", str(r.error), class_="text bad"))
         for r in board.failures
     )
-    head = tag("tr", *(tag("th", name) for name in ("Task", "Model", "Error")))
-    return tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll")
+    head = tag("tr", *(th(name) for name in ("Task", "Model", "Error")))
+    return table("Evaluations that failed", [head], rows)
 
 
 def _summary(board: Board) -> Markup:

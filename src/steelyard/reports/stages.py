@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from steelyard.reports.board import Board
-from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.markup import Markup, join, table, tag, th
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
 
 WIDTH, LINE, BAR = 720, 34, 12
@@ -105,13 +105,13 @@ def _block(model: str, cells: Sequence[Result]) -> Markup:
 def _table(cells: Sequence[Result]) -> Markup:
     names = ("Task", "Stage", *HEADLINES.values(), "Gain", "Over", "Reads", "Recall ceiling", "")
     numbers = {*HEADLINES.values(), "Gain", "Reads", "Recall ceiling"}
-    head = (tag("th", name, class_="number" if name in numbers else None) for name in names)
+    head = (th(name, class_="number" if name in numbers else None) for name in names)
     rows = [
         _row(cell.task if place == 0 else "", stage)
         for cell in cells
         for place, stage in enumerate(cell.notes["stages"])
     ]
-    return tag("div", tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows)), class_="scroll")
+    return table("Stages by task", [tag("tr", *head)], rows)
 
 
 def _row(task: str, stage: Mapping[str, Any]) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from steelyard.reports.markup import Markup, join, tag
+from steelyard.reports.markup import Markup, join, table, tag, th
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
 from steelyard.spec import parse
 
@@ -52,14 +52,13 @@ def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Marku
     columns, rows = variant_rows(results, metric)
     if not rows:
         return Markup("")
-    head = (tag("th", name, class_="number" if place else None) for place, name in enumerate(columns))
+    head = (th(name, class_="number" if place else None) for place, name in enumerate(columns))
     lines = (
         tag("tr", *(tag("td", cell, class_="number" if place else None) for place, cell in enumerate(row)))
         for row in rows
     )
     note = "Means over the tasks that a model and all its variants finished. Bytes after a plus are for rescoring."
-    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines))
-    return join(tag("p", note, class_="soft"), tag("div", table, class_="scroll"))
+    return join(tag("p", note, class_="soft"), table("What variants keep", [tag("tr", *head)], lines))
 
 
 def _families(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Result]]]:
