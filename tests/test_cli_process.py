@@ -136,8 +136,9 @@ sys.exit(steelyard.cli.main())
         "    import time; time.sleep(5)",
         "import atexit; atexit.register(signal.raise_signal, 2)",
         "raise KeyboardInterrupt",
+        "import interrupted_module",
     ],
-    ids=["import", "destructor", "shutdown", "command"],
+    ids=["import", "destructor", "shutdown", "command", "import at the end"],
 )
 def test_an_interrupt_at_any_moment_is_one_plain_line(body: str, tmp_path: Path) -> None:
     (tmp_path / "interrupted_module.py").write_text(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """The exit code of a command that someone interrupted, as shells have it."""
-AGAIN = 0.02
+AGAIN = 0.005
 """Seconds after which an interrupt that came at a bad moment is tried again."""
 IMPORT = "<frozen importlib._bootstrap>"
 
@@ -151,6 +151,9 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 def _done_with_interrupts() -> None:
+    """From here on an interrupt ends the process; so does one that waits for the end of an import still."""
+    if hasattr(signal, "setitimer") and signal.setitimer(signal.ITIMER_REAL, 0)[0]:
+        _leave(signal.SIGINT, None)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _leave)
 
