@@ -143,6 +143,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work_and_without_a_tr
         err = capsys.readouterr().err
         assert told in err and "hint: " in err and "Traceback" not in err
         assert not (tmp_path / "results").exists(), "nothing was evaluated that nobody could have kept"
+    assert main(["list", "results", "--results", file]) == 1 and "file is a file" in capsys.readouterr().err
     assert main(["run", "bm25", "-t", str(nano), "--mteb-files", file]) == 1
     assert "choose another folder with --mteb-files" in capsys.readouterr().err
     assert (tmp_path / "results" / "report.html").exists()

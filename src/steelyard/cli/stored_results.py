@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 def store_of(arguments: argparse.Namespace) -> ResultStore:
-    """The folder of results."""
+    """The folder of results; a ResultError where a file has its name."""
     from steelyard import config
+    from steelyard.errors import ResultError
     from steelyard.results import ResultStore
 
-    return ResultStore(arguments.results or config.results_folder())
+    store = ResultStore(arguments.results or config.results_folder())
+    if store.folder.is_file():
+        raise ResultError(f"{store.folder} is a file", hint="name the folder that holds the results")
+    return store
 
 
 def stored_results(arguments: argparse.Namespace, output: Output, *, task: str | None = None) -> list[Result]:
