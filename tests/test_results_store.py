@@ -270,3 +270,19 @@ def test_files_are_strict_json(tmp_path: Path) -> None:
     assert stored.path is not None
     whole = json.loads(stored.path.read_text(), parse_constant=lambda name: pytest.fail(name))
     assert whole["steelyard"]["metrics"]["nauc"] is None
+
+
+def test_a_failure_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    store.put(failure())
+    again = store.put(replace(failure(), error=Failure("HubError", "out of reach")))
+    assert again.path is not None and [str(r.error) for r in store.all()] == ["HubError: out of reach"]
+
+
+def test_a_finished_result_that_lost_its_values_is_no_failure(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    old = store.put(result(top_k=11))
+    assert old.path is not None
+    queries_path(old.path).unlink()
+    store.put(result())
+    assert [r.done for r in store.all()] == [True, True], "its figures are still there"
