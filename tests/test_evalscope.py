@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +336,7 @@ def test_two_stages_with_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with api_server.serve() as api:
         api.key = "sk-very-secret"
         given = config(services(api, api.key), out, custom_tasks=custom, topk=3)
+        import_module("threadpoolctl")  # sets a variable of its own when it is first imported
         before = dict(os.environ)
         results = run_task(given, mteb_version="1.14")
         assert isinstance(results, Results) and not results.failures
