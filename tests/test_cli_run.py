@@ -214,7 +214,7 @@ def test_runs_are_kept_and_scored_again(
 def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--from-runs"]) == 1
     assert "has no saved run" in capsys.readouterr().err
-    assert main(["run", "bm25", "-t", str(nano), "NanoAlmanac/en", "--save-runs", "parquet", "--top-k", "5"]) == 0
+    assert main(["run", "bm25", "-t", str(nano), "NanoAlmanac/en", "--save-runs", "--top-k", "5"]) == 0
     capsys.readouterr()
     assert main(["run", "--from-runs", "--metrics", "ndcg@7"]) == 0
     out, err = capsys.readouterr()

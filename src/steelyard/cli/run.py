@@ -103,7 +103,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 
 def _add_keeping(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--save-runs", choices=["parquet", "trec"], help="keep the ranked lists, too")
+    forms = ["parquet", "trec"]
+    add("--save-runs", nargs="?", const=forms[0], choices=forms, help="keep the ranked lists, too (default: parquet)")
     add(
         "--overwrite-strategy",
         choices=["always", "never", "only-missing"],
