@@ -34,7 +34,7 @@ def test_figures_of_an_evaluation(tmp_path: Path) -> None:
     assert columns["utility_0,1,0,1"].tolist() == (len(task.corpus) - task.qrels.positives).tolist()
     assert {"gm_map", "pooled_recall_at_3"}.isdisjoint(columns)
     with_interval = {name for name in STORED if name in result.intervals}
-    assert with_interval == {"bpref", "iprec_at_0.5", "set_f"}
+    assert with_interval == {"bpref", "iprec_at_0.5", "utility_0,1,0,1", "ndcg_1=3,2=9", "set_f"}
     titles = [results.table(name)[0][0] for name in STORED]
     assert titles == ["bpref", "GMAP", "iprec@0.5", "utility.0,1,0,1", "nDCG.1=3,2=9", "pooled recall@3", "F"]
     (again,) = rescore(ResultStore(tmp_path), [task], Conditions.of(metrics=[*ASKED, "infAP"]))
