@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard import evaluate
-from steelyard.encoders import file_hash, load_encoder
+from steelyard import evaluate, file_hash
+from steelyard.encoders import load_encoder
 from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
 from steelyard.encoders.callables import from_function
 from steelyard.encoders.crew import Crew, Here

@@ -25,7 +25,7 @@ from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.remote_place import RemotePlace
 from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.datasets.tabular import Table, read_table
-from steelyard.encoders.file_hash import file_hash
+from steelyard.file_hash import file_hash
 from steelyard.types import Int32, Int64, Task, TaskInfo
 
 BATCH = 1 << 14

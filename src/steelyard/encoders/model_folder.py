@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import config
-from steelyard.encoders.file_hash import file_hash
 from steelyard.errors import DataError, HubError, MissingPart
+from steelyard.file_hash import file_hash
 
 NOT_NEEDED = ("onnx/*", "openvino/*", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.png", "*.md")
 """Copies of the weights for other libraries, and what is for people to read."""

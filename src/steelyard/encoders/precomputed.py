@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders.batching import check_finite, shown
-from steelyard.encoders.file_hash import file_hash
 from steelyard.errors import DataError, MissingPart, UsageError
+from steelyard.file_hash import file_hash
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.services.options import Options
 from steelyard.types import Float32, Role

@@ -1,4 +1,4 @@
-"""Hashes of files, remembered: a model of many gigabytes is read once for its hash, not at every start."""
+"""Hashes of files, remembered: a model or a source of many gigabytes is read once for its hash, not at every start."""
 
 from __future__ import annotations
 
