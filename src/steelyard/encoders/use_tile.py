@@ -19,8 +19,11 @@ BEFORE = 2 * max(before for _, before in WINDOWS)
 """Places before a tile that it looks at: the reach of two convolutions, one on the other."""
 AFTER = 2 * STEP + 1
 """Places after a tile that it looks at: their reach, and the filling up to whole columns."""
-NOTHING = np.zeros(WIDTH, dtype=np.float32)
-"""What negative values are raised to. With a row numpy compares eight at a time, with the number 0 one by one."""
+NOTHING = np.zeros(STEP * WIDTH, dtype=np.float32)
+"""What negative values are raised to. With a row numpy compares eight at a time, with the number 0 one by one; a row
+of several places has fewer ends."""
+ONES = np.ones(WIDTH * len(WINDOWS), dtype=np.float32)
+"""A product with it is a sum, in a third of the time of numpy's."""
 
 
 class Tile:
@@ -60,7 +63,7 @@ class Tile:
         line[STEP:, -1] = 0
         out = _shaped(self._points, STEP, *shape[1:])
         second(line, points, products, out)
-        np.maximum(out, NOTHING, out=out)
+        _raise_to_nothing(out)
         target = features.reshape(-1, STEP, WIDTH).swapaxes(0, 1)  # out of the planes, into the order of the line
         np.add(out[:, :-1], line[before : before + STEP, :-1], out=target)
 
@@ -73,7 +76,7 @@ class Tile:
         for place in range(1, size):
             np.take(shares[place], planes[start + place], axis=0, out=more, mode="clip")
             line += more
-        np.maximum(line, NOTHING, out=line)
+        _raise_to_nothing(line)
         own = planes[BEFORE - before]
         np.take(self._pieces.projected[branch], own, axis=0, out=more, mode="clip")
         line += more
@@ -82,8 +85,8 @@ class Tile:
     def _summed(self, features: Float32, slots: Int64, text: Int64) -> Float32:
         """Each piece's features, its embedding first, brought to mean 0 and variance 1 and summed by text."""
         pieces = self._pieces
-        mean = (pieces.total[slots] + features.sum(axis=1)) / FEATURES
-        square = (pieces.squares[slots] + np.einsum("ij,ij->i", features, features)) / FEATURES
+        mean = (pieces.total[slots] + features @ ONES) / FEATURES
+        square = (pieces.squares[slots] + np.vecdot(features, features)) / FEATURES
         scale = np.where(slots == 0, np.float32(0), 1 / np.sqrt(square - mean * mean + self._eps))
         embedding = self._embedding[: len(slots)]
         np.take(pieces.embedding, slots, axis=0, out=embedding, mode="clip")
@@ -95,6 +98,11 @@ class Tile:
             np.matmul(scale[start:end], features[start:end], out=sums[row, DIMENSION:])
         sums -= np.add.reduceat(scale * mean, starts)[:, None]
         return sums
+
+
+def _raise_to_nothing(planes: Float32) -> None:
+    rows = planes.reshape(-1, len(NOTHING))
+    np.maximum(rows, NOTHING, out=rows)
 
 
 def _shaped(room: Float32, *shape: int) -> Float32:
