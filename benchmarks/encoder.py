@@ -75,7 +75,7 @@ def main() -> int:
     package.encode(["load the weights"])
     encoder = UseMultilingual()
     encoder.encode(["load the weights"], "document")
-    failed = False
+    failed, sums = False, np.zeros(2)
     names = "texts", "number", "pieces", "package s", "ours s", "times", "(cpu)", "again", "texts/s", "difference"
     print(" ".join(f"{name:>{width}}" for name, width in zip(names, WIDTHS, strict=True)))
     for name, texts in samples(arguments.texts).items():
@@ -93,6 +93,9 @@ def main() -> int:
         shown = f"{name:>{WIDTHS[0]}}", f"{len(texts):6,}", f"{distinct(encoder, texts):5.1f}%", f"{seconds:9.2f}"
         rates = f"{own:6.2f}", f"{ratio:5.1f}", f"{cpu:5.1f}", f"{warm:5.1f}", f"{len(texts) / own:7.0f}"
         print(*shown, *rates, f"{error:10.1e}", flush=True)
+        sums += (seconds, own) if name in NAMES else 0
+    if sums.all():
+        print(f"all passages: {sums[0]:.1f} s by the package, {sums[1]:.1f} s by ours, {sums[0] / sums[1]:.1f} times")
     return int(failed)
 
 
