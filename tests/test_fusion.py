@@ -198,7 +198,7 @@ def test_no_documents_at_all():
     ("options", "message"),
     [
         ({"k": "-1"}, "k is -1"),
-        ({"k": "sixty"}, "not a number"),
+        ({"k": "sixty"}, "option k is 'sixty', which is not a number"),
         ({"depth": "0"}, "depth is 0"),
         ({"weights": "1,-1"}, "weights"),
         ({"weights": "0,0"}, "weights"),
@@ -214,7 +214,8 @@ def test_no_documents_at_all():
         ),
         ({"k": "1e308"}, r"k is 1e\+308"),
         ({"k": "nan"}, "k is nan"),
-        ({"weights": ""}, "not a number"),
+        ({"weights": ""}, "option weights is '', which is not numbers with commas"),
+        ({"depth": "1.5"}, "option depth is '1.5', which is not a whole number"),
         ({"weights": "nan,1"}, "weights are"),
         ({"weights": "1e308,1"}, "weights are"),
         ({"weights@": "1,2"}, "option weights@ names no language"),

@@ -7,9 +7,9 @@ list of words weakens a list of meanings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ MIXED = ("multilingual", "unknown")
 """Languages of a task that say nothing of the single query."""
 
 Weights = tuple[float, ...]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -84,22 +85,17 @@ class Fusion:
                 f"the fusion option k{source} is {given['k']!r}, and the method {given['method']} has no k",
                 hint="leave k out, or take method=rrf",
             )
-        try:
-            fusion = cls(
-                method=given.get("method", cls.method),
-                k=float(given.get("k", cls.k)),
-                weights=_weights(given["weights"]) if "weights" in given else None,
-                depth=int(given.get("depth", cls.depth)),
-                by_language=tuple(
-                    (_language(name), _weights(value))
-                    for name, value in sorted(given.items())
-                    if name.startswith(BY_LANGUAGE)
-                ),
-            )
-        except ValueError as error:
-            raise UsageError(
-                f"a fusion option is not a number: {error}", hint="such as ?k=60&depth=500&weights=2,1"
-            ) from error
+        fusion = cls(
+            method=given.get("method", cls.method),
+            k=_read(given, "k", float) if "k" in given else cls.k,
+            weights=_read(given, "weights", _weights) if "weights" in given else None,
+            depth=_read(given, "depth", int) if "depth" in given else cls.depth,
+            by_language=tuple(
+                (_language(name), _read(given, name, _weights))
+                for name in sorted(given)
+                if name.startswith(BY_LANGUAGE)
+            ),
+        )
         fusion._check_lists(lists)
         languages = [language for language, _ in fusion.by_language]
         if twice := [language for language in languages if languages.count(language) > 1]:
@@ -178,6 +174,18 @@ def _language(option: str) -> str:
     if code not in (*MIXED, "code", "und") and not is_language(code):
         raise UsageError(f"the fusion option {option} names no language", hint="such as weights@zh (ja, not jp)")
     return code
+
+
+def _read(options: Mapping[str, str], name: str, kind: Callable[[str], Value]) -> Value:
+    """The value of an option that is there; a UsageError where it is not of its kind."""
+    try:
+        return kind(options[name])
+    except ValueError as error:
+        what = "a whole number" if kind is int else "a number" if kind is float else "numbers with commas"
+        raise UsageError(
+            f"the fusion option {name} is {options[name]!r}, which is not {what}",
+            hint="such as ?k=60&depth=500&weights=2,1",
+        ) from error
 
 
 def _weights(text: str) -> Weights:
