@@ -96,7 +96,10 @@ def test_a_damaged_file_is_noted_and_its_texts_are_encoded_again(home, damage):
     }
     victim.write_bytes(damaged[damage])
     encoder = Letters()
-    vectors, tally = encode_once(encoder, ["a", "b", "c"], "document", store=VectorStore(encoder))
+    store = VectorStore(encoder)
+    vectors, tally = encode_once(encoder, ["a", "b", "c"], "document", store=store)
+    _, second = encode_once(encoder, ["a", "b", "c"], "document", store=store)
+    assert second.encoded == 0, "the same run finds what it wrote in the damaged file's place"
     assert [text for _, text in encoder.asked] == ["a", "b"]
     assert (vectors == Letters().encode(["a", "b", "c"], "document")).all()
     assert len(tally.problems) == 1

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 
 from encoder_parts import Letters
-from steelyard.encoders import budget, compaction
+from steelyard.encoders import budget, compaction, inventory
+from steelyard.encoders.blob_store import BlobStore
 from steelyard.encoders.cached import encode_once
 from steelyard.encoders.segments import Segment
 from steelyard.encoders.store import VectorStore
@@ -173,6 +175,52 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
     found, vectors = reader.get(reader.keys(list("abcdef"), "document"))
     assert merged[1] is not None
     assert found.all() and right(list("abcdef"), vectors)
+
+
+def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, monkeypatch):
+    """Written, and merged away again before its date is set: its vectors are in the other's file."""
+    encoder = Letters()
+    store = VectorStore(encoder)
+    for text in "abcdef":
+        encode_once(encoder, [text], "document", store=store)
+    monkeypatch.setattr(compaction, "MANY", 3)
+    honest, merged = compaction.write, []
+
+    def merged_by_another(folder, keys, vectors):
+        path = honest(folder, keys, vectors)
+        if not merged:
+            merged.append(path)
+            honest(folder, store.keys(["g"], "document"), encoder.encode(["g"], "document"))
+            merged.append(compaction.compact(folder))
+        return path
+
+    monkeypatch.setattr(compaction, "write", merged_by_another)
+    compaction.compact(store.folder)
+    assert segments(home) == merged[1:], "the first one is gone, and so are the parts"
+    _, tally = encode_once(encoder, list("abcdefg"), "document", store=VectorStore(encoder))
+    assert (tally.encoded, tally.problems) == (0, ())
+
+
+def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
+    """`cache rm` in another process, at the worst moments: before merging, and right after the merged file is there."""
+    encoder = Letters()
+    store = VectorStore(encoder)
+    for text in "abcdef":
+        encode_once(encoder, [text], "document", store=store)
+    monkeypatch.setattr(compaction, "MANY", 3)
+    honest = compaction.write
+
+    def then_all_goes(folder, keys, vectors):
+        path = honest(folder, keys, vectors)
+        shutil.rmtree(folder)
+        return path
+
+    monkeypatch.setattr(compaction, "write", then_all_goes)
+    compaction.compact(store.folder)
+    assert not store.folder.exists()
+    assert compaction.compact(store.folder) is None
+    assert [inventory._kept(store.folder).files, *inventory.inventory(home)] == [0]
+    assert BlobStore("letters", {}).get([b"0" * 16]) == [None]
 
 
 def test_many_small_files_become_few(home):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,10 +64,10 @@ def stored(home: Path) -> list[Stored]:
     for kind in sorted(home.iterdir()) if home.is_dir() else []:
         for path in sorted(kind.iterdir()) if kind.is_dir() else [kind]:
             sizes = []
-            for file in path.rglob("*") if path.is_dir() else [path]:
+            files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+            for file in files if path.is_dir() else [path]:
                 with suppress(FileNotFoundError):  # other processes write, merge and trim meanwhile
-                    if file.is_file():
-                        sizes.append(file.stat().st_size)
+                    sizes.append(file.stat().st_size)
             things.append(Stored(path.relative_to(home).as_posix(), path, len(sizes), sum(sizes)))
     return things
 

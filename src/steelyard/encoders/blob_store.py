@@ -95,9 +95,7 @@ class BlobStore:
 
     def _refresh(self) -> None:
         """Read the tables of the segments that appeared since the last look."""
-        if not self.folder.is_dir():
-            return
-        for entry in sorted(os.scandir(self.folder), key=lambda entry: entry.name):
+        for entry in sorted(budget.entries(self.folder), key=lambda entry: entry.name):
             if entry.name.endswith(SUFFIX) and entry.name not in self._known:
                 self._known.add(entry.name)
                 path = Path(entry.path)

@@ -87,13 +87,14 @@ def trim(folder: Path, most: int) -> Trimmed:
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """The files of all encoders; one that goes away meanwhile is passed over."""
-    for encoder in _entries(folder):
-        for entry in _entries(encoder.path) if encoder.is_dir() else []:
+    for encoder in entries(folder):
+        for entry in entries(encoder.path) if encoder.is_dir() else []:
             with suppress(FileNotFoundError):
                 yield Path(entry.path), entry.stat()
 
 
-def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+def entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder; nothing, where it is gone: other processes store, merge and remove at the same time."""
     try:
         return list(os.scandir(folder))
     except FileNotFoundError:

@@ -25,7 +25,7 @@ def compact(folder: Path) -> Path | None:
     """Merge the small files of a store if there are many, the longest unused first; the merged file, or None."""
     large = min(LARGE, budget.limit() // 8)  # trimming removes whole files: none may be most of what is stored
     small = []
-    for entry in os.scandir(folder):
+    for entry in budget.entries(folder):
         if entry.name.endswith(budget.SUFFIX):
             with suppress(FileNotFoundError):
                 stat = entry.stat()
@@ -56,8 +56,9 @@ def _merge(folder: Path, parts: list[Segment], used: int) -> Path | None:
     keys["high"], keys["low"] = tables["high"], tables["low"]
     _, first = np.unique(keys, return_index=True)
     merged = write(folder, keys[first], vectors[first])
-    os.utime(merged, ns=(used, used))
-    _flush(folder)
+    with suppress(FileNotFoundError):  # merged again or trimmed by another process, which is as good
+        os.utime(merged, ns=(used, used))
+        _flush(folder)
     for part in parts:
         if part.path != merged:
             part.path.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,7 @@ def _kept(folder: Path) -> Kept:
         found = json.loads((folder / DESCRIBED).read_text(encoding="utf-8"))
         described = found if isinstance(found, dict) else {}
     files = size = encodings = 0
-    for entry in os.scandir(folder):
+    for entry in budget.entries(folder):
         if entry.name.endswith(budget.SUFFIX):
             with suppress(FileNotFoundError):  # trimmed or merged meanwhile
                 size += entry.stat().st_size

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -125,7 +124,8 @@ class VectorStore:
             return
         try:
             describe(self.folder, self._encoder.name, self._encoder.settings)
-            write(self.folder, keys, vectors)
+            written = write(self.folder, keys, vectors)
+            self._segments.pop(written.name, None)  # what was passed over under that name is replaced
         except OSError as error:
             self._note(f"vectors not stored in {self.folder}: {error.strerror or error}")
             return
@@ -146,8 +146,7 @@ class VectorStore:
                 steady = False
             except Damaged as error:
                 self._note(remove_damaged(segment.path, error))
-                self._segments[segment.path.name] = None
-                self._index = _Index.of(self._segments)
+                self._know({**self._segments, segment.path.name: None})
                 steady = False
             except OSError as error:
                 self._note(f"{segment.path} passed over: {error.strerror or error}")
@@ -156,15 +155,17 @@ class VectorStore:
     def _refresh(self) -> None:
         """Learn which segments came and went since the last look, ours and those of other processes."""
         try:
-            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(budget.SUFFIX))
-        except FileNotFoundError:  # nothing was stored yet, or all of it was removed
-            names = []
+            names = sorted(e.name for e in budget.entries(self.folder) if e.name.endswith(budget.SUFFIX))
         except OSError as error:
             self._note(f"{self.folder} cannot be read: {error.strerror or error}")
             names = []
         if names != list(self._segments):
-            self._segments = {n: self._segments[n] if n in self._segments else self._open(n) for n in names}
-            self._index = _Index.of(self._segments)
+            self._know({n: self._segments[n] if n in self._segments else self._open(n) for n in names})
+
+    def _know(self, segments: dict[str, Segment | None]) -> None:
+        """Take up these files; None is one to pass over, unless it is gone: a new one may come under its name."""
+        self._segments = {n: segment for n, segment in segments.items() if segment or (self.folder / n).exists()}
+        self._index = _Index.of(self._segments)
 
     def _open(self, name: str) -> Segment | None:
         path = self.folder / name
