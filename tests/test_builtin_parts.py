@@ -256,3 +256,9 @@ def test_what_a_killed_process_left_is_swept_when_it_is_old(shelf: Path) -> None
     os.utime(old, (long_ago, long_ago))
     store.ensure(one_set())
     assert not old.exists() and fresh.exists()
+
+
+def test_a_set_that_another_process_finishes_while_this_one_sweeps_is_no_problem(shelf: Path) -> None:
+    shelf.mkdir()
+    (shelf / ".cutting-gone").symlink_to(shelf / "nothing")  # listed, and not there when it is looked at
+    assert store.ensure(one_set()).parent == shelf

@@ -104,6 +104,7 @@ FAULTS = [
         "qrels.txt": b"1 0 a 1\n1 0 gone 1\n2 0 b 1\n"}, (QRELS,)),
     Fault("unknown-query", QRELS, (1,), "'9' is not in the queries", {QRELS: qrels("9 a 1", *good_qrels)}),
     Fault("grade", QRELS, (2,), "'good', which is not a number", {QRELS: qrels("1 a 1", "2 b good")}),
+    Fault("grade", QRELS, (2,), "'1_0', which is not a number", {QRELS: qrels("1 a 1", "2 b 1_0")}),
     Fault("grade", QRELS, (1,), "beyond", {QRELS: qrels("1 a 99999999999", "2 b 1")}),
     Fault("missing-grade", QRELS, (3,), "no grade", {QRELS: qrels(*good_qrels, "2 a nan")}),
     Fault("missing-grade", QRELS, (3,), "no grade", {QRELS: qrels(*good_qrels, "2 a ")}),

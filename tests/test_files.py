@@ -48,6 +48,17 @@ def test_a_file_system_without_locks_goes_by_age(tmp_path: Path, monkeypatch: py
     assert young.exists() and not old.exists() and (tmp_path / "file").read_bytes() == b"content"
 
 
+def test_leftovers_that_go_meanwhile_or_may_not_be_opened_are_passed_over(tmp_path: Path) -> None:
+    left = tmp_path / "inside" / f".a{files.SUFFIX}"
+    left.parent.mkdir()
+    left.write_bytes(b"half")
+    (tmp_path / f".gone{files.SUFFIX}").symlink_to(tmp_path / "nothing")
+    (tmp_path / f".itself{files.SUFFIX}").symlink_to(
+        f".itself{files.SUFFIX}"
+    )  # opening it is an OSError of another kind
+    assert remove_leftovers(tmp_path) == 1 and not left.exists()
+
+
 def test_facts_are_kept_and_what_is_not_whole_is_no_fact(tmp_path: Path) -> None:
     path = tmp_path / "facts" / "a.json"
     assert remembered(path) == {}

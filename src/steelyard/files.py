@@ -52,8 +52,9 @@ def remembered(path: Path) -> dict[str, Any]:
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Remove what killed writers left anywhere in the folder; how many files that were."""
-    return sum(_remove_if_abandoned(path) for path in folder.rglob(f".*{SUFFIX}"))
+    """Remove what killed writers left anywhere in the folder, where it may be removed; how many files that were."""
+    files = (Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
+    return sum(_remove_if_abandoned(path) for path in files if path.match(f".*{SUFFIX}"))
 
 
 def _try_to_write(path: Path, parts: tuple[bytes | memoryview, ...]) -> bool:
@@ -76,7 +77,7 @@ def _try_to_write(path: Path, parts: tuple[bytes | memoryview, ...]) -> bool:
 
 
 def _remove_if_abandoned(path: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+    with contextlib.suppress(OSError), path.open("rb") as file:
         if not _abandoned(file):
             return False
         path.unlink()

@@ -194,10 +194,21 @@ def _numbers(column: Any, tell: Tell) -> Any:
         return None
 
 
+def decimal(text: str) -> float:
+    """A number as files have it; a ValueError for anything else, Python's `1_0` (ten) too.
+
+    >>> decimal(" 2.50 "), decimal("1e-3")
+    (2.5, 0.001)
+    """
+    if "_" in text:
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)
+
+
 def _counts(value: str) -> bool:
     """Whether a cell counts something."""
     try:
-        float(value)
+        decimal(value)
     except ValueError:
         return value.strip().lower() in WORDS
     return True
@@ -223,7 +234,7 @@ def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
     numbers, bad = [], []
     for row, value in enumerate(values):
         try:
-            numbers.append(None if value is None or not value.strip() else float(value))
+            numbers.append(None if value is None or not value.strip() else decimal(value))
         except ValueError:
             bad.append(row)
             numbers.append(1.0)  # as where there is none, so that the others can be checked; nothing is loaded of them

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.columns import Field
-from steelyard.datasets.convert import TEXT, Tell, as_texts, as_written
+from steelyard.datasets.convert import TEXT, Tell, as_texts, as_written, decimal
 
 KINDS = ("texts", "numbers", "labels")
 WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -147,7 +147,7 @@ def _parsed(texts: Sequence[str | None], tell: Tell) -> Any:
     bad = []
     for row, text in enumerate(texts):
         try:
-            numbers.append(float(text) if text and text.strip() else None)
+            numbers.append(decimal(text) if text and text.strip() else None)
         except ValueError:
             bad.append(row)
     if bad:
