@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -131,9 +130,9 @@ sys.exit(steelyard.cli.main())
 @pytest.mark.parametrize(
     "body",
     [
-        "import interrupted_module; import time; time.sleep(5)",
+        "import interrupted_module; import time; time.sleep(5); print('went on')",
         "import weakref; thing = set(); weakref.finalize(thing, signal.raise_signal, 2); del thing\n"
-        "    import time; time.sleep(5)",
+        "    import time; time.sleep(5); print('went on')",
         "import atexit; atexit.register(signal.raise_signal, 2)",
         "raise KeyboardInterrupt",
         "import interrupted_module",
@@ -146,9 +145,8 @@ def test_an_interrupt_at_any_moment_is_one_plain_line(body: str, tmp_path: Path)
         "    raise ImportError('as packages of C say') from None\n"
     )
     command = [sys.executable, "-c", INTERRUPTED.format(body=body), str(tmp_path), "list", "metrics"]
-    begun = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.strip()) == (130, "interrupted") and time.monotonic() - begun < 4
+    assert (done.returncode, done.stderr.strip(), done.stdout) == (130, "interrupted", "")
 
 
 def test_an_interrupted_command_says_so_as_data(
