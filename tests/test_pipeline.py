@@ -86,6 +86,7 @@ def test_a_family_in_capitals_is_told_how_it_is_written():
         ("bm25 > dense", "is no reranker"),
         ("bm25 > rerank", "is no reranker"),
         ("bm25 > rerank:math:sqrt?depth=0", "the option depth"),
+        ("bm25 > rerank:math:sqrt?depth=", "the option depth"),
         ("bm25 > rerank:math:sqrt?tail=drop", "unknown tail"),
         ("bm25 > rerank:math:sqrt?deep=1", "unknown option"),
         ("bm25 > rerank:math:nothing", "has no 'nothing'"),

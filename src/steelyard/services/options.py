@@ -47,7 +47,7 @@ class Options:
 
     def number(self, name: str, default: T, *, zero: bool = False) -> float | T:
         """A number above 0; with `zero`, that too."""
-        if not (text := self.given.get(name)):
+        if (text := self.given.get(name)) is None:
             return default
         try:
             value = float(text)
@@ -61,7 +61,7 @@ class Options:
 
     def whole(self, name: str, default: T, *, least: int = 1) -> int | T:
         """A whole number from `least` up."""
-        if not (text := self.given.get(name)):
+        if (text := self.given.get(name)) is None:
             return default
         if not text.isdecimal() or int(text) < least:
             raise UsageError(f"the option {name} of {self.model} is {text!r}", hint=f"a whole number from {least} up")
