@@ -21,6 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.encoders.use_convolution import STEP, Convolution
 from steelyard.encoders.use_pieces import EMPTY, TABLES, WINDOWS, Pieces
@@ -44,9 +45,15 @@ class UseNetwork:
     """The network with its weights in memory; for one caller at a time."""
 
     def __init__(self, weights_file: Path) -> None:
-        with np.load(weights_file, allow_pickle=False) as stored, ThreadPoolExecutor(LOADERS) as pool:
-            tables = pool.map(stored.__getitem__, (f"q{table + 1}" for table in range(TABLES)))  # unpacked meanwhile
-            self._w: dict[str, Any] = {name: stored[name] for name in stored.files if not name.startswith("q")}
+        def table(number: int) -> npt.NDArray[np.uint8]:
+            # Opened for each: from Python 3.12 on two threads that read one archive may read each other's bytes.
+            with np.load(weights_file, allow_pickle=False) as own:
+                return np.asarray(own[f"q{number + 1}"])
+
+        with ThreadPoolExecutor(LOADERS) as pool:
+            tables = pool.map(table, range(TABLES))  # unpacked meanwhile
+            with np.load(weights_file, allow_pickle=False) as stored:
+                self._w: dict[str, Any] = {name: stored[name] for name in stored.files if not name.startswith("q")}
             self._pieces = Pieces(self._w, tables)
         with undivided_products():
             self._second = [Convolution(self._w[f"w2_{size}"], self._w[f"b2_{size}"], size) for size, _ in WINDOWS]
