@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from steelyard.errors import UsageError
 
 UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
 CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Help(argparse.HelpFormatter):
+    """Help that is the same on every Python: `-l, --languages LANG`, as it is from 3.13 on."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +31,9 @@ class Parser(argparse.ArgumentParser):
     >>> parser.near("unrecognized arguments: --limits 5"), parser.near("invalid choice: 'b' (choose from 'c', 'bb')")
     ('--limit', 'bb')
     """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": Help, **settings})
 
     def error(self, message: str) -> NoReturn:
         """A UsageError: what is wrong and what was meant, or where the options are told."""
