@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint types contracts tests browser docs bench clean
+.PHONY: help demo test lint types contracts tests browser docs lowest bench clean
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -44,6 +44,15 @@ browser: ## Chromium, in which the tests open the pages
 
 docs: .venv/dev ## write the generated pages of docs/ anew
 	$(BIN)/python docs/generate.py
+
+LOWEST := "import tomllib; print(*(each.replace('>=', '==') for each in \
+	tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']), sep='\n')"
+
+lowest: ## the demo with the lowest versions of what the core needs, in an environment of its own
+	$(PYTHON) -m venv --clear .venv/lowest
+	$(PYTHON) -c $(LOWEST) > .venv/lowest/requirements.txt
+	.venv/lowest/bin/python -m pip install --quiet -r .venv/lowest/requirements.txt --editable .
+	STEELYARD_HOME=.venv/lowest/home .venv/lowest/bin/steelyard run -o .venv/lowest/results
 
 bench: .venv/dev ## speed and memory against the peers
 	$(BIN)/python -m pip install --quiet --group bench
