@@ -16,6 +16,8 @@ import steelyard
 from search_servers import postgres
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.remote.postgres import PostgresRetriever
+from steelyard.retrievers.remote.postgres_address import hang_up
 from steelyard.retrievers.remote.postgres_schema import check_vectors
 from steelyard.retrievers.remote.postgres_sql import Plan
 from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
@@ -220,6 +222,35 @@ def test_a_slow_query_is_left(task: Task, server: str, sql: Any, tmp_path: Path)
     file.write_text("SELECT pg_sleep(3)::text FROM generate_series(1, :k) WHERE :query <> ''")
     with pytest.raises(MissingPart, match=r"no answer within 0.3 s"):
         search(f"postgres:{server}?sql={file}&timeout=0.3&retries=0&concurrency=1", task)
+
+
+def test_a_server_that_hangs_up_while_it_is_filled_is_told_and_let_go(task: Task, server: str, sql: Any) -> None:
+    """The driver's own close fails on a dead line, and hid what had happened."""
+    lines = []
+
+    def hung_up_on(texts: int) -> None:
+        if not lines:
+            ours = "pid <> pg_backend_pid() AND application_name = 'steelyard'"
+            lines.append(sql.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}"))
+
+    with pytest.raises((MissingPart, ModelError), match=r"postgres at .* (broke off|refused)"):
+        load_retriever(f"postgres:{server}").index(task.corpus, task.info, hung_up_on)
+    assert lines and not schemas(sql)
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_hanging_up_leaves_no_socket_to_the_collector(server: str, sql: Any, dead: bool) -> None:
+    retriever = load_retriever(f"postgres:{server}")
+    assert isinstance(retriever, PostgresRetriever)
+    connection = retriever.address.connect()
+    line = connection._sock
+    if dead:
+        sql.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'steelyard'")
+        with pytest.raises((pg8000.native.DatabaseError, pg8000.native.InterfaceError, OSError)):
+            connection.run("SELECT 1")
+    hang_up(connection)
+    assert line.closed
+    hang_up(connection)
 
 
 def test_nobody_there_and_nobody_known(task: Task, server: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
-from steelyard.errors import ModelError, UsageError
+from steelyard.errors import ModelError, SteelyardError, UsageError
 from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.remote import postgres_schema as schema
@@ -22,7 +21,7 @@ from steelyard.retrievers.remote.encoding import Vectors, content_name
 from steelyard.retrievers.remote.optional import need
 from steelyard.retrievers.remote.options import Manners, Options, refuse_at
 from steelyard.retrievers.remote.pool import Pool
-from steelyard.retrievers.remote.postgres_address import Address
+from steelyard.retrievers.remote.postgres_address import Address, hang_up
 from steelyard.retrievers.remote.postgres_sql import Plan
 from steelyard.retrievers.remote.secrets import Secrets
 from steelyard.spec import ModelSpec
@@ -104,7 +103,7 @@ class Session:
                 for setting in ("SET default_transaction_read_only = on", *settings):
                     self._connection.run(setting)
                 self._prepared = self._connection.prepare(statement)
-        except ModelError:
+        except SteelyardError:
             self.close()
             raise
 
@@ -116,10 +115,8 @@ class Session:
             return found, time.perf_counter() - start
 
     def close(self) -> None:
-        """Hang up; if the line is dead already, all the better."""
-        pg8000 = need("pg8000.native", "pg8000")
-        with suppress(pg8000.InterfaceError, OSError):
-            self._connection.close()
+        """Hang up."""
+        hang_up(self._connection)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +152,7 @@ class PostgresRetriever:
                     return PostgresIndex(self, self.plan, corpus, "", 0, notes)
                 return self._own(connection, corpus, info, tick, notes)
         finally:
-            connection.close()
+            hang_up(connection)
 
     def drop(self, name: str) -> None:
         """Remove a schema of ours."""
@@ -164,7 +161,7 @@ class PostgresRetriever:
             with self.address.translated():
                 schema.drop(connection, name)
         finally:
-            connection.close()
+            hang_up(connection)
 
     def _own(self, connection: Any, corpus: Corpus, info: TaskInfo, tick: Tick, notes: dict[str, Any]) -> PostgresIndex:
         plan, matrix, sound = self.plan, None, None

@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
@@ -42,8 +42,8 @@ class Address:
                 sock = _socket(arguments["host"], arguments["port"], self.timeout)
             return pg8000.Connection(timeout=self.timeout, application_name="steelyard", sock=sock, **arguments)
         except (pg8000.DatabaseError, pg8000.InterfaceError, OSError) as error:
-            if sock is not None:
-                sock.close()
+            if sock is not None and (descriptor := sock.detach()) >= 0:  # the driver may still hold the socket
+                socket.close(descriptor)
             if isinstance(error, pg8000.DatabaseError):
                 message = f"postgres at {self} lets nobody in: {_said(error)}"
                 hint = "PGUSER and PGPASSWORD, or an address in a variable: postgres:${DATABASE_URL}"
@@ -101,6 +101,16 @@ class Address:
             )
         mode = asked.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer"
         return {**who, "host": host, "port": port, "ssl_context": _ssl(mode)}
+
+
+def hang_up(connection: Any) -> None:
+    """Close a connection of pg8000 for good; if the line is dead already, all the better."""
+    pg8000 = need("pg8000.native", "pg8000")
+    # The driver leaves the last part of closing to the collector of garbage, and after an error that is much later.
+    line = getattr(connection, "_sock", None)
+    for close in (connection.close, *([line.close] if line else [])):
+        with suppress(pg8000.InterfaceError, OSError):
+            close()
 
 
 def _host(parts: SplitResult) -> str | None:
