@@ -17,7 +17,6 @@ import pytest
 
 from encoder_parts import Letters
 from steelyard.encoders import budget, compaction, inventory
-from steelyard.encoders.blob_store import BlobStore
 from steelyard.encoders.cached import encode_once
 from steelyard.encoders.segments import Segment
 from steelyard.encoders.store import VectorStore
@@ -38,6 +37,15 @@ def home(monkeypatch, tmp_path):
 
 def segments(home):
     return sorted(home.glob("vectors/*/*.vectors"))
+
+
+def six_files():
+    """An encoder and its store, with six texts in a file each."""
+    encoder = Letters()
+    store = VectorStore(encoder)
+    for text in "abcdef":
+        encode_once(encoder, [text], "document", store=store)
+    return encoder, store
 
 
 class Wide(Letters):
@@ -138,10 +146,7 @@ def test_trimming_while_others_read_and_write(home):
 
 
 def test_a_reader_survives_merging_and_trimming_between_its_looks(home, monkeypatch):
-    encoder = Letters()
-    store = VectorStore(encoder)
-    for text in "abcdef":
-        encode_once(encoder, [text], "document", store=store)
+    encoder, store = six_files()
     reader = VectorStore(encoder)
     keys = reader.keys(list("abcdef"), "document")
     assert reader.get(keys)[0].all()
@@ -157,10 +162,7 @@ def test_a_reader_survives_merging_and_trimming_between_its_looks(home, monkeypa
 
 def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, monkeypatch):
     """The moment that matters: the index knows a file, another process merges it away, then it is read."""
-    encoder = Letters()
-    store = VectorStore(encoder)
-    for text in "abcdef":
-        encode_once(encoder, [text], "document", store=store)
+    encoder, store = six_files()
     reader = VectorStore(encoder)
     monkeypatch.setattr(compaction, "MANY", 3)
     honest, merged = Segment.vectors, []
@@ -179,10 +181,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
 
 def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, monkeypatch):
     """Written, and merged away again before its date is set: its vectors are in the other's file."""
-    encoder = Letters()
-    store = VectorStore(encoder)
-    for text in "abcdef":
-        encode_once(encoder, [text], "document", store=store)
+    encoder, store = six_files()
     monkeypatch.setattr(compaction, "MANY", 3)
     honest, merged = compaction.write, []
 
@@ -203,10 +202,7 @@ def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, m
 
 def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
     """`cache rm` in another process, at the worst moments: before merging, and right after the merged file is there."""
-    encoder = Letters()
-    store = VectorStore(encoder)
-    for text in "abcdef":
-        encode_once(encoder, [text], "document", store=store)
+    _, store = six_files()
     monkeypatch.setattr(compaction, "MANY", 3)
     honest = compaction.write
 
@@ -220,7 +216,6 @@ def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
     assert not store.folder.exists()
     assert compaction.compact(store.folder) is None
     assert [inventory._kept(store.folder).files, *inventory.inventory(home)] == [0]
-    assert BlobStore("letters", {}).get([b"0" * 16]) == [None]
 
 
 def test_many_small_files_become_few(home):
