@@ -50,7 +50,7 @@ def make(documents: int, queries: int) -> tuple[list[str], list[str]]:
 
 
 def ours(texts: list[str], queries: list[str]) -> dict[str, float]:
-    from steelyard.retrievers.bm25 import Bm25
+    from steelyard.retrievers.bm25.retriever import Bm25
     from steelyard.types import Corpus, Queries, TaskInfo
 
     ids = tuple(f"{row:08d}" for row in range(len(texts), 0, -1))

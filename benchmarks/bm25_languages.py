@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard import load_task
-from steelyard.reports.pages.tongues import read
-from steelyard.text.detect import LANGUAGES_OF, UNDECIDED, detect, tell
+from steelyard.reports.pages.measure.languages import read
+from steelyard.text.analysis.language_policy import choose
+from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, tell
 from steelyard.text.languages import canonical
-from steelyard.text.policy import choose
 from steelyard.types import Task, TaskInfo
 
 SHARED = Path(__file__).parents[2] / "shared"

@@ -24,16 +24,16 @@ from pathlib import Path
 import numpy as np
 
 from steelyard import load_task
-from steelyard.retrievers.bm25 import Bm25, from_spec
-from steelyard.retrievers.bm25_forms import FORMS
+from steelyard.retrievers.bm25.forms import FORMS
+from steelyard.retrievers.bm25.retriever import Bm25, from_spec
 from steelyard.spec import parse
-from steelyard.text.analyser import stem
+from steelyard.text.analysis.analyser import stem
+from steelyard.text.analysis.language_policy import KINDS
 from steelyard.text.function_words import FUNCTION_WORDS
-from steelyard.text.identifiers import split_identifier
-from steelyard.text.policy import KINDS
-from steelyard.text.segment import Hakari
-from steelyard.text.spans import Grams, find
-from steelyard.text.tokens import Tokens
+from steelyard.text.tokenizer.identifiers import split_identifier
+from steelyard.text.tokenizer.segment import Hakari
+from steelyard.text.tokenizer.spans import Grams, find
+from steelyard.text.tokenizer.tokens import Tokens
 from steelyard.types import Corpus, Queries, TaskInfo
 
 TASKS = {

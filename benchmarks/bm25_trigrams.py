@@ -20,13 +20,13 @@ from pathlib import Path
 
 from babel import Locale, UnknownLocaleError
 
-from steelyard.text import trigrams
-from steelyard.text.detect import LANGUAGES_OF
 from steelyard.text.function_words import FUNCTION_WORDS
+from steelyard.text.language_id import trigrams
+from steelyard.text.language_id.detect import LANGUAGES_OF
 from steelyard.text.languages import canonical
-from steelyard.text.normalise import normalise
-from steelyard.text.spans import Grams, find
-from steelyard.text.tokens import Tokens
+from steelyard.text.tokenizer.normalise import normalise
+from steelyard.text.tokenizer.spans import Grams, find
+from steelyard.text.tokenizer.tokens import Tokens
 
 CATALOGUES = ("django", "sphinx")
 COUNT = 1200

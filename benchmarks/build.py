@@ -21,14 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.build.cut import JOURNAL
-from steelyard.build.journal import Journal
+from steelyard.build.sample.journal import Journal
+from steelyard.build.sample.sampler import JOURNAL
 
 CUT = """
 import sys
 from pathlib import Path
-from steelyard.build.cut import cut
-from steelyard.build.recipe import Recipe
+from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.recipe import Recipe
 cut(sys.argv[1], Path(sys.argv[2]), Recipe(mine=tuple(sys.argv[3:])))
 """
 LOAD = "import sys; from steelyard.datasets import load_task; load_task(sys.argv[1])"

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steelyard.metrics import score
-from steelyard.protocols import Tick, no_tick
 from steelyard.retrievers.dense import DenseRetriever
-from steelyard.retrievers.fusion import fuse
+from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.types import Corpus, Float32, Qrels, Queries, Role, Scores, TaskInfo
+from steelyard.types.protocols import Tick, no_tick
 from steelyard.vectors.topk import top_k
 
 DOCUMENTS, QUERIES, REPEATS, LIMIT = 10_000, 200, 15, 3.0

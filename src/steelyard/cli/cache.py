@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard import config
-from steelyard.encoders import budget
+from steelyard.encoders.cache import budget
 from steelyard.errors import SteelyardError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from steelyard.cli.output import Output
+    from steelyard.cli._ui.output import Output
 
 ACTIONS = ("ls", "rm", "trim", "path")
 
@@ -73,7 +73,7 @@ def stored(home: Path) -> list[Stored]:
 
 
 def _list(home: Path, output: Output) -> None:
-    from steelyard.encoders.inventory import inventory
+    from steelyard.encoders.cache.inventory import inventory
 
     things = stored(home)
     total = sum(thing.bytes for thing in things)

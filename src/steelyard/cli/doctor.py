@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from steelyard import __version__, config
 from steelyard.cli.cache import size, stored
-from steelyard.encoders import budget
+from steelyard.encoders.cache import budget
 
 if TYPE_CHECKING:
     import argparse
 
-    from steelyard.cli.output import Output
+    from steelyard.cli._ui.output import Output
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 EXTRA = re.compile(r"""extra == ['"]([a-z0-9-]+)['"]""")

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import INTERRUPTED
-from steelyard.cli.data_options import heed_data_options
-from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
-from steelyard.cli.output import can_redraw
-from steelyard.cli.progress import Progress, duration
+from steelyard.cli._ui.data_options import heed_data_options
+from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
+from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.progress import Progress, duration
 from steelyard.errors import SteelyardError
 
 if TYPE_CHECKING:
     import argparse
 
-    from steelyard.cli.output import Output
+    from steelyard.cli._ui.output import Output
     from steelyard.compat.evalscope.schema import Config
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from steelyard.cli.output import Output
+    from steelyard.cli._ui.output import Output
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

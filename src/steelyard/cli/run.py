@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import config
 from steelyard.cli import INTERRUPTED
-from steelyard.cli.data_options import RESULTS, add_data_options, add_languages, heed_data_options
-from steelyard.cli.languages import tell_unknown
-from steelyard.cli.model_options import add_model_options, with_model_options
-from steelyard.cli.outcome import count, exit_code, gathering, tell_failures, write_report
-from steelyard.cli.output import can_redraw
-from steelyard.cli.progress import Progress, duration
-from steelyard.cli.result_tables import show_results
-from steelyard.cli.values import numbers
+from steelyard.cli._ui.data_options import RESULTS, add_data_options, add_languages, heed_data_options
+from steelyard.cli._ui.languages import tell_unknown
+from steelyard.cli._ui.model_options import add_model_options, with_model_options
+from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
+from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.progress import Progress, duration
+from steelyard.cli._ui.result_tables import show_results
+from steelyard.cli._ui.values import numbers
 from steelyard.errors import ResultError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from steelyard.cli.output import Output
+    from steelyard.cli._ui.output import Output
     from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result
@@ -163,7 +163,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _tell_shallow(results: Results, metrics: Sequence[str], output: Output) -> None:
     """A note where lists end before the deepest cut-off of the figures that are shown."""
     from steelyard.metrics import parse_many
-    from steelyard.reports.figures import DEEPEST
+    from steelyard.reports.run_report.figures import DEEPEST
 
     asked = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
     shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
@@ -263,7 +263,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _write_mteb_files(results: Results, folder: Path) -> Path:
-    from steelyard.compat.mteb_files import write_mteb_files
+    from steelyard.compat.mteb.files import write_mteb_files
 
     try:
         write_mteb_files(results, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.model_options import with_model_options
+from steelyard.cli._ui.model_options import with_model_options
 from steelyard.errors import ResultError, UsageError
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from steelyard.cli.output import Output
-    from steelyard.cli.progress import Progress
+    from steelyard.cli._ui.output import Output
+    from steelyard.cli._ui.progress import Progress
     from steelyard.engine.plan import Conditions
     from steelyard.results import Result, ResultStore
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.datasets.benchmark_tasks import benchmark_names, benchmarks, with_splits
 from steelyard.datasets.loading import load_any, load_task, load_tasks
-from steelyard.datasets.naming import known_names, task_facts, task_names, with_type
+from steelyard.datasets.names import known_names, task_facts, task_names, with_type
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:
+    from steelyard.datasets.formats.nano.writing import write_nano_set
     from steelyard.datasets.inspection import check
-    from steelyard.datasets.nano_write import write_nano_set
     from steelyard.datasets.profiles import profile
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # These bring numpy and pyarrow; whoever lists names needs neither.
-_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "nano_write"}
+_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "formats.nano.writing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from steelyard.datasets import validation
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tabular import Table
+from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Corpus, Int64, Qrels, Queries, Ragged, Task, TaskInfo
 
 

@@ -18,7 +18,7 @@ def with_splits(names: Sequence[str], *, generation: Generation | None = None) -
     >>> with_splits(["C-MTEB/ATEC", "C-MTEB/LCQMC"])
     ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC', 'C-MTEB/LCQMC']
     """
-    from steelyard.datasets import published
+    from steelyard.datasets.hubs import published
 
     every: dict[str, None] = {}
     for name in names:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.folder import Place, incomplete, places
-from steelyard.datasets.nano_files import changed_files
+from steelyard.datasets.formats.folder import Place, incomplete, places
+from steelyard.datasets.formats.nano.files import changed_files
+from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.datasets.problems import Report
-from steelyard.datasets.sidecar import MANIFEST, read_json_object
 from steelyard.datasets.sources import typed_reference
-from steelyard.samples import AnyTask
 from steelyard.types import TaskInfo
+from steelyard.types.samples import AnyTask
 
 if TYPE_CHECKING:
-    from steelyard.datasets.samples.place import SamplePlace, TypedPlace
+    from steelyard.datasets.samples.location import SamplePlace, TypedPlace
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def check(reference: str | Path) -> list[Checked]:
     A type may stand in front (`sts:./pairs.csv`), and must where the columns do not tell it.
     """
     if (typed := typed_reference(str(reference))) is not None:
-        from steelyard.datasets.samples.place import find
+        from steelyard.datasets.samples.location import find
 
         return [_read(place) for place in find(typed)]
     found = places(reference)

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from steelyard.datasets.naming import task_names, unknown_task, with_type
+from steelyard.datasets.hubs.published import GENERATIONS
+from steelyard.datasets.names import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.datasets.problems import Validate
-from steelyard.datasets.published import GENERATIONS
 from steelyard.datasets.sources import BuiltinSource, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from steelyard.samples import AnyTask
     from steelyard.types import Task
+    from steelyard.types.samples import AnyTask
 
 
 def load_task(
@@ -32,7 +32,7 @@ def load_task(
     folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
     `ir_datasets:id`. An unknown name is an UnknownName with near ones, bad data a DataError with file and row.
     """
-    from steelyard.datasets import published
+    from steelyard.datasets.hubs import published
     from steelyard.types import Task
 
     _check_words(reference, validate, None)

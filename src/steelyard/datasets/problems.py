@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
-    from steelyard.samples import AnyTask
+    from steelyard.types.samples import AnyTask
 
 T = TypeVar("T", bound="AnyTask")
 

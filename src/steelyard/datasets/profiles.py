@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.datasets.sample_profiles import sample_profile, spread, text_facts
-from steelyard.samples import AnyTask
 from steelyard.types import Ragged, Task
+from steelyard.types.samples import AnyTask
 
 EXAMPLES = 3
 DEPTH = 100

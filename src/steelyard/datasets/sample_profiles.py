@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.samples import ClusterTask, Label, LabelTask, PairTask, SampleTask
+from steelyard.types.samples import ClusterTask, Label, LabelTask, PairTask, SampleTask
 
 EXAMPLES = 3
 SHOWN = 30

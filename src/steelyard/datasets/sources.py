@@ -15,10 +15,10 @@ from steelyard.errors import MissingPart, UsageError
 from steelyard.registry import Registry
 
 if TYPE_CHECKING:
-    from steelyard.datasets.remote_place import RemotePlace
-    from steelyard.protocols import TaskSource
-    from steelyard.samples import AnyTask
+    from steelyard.datasets.hubs.location import RemotePlace
     from steelyard.types import Task
+    from steelyard.types.protocols import TaskSource
+    from steelyard.types.samples import AnyTask
 
 TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
 """Every type of task that can be loaded and weighed."""
@@ -29,11 +29,11 @@ SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
     {
         "builtin": "steelyard.datasets.sources:BuiltinSource",
         "catalogue": "steelyard.datasets.sources:CatalogueSource",
-        "huggingface": "steelyard.datasets.hub:HubSource",
-        "modelscope": "steelyard.datasets.modelscope:ModelScopeSource",
-        "ir_datasets": "steelyard.datasets.irds:IrDatasetsSource",
-        "mteb": "steelyard.datasets.mteb_source:MtebSource",
-        "clicks": "steelyard.datasets.clicks:ClickSource",
+        "huggingface": "steelyard.datasets.hubs.huggingface:HubSource",
+        "modelscope": "steelyard.datasets.hubs.modelscope:ModelScopeSource",
+        "ir_datasets": "steelyard.datasets.formats.irds:IrDatasetsSource",
+        "mteb": "steelyard.datasets.formats.mteb.source:MtebSource",
+        "clicks": "steelyard.datasets.formats.clicks.source:ClickSource",
         "samples": "steelyard.datasets.samples.source:SampleSource",
         "folder": "steelyard.datasets.sources:FolderSource",
     },
@@ -130,7 +130,8 @@ class CatalogueSource:
 
     def names(self, reference: str) -> Sequence[str]:
         """One task, or those of a group (`MNanoBEIR`, `MNanoBEIR/NanoBEIR-ar`) or hub dataset."""
-        from steelyard.datasets import catalogue, published
+        from steelyard.datasets import catalogue
+        from steelyard.datasets.hubs import published
 
         known = catalogue.entries()
         if reference == "catalogue":
@@ -148,13 +149,13 @@ class CatalogueSource:
 
     def load(self, name: str) -> AnyTask:
         """Fetch what is not on this machine yet, and read the task."""
-        from steelyard.datasets import published
+        from steelyard.datasets.hubs import published
 
         return published.load(name, self.options)
 
     def place(self, name: str) -> RemotePlace | None:
         """The task, to be read in pieces, if it can be."""
-        from steelyard.datasets import published
+        from steelyard.datasets.hubs import published
 
         return published.place(name, self.options)
 
@@ -173,7 +174,7 @@ class FolderSource:
         """`path::task` for each task of the set; with the type in front where it is told by what the files hold."""
         if (typed := typed_reference(reference)) is not None:
             return self._samples.names(typed)
-        from steelyard.datasets.folder import incomplete, places
+        from steelyard.datasets.formats.folder import incomplete, places
 
         several = "," in reference and not Path(reference.partition("::")[0]).expanduser().exists()
         whole = [reference if several else place.reference for place in places(reference)]
@@ -183,7 +184,7 @@ class FolderSource:
         """Read and check the task."""
         if (typed := typed_reference(name)) is not None:
             return self._samples.load(typed)
-        from steelyard.datasets.folder import places
+        from steelyard.datasets.formats.folder import places
 
         found = places(name)
         if len(found) > 1:
@@ -200,7 +201,7 @@ def typed_reference(reference: str) -> str | None:
     """The path with its type in front, where it holds a task without documents to search."""
     if reference.startswith(tuple(f"{type}:" for type in TYPES)):
         return reference
-    from steelyard.datasets.samples.telling import told_type
+    from steelyard.datasets.samples.type_detection import told_type
 
     type = told_type(reference)
     return None if type is None else f"{type}:{reference}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tabular import Table
+from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Float64, Int32, Int64
 
 NOWHERE = pa.scalar(-1, pa.int32())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from steelyard.registry import Registry
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Encoder
+    from steelyard.types.protocols import Encoder
 
 __all__ = ["ENCODERS", "load_encoder"]
 
@@ -18,7 +18,7 @@ EncoderFactory = Callable[[str | None, Mapping[str, str]], "Encoder"]
 ENCODERS: Registry[EncoderFactory] = Registry(
     "encoder",
     "steelyard.encoders",
-    {"use-multilingual-v3": "steelyard.encoders.use_multilingual:from_options"},
+    {"use-multilingual-v3": "steelyard.encoders.use.encoder:from_options"},
 )
 """Encoders by id; plug-ins add theirs."""
 
@@ -33,10 +33,10 @@ def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str
     512
     """
     if id.startswith("api/"):
-        from steelyard.encoders.api import from_options
+        from steelyard.encoders.backends.api import from_options
 
         return from_options(id.removeprefix("api/"), revision, options or {})
-    from steelyard.encoders import dense_encoders
+    from steelyard.encoders import dense as dense_encoders
 
     if id not in ENCODERS and ("backend" in (options or {}) or dense_encoders.known_by_itself(id)):
         return dense_encoders.load(id, revision, options or {})

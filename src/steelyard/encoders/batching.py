@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from steelyard.encoders.crew import Crew, Job, Trouble
+from steelyard.encoders.devices.worker_pool import Crew, Job, Trouble
 from steelyard.errors import ModelError, SteelyardError
 from steelyard.types import Float32, Int64, Role
 
@@ -75,7 +75,7 @@ def encode_in_batches(
 
     `job` is what a hand gets for some rows. Memory that runs out makes this batch and those after it smaller.
 
-    >>> from steelyard.encoders.crew import Here
+    >>> from steelyard.encoders.devices.worker_pool import Here
     >>> def encode(rows):
     ...     if len(rows) > 2:
     ...         raise MemoryError

@@ -16,10 +16,10 @@ from steelyard.encoders.batching import (
     whole,
     windows,
 )
-from steelyard.encoders.crew import Crew, Job
+from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.encoders.parts import joined
-from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.types import Float32, Int64, Role
+from steelyard.types.protocols import Settings, Tick, no_tick
 
 
 class EncodesByLength(ABC):

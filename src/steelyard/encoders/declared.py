@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from steelyard.encoders.backends.onnx.declared import Declared
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.encoders.onnx_declared import Declared
 from steelyard.errors import UsageError
 
 MOST_HEADER = 100_000_000

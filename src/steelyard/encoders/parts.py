@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from steelyard.protocols import Settings, Tick
 from steelyard.types import Float32, Int64, Role
+from steelyard.types.protocols import Settings, Tick
 
 PART = 4096
 """Vectors that are kept together, at most: a file of the store each."""

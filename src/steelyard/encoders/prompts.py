@@ -8,9 +8,9 @@ from typing import Self
 
 from steelyard import models
 from steelyard.errors import UnknownName
-from steelyard.samples import MTEB_TYPES
-from steelyard.services.options import Options
+from steelyard.options import Options
 from steelyard.types import Role, TaskInfo
+from steelyard.types.samples import MTEB_TYPES
 
 OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
 NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}

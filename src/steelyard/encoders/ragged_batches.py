@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from steelyard.encoders.backends.transformers.dense import token_counts
 from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, whole
-from steelyard.encoders.crew import Crew, Job
-from steelyard.encoders.dense_transformer import token_counts
-from steelyard.protocols import Settings
+from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.types import Int64, Role
+from steelyard.types.protocols import Settings
 
 R = TypeVar("R")
 REMEDY = "a smaller max_seq_length, a smaller dtype, or another device"

@@ -14,10 +14,10 @@ from steelyard.engine.results import Results
 from steelyard.engine.runs import FORMS
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
-from steelyard.protocols import Encoder, Retriever
 from steelyard.results import ResultStore
-from steelyard.samples import AnyTask
 from steelyard.spec import ModelSpec
+from steelyard.types.protocols import Encoder, Retriever
+from steelyard.types.samples import AnyTask
 
 __all__ = ["Results", "evaluate"]
 

@@ -17,14 +17,14 @@ from steelyard.engine.runs import FORMS, run_bytes
 from steelyard.engine.samples import SampleBench
 from steelyard.engine.task import Bench, depth_for
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.protocols import Retriever
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
 from steelyard.results.store import beside_path
-from steelyard.retrievers.memory import keep_freed_memory
-from steelyard.samples import AnyTask
+from steelyard.retrievers.bm25.memory import keep_freed_memory
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
+from steelyard.types.protocols import Retriever
+from steelyard.types.samples import AnyTask
 from steelyard.vectors.variants import Unfit
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import DataError, ModelError, UnknownName
-from steelyard.samples import AnyTask, LabelTask, PairTask
 from steelyard.types import Int32, Ragged, Run, Task
+from steelyard.types.samples import AnyTask, LabelTask, PairTask
 
 _PROMISE = "Index.search promises: best first, ties by the lower row, no row twice, padding of -1 with -inf at the end"
 

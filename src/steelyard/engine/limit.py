@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import UsageError
-from steelyard.samples import AnyTask, ClusterTask, LabelTask, PairTask, Problem
 from steelyard.types import Corpus, Guarded, Int64, Qrels, Queries, Ragged, Task
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, Problem
 
 Picked = npt.NDArray[np.intp]
 T = TypeVar("T")

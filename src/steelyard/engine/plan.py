@@ -13,14 +13,14 @@ from steelyard.datasets.options import Generation
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.metrics import DEFAULT_METRICS, Metric
 from steelyard.metrics.scoring import resolve
-from steelyard.protocols import Retriever
 from steelyard.results import Failure, NewerResult, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.provenance import provenance
 from steelyard.results.queries import has_both_ends, queries_path
 from steelyard.results.store import beside_path
-from steelyard.samples import AnyTask
 from steelyard.types import Task, TaskInfo
+from steelyard.types.protocols import Retriever
+from steelyard.types.samples import AnyTask
 
 OverwriteStrategy = Literal["always", "never", "only-missing"]
 STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing")

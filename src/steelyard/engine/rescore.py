@@ -14,12 +14,12 @@ from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model, Overw
 from steelyard.engine.runs import has_run, saved_run
 from steelyard.engine.task import scored_result
 from steelyard.errors import ResultError
-from steelyard.protocols import Settings
 from steelyard.results import Result, ResultStore
 from steelyard.results.keys import digest, result_key
 from steelyard.results.store import Report, warn
-from steelyard.samples import AnyTask
 from steelyard.types import Task
+from steelyard.types.protocols import Settings
+from steelyard.types.samples import AnyTask
 
 NAMED = 3
 """Saved runs that are named where none is as it was asked for."""

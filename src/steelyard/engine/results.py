@@ -14,8 +14,8 @@ from steelyard.engine.plan import CONDITIONS
 from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
-from steelyard.protocols import Settings
 from steelyard.results import TITLES, Result
+from steelyard.types.protocols import Settings
 
 Cell = str
 TaskKey = tuple[str, str | None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from steelyard.engine.measure import Clock, peak_memory_bytes, reset_peak_memory
 from steelyard.engine.plan import Conditions, Evaluation
 from steelyard.errors import UsageError
-from steelyard.protocols import Embeds, Retriever, Tick, no_tick
 from steelyard.results import Result
-from steelyard.samples import SampleTask
 from steelyard.tasks import texts_of, weigh
+from steelyard.types.protocols import Embeds, Retriever, Tick, no_tick
+from steelyard.types.samples import SampleTask
 
 
 class SampleBench:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from steelyard.metrics import score
-from steelyard.protocols import Composite, Retriever
 from steelyard.results.schema import HEADLINES, MAIN_METRIC
-from steelyard.retrievers.fusion import fuse
+from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.types import Run, Task
+from steelyard.types.protocols import Composite, Retriever
 
 Notes = dict[str, Any]
 

@@ -16,12 +16,12 @@ from steelyard.engine.scoring import RESAMPLING, figures
 from steelyard.engine.stages import stage_notes
 from steelyard.metrics import DEFAULT_METRICS, parse, score
 from steelyard.metrics.scoring import leave_out
-from steelyard.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
 from steelyard.results import Result
 from steelyard.results.keys import digest
 from steelyard.retrievers.candidates import own_lists
 from steelyard.retrievers.ranking import rank
 from steelyard.types import Ragged, Run, Task
+from steelyard.types.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from steelyard.reports.report import write_report
+from steelyard.reports.run_report.report import write_report
 
 __all__ = ["write_report"]

@@ -7,9 +7,9 @@ import json
 import re
 from typing import Any
 
-from steelyard.protocols import Settings
 from steelyard.results.layout import plain
 from steelyard.results.schema import TaskFacts
+from steelyard.types.protocols import Settings
 
 SCORING_VERSION = 1
 """Raised whenever the same run on the same data would get another figure; old results then count as missing."""

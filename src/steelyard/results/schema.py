@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.errors import ResultError, UnknownName
-from steelyard.protocols import Settings
 from steelyard.results.queries import QueryScores, queries_path
 from steelyard.types import Interval
+from steelyard.types.protocols import Settings
 
 SCHEMA_VERSION = 1
 """The form of the `steelyard` part of a result file."""

@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.errors import ResultError, UnknownName
-from steelyard.protocols import Settings
 from steelyard.results.atomic import remove_leftovers, write_whole
 from steelyard.results.keys import model_slug, settings_hash, task_slug
 from steelyard.results.layout import NewerResult
 from steelyard.results.queries import has_both_ends, queries_path
 from steelyard.results.schema import Result
+from steelyard.types.protocols import Settings
 
 Report = Callable[[ResultError], None]
 """Told of every damaged file that was passed over."""

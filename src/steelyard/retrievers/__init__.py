@@ -15,7 +15,7 @@ from steelyard.registry import Registry
 from steelyard.spec import ModelSpec, parse
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Retriever
+    from steelyard.types.protocols import Retriever
 
 __all__ = ["DEFAULT_MODELS", "RETRIEVERS", "canonical", "load_retriever"]
 
@@ -23,17 +23,17 @@ RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
     "model family",
     "steelyard.retrievers",
     {
-        "bm25": "steelyard.retrievers.bm25:from_spec",
+        "bm25": "steelyard.retrievers.bm25.retriever:from_spec",
         "dense": "steelyard.retrievers.dense:from_spec",
         "late": "steelyard.retrievers.late:from_spec",
         "sparse": "steelyard.retrievers.sparse:from_spec",
         "candidates": "steelyard.retrievers.candidates:from_spec",
-        "rerank": "steelyard.retrievers.rerank_alone:from_spec",
-        "http": "steelyard.retrievers.remote.http:from_spec",
-        "opensearch": "steelyard.retrievers.remote.opensearch:from_spec",
-        "elasticsearch": "steelyard.retrievers.remote.opensearch:from_spec",
-        "qdrant": "steelyard.retrievers.remote.qdrant:from_spec",
-        "postgres": "steelyard.retrievers.remote.postgres:from_spec",
+        "rerank": "steelyard.retrievers.rerank.alone:from_spec",
+        "http": "steelyard.retrievers.search_services.http:from_spec",
+        "opensearch": "steelyard.retrievers.search_services.opensearch.retriever:from_spec",
+        "elasticsearch": "steelyard.retrievers.search_services.opensearch.retriever:from_spec",
+        "qdrant": "steelyard.retrievers.search_services.qdrant:from_spec",
+        "postgres": "steelyard.retrievers.search_services.postgres.retriever:from_spec",
     },
 )
 """Families of retrievers: a factory takes a ModelSpec and returns a Retriever; plug-ins add theirs."""
@@ -87,7 +87,7 @@ def load_retriever(spec: str | ModelSpec) -> Retriever:
 
         return pipeline.from_spec(model)
     if model.parts:
-        from steelyard.retrievers.fusion import from_spec
+        from steelyard.retrievers.fusion.retriever import from_spec
 
         return from_spec(model)
     if model.family == "fusion":

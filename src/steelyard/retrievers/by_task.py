@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from steelyard.protocols import Retriever
 from steelyard.types import TaskInfo
+from steelyard.types.protocols import Retriever
 
 
 @runtime_checkable

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.errors import DataError, UnknownName, UsageError
-from steelyard.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.options import Options
 from steelyard.retrievers.names import result_name
-from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
+from steelyard.types.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
 
 SAFEGUARDS = "safeguards"
 """The option that says whether they stay."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.protocols import Composite, Index, Settings, Tick, Unjudged, no_tick
 from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types.protocols import Composite, Index, Settings, Tick, Unjudged, no_tick
 
 
 @dataclass(frozen=True, eq=False)

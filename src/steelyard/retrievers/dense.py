@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from steelyard.encoders.cached import encode_once
-from steelyard.encoders.store import VectorStore
-from steelyard.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.encoders.cache.cached_encoder import encode_once
+from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.ranking import searched
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
+from steelyard.types.protocols import Encoder, Settings, Tick, no_tick
 from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from steelyard.encoders.blob_store import BlobStore
-from steelyard.encoders.multi_vector_encoders import load_multi_vector_encoder
-from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
+from steelyard.encoders.cache.blob_store import BlobStore
+from steelyard.encoders.cache.ragged import BundleEncoder, encode_bundle, open_blobs
+from steelyard.encoders.multi_vector import load_multi_vector_encoder
 from steelyard.errors import UsageError
-from steelyard.protocols import Settings, Tick, no_tick
 from steelyard.retrievers.bundles import BundleIndex
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
+from steelyard.types.protocols import Settings, Tick, no_tick
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
 from steelyard.vectors.token_pooling import pooled
 

@@ -76,7 +76,7 @@ def _traffic(spec: ModelSpec) -> tuple[str, ...]:
         return ASKING
     if not spec.id.startswith("api/"):
         return LOADING
-    from steelyard.services.options import Traffic
+    from steelyard.options import Traffic
 
     names = (*Traffic.names(), *ACCESS)
     listwise = spec.options.get("listwise") == "true"  # what is scored together changes scores

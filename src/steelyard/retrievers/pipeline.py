@@ -14,19 +14,19 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.options import Options
 from steelyard.retrievers import canonical, load_retriever
 from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.defaults import DEPTH
 from steelyard.retrievers.names import stage_name
-from steelyard.retrievers.pair_scores import PairScorer
-from steelyard.retrievers.rerank import load_reranker
+from steelyard.retrievers.rerank.load import load_reranker
+from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.retrievers.variants import variants as grid
-from steelyard.services.options import Options
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
+from steelyard.types.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
 
 Tail = Literal["keep", "cut"]
 STAGE_OPTIONS = ("depth", "tail")
@@ -116,7 +116,7 @@ def pipeline(
 ) -> RerankedRetriever:
     """A pipeline of models by name or as objects. `depth` and `tail` hold for the rerankers that are objects.
 
-    >>> from steelyard.retrievers.rerank import from_function
+    >>> from steelyard.retrievers.rerank.load import from_function
     >>> longer = from_function(lambda query, texts: [len(text) for text in texts], "longer")
     >>> pipeline("bm25", longer, depth=10).name
     'bm25 > rerank:longer?depth=10'

@@ -6,9 +6,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from steelyard.protocols import Index
 from steelyard.retrievers.candidates import run_of
 from steelyard.types import Float32, Int32, Queries, Ragged, Run
+from steelyard.types.protocols import Index
 
 BLOCK = 1 << 22
 """Documents that are searched for at a time, over all queries of a block."""

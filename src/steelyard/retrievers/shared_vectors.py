@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from steelyard import config
-from steelyard.encoders import budget, load_encoder
-from steelyard.encoders.cached import Tally, encode_once, open_store
+from steelyard.encoders import load_encoder
+from steelyard.encoders.cache import budget
+from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
+from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.prompts import PromptsByTask
-from steelyard.encoders.store import VectorStore
-from steelyard.protocols import Encoder, Tick, no_tick
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, TaskInfo
+from steelyard.types.protocols import Encoder, Tick, no_tick
 from steelyard.vectors.topk import normalised
 from steelyard.vectors.variants import Coded, Variant, VariantIndex
 

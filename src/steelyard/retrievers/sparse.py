@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.encoders.blob_store import BlobStore
-from steelyard.encoders.cached import Tally
-from steelyard.encoders.ragged_once import BundleEncoder, encode_bundle, open_blobs
-from steelyard.encoders.sparse_encoders import load_sparse_encoder
+from steelyard.encoders.cache.blob_store import BlobStore
+from steelyard.encoders.cache.cached_encoder import Tally
+from steelyard.encoders.cache.ragged import BundleEncoder, encode_bundle, open_blobs
+from steelyard.encoders.sparse import load_sparse_encoder
 from steelyard.errors import UsageError
-from steelyard.protocols import Settings, Tick, no_tick
+from steelyard.options import Options
 from steelyard.retrievers.bundles import BundleIndex
 from steelyard.retrievers.names import result_name
 from steelyard.retrievers.sparse_search import SparseSearch
 from steelyard.retrievers.variants import base
-from steelyard.services.options import Options
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
+from steelyard.types.protocols import Settings, Tick, no_tick
 from steelyard.vectors.sparse import SparseVectors
 
 CAPS = ("query_max_active_dims", "document_max_active_dims")

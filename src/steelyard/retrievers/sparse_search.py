@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.retrievers.postings import Postings
-from steelyard.retrievers.postings_search import QueryTerms, search
+from steelyard.retrievers.bm25.postings import Postings
+from steelyard.retrievers.bm25.search import QueryTerms, search
 from steelyard.types import Float32, Run
 from steelyard.vectors.best import best
 from steelyard.vectors.ragged import offsets_of, places

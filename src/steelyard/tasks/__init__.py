@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.samples import LabelTask, PairTask, SampleTask, distinct
 from steelyard.tasks.classification import label_texts, weigh_labels
 from steelyard.tasks.clustering import cluster_texts, weigh_clusters
 from steelyard.tasks.pairs import weigh_pairs
-from steelyard.tasks.weighed import Profile, Weighed
+from steelyard.tasks.scored import Profile, Weighed
 from steelyard.types import Float32
+from steelyard.types.samples import LabelTask, PairTask, SampleTask, distinct
 
 __all__ = ["Profile", "Weighed", "texts_of", "weigh"]
 

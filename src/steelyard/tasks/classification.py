@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
-from steelyard.samples import LabelTask, distinct
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels, label_codes
 from steelyard.tasks.fitting import SEED, fitted_by, sklearn
 from steelyard.tasks.resampling import described, interval_of, resampled_counts
-from steelyard.tasks.weighed import Profile, Weighed, main_metric
+from steelyard.tasks.scored import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64, Int64, Interval
+from steelyard.types.samples import LabelTask, distinct
 
 MOST_STEPS = 100
 KEYS_2 = ("accuracy", "f1", "f1_weighted", "precision", "precision_weighted", "recall", "recall_weighted")

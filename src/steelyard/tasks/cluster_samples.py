@@ -9,10 +9,10 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.samples import Bootstrap, Label, Problem
 from steelyard.tasks.confusion import label_codes
 from steelyard.tasks.fitting import SEED
 from steelyard.types import Int64
+from steelyard.types.samples import Bootstrap, Label, Problem
 
 MISSING = -1
 """What stands for a label that a text has not at some level."""

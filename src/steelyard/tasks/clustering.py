@@ -13,15 +13,15 @@ import numpy.typing as npt
 from steelyard import stats
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
-from steelyard.samples import Bootstrap, ClusterTask, Problem, distinct
 from steelyard.stats.intervals import DRAWS
 from steelyard.tasks.agreement import resampled_v_measures
 from steelyard.tasks.cluster_samples import Level, levels_of, rounds_of, sampled
 from steelyard.tasks.confusion import label_codes
 from steelyard.tasks.fitting import SEED, fitted_by, sklearn
 from steelyard.tasks.resampling import described, interval_of
-from steelyard.tasks.weighed import Profile, Weighed, main_metric
+from steelyard.tasks.scored import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64, Int64, Interval
+from steelyard.types.samples import Bootstrap, ClusterTask, Problem, distinct
 
 WHOLE_BATCH, SAMPLE_BATCH = 500, 512
 """What k-means reads at a time, by mteb: of a problem that is clustered whole, and of a sample."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.samples import Label
 from steelyard.tasks.resampling import Counts
 from steelyard.types import Float64, Int64
+from steelyard.types.samples import Label
 
 
 def label_codes(labels: Sequence[Label]) -> tuple[Int64, npt.NDArray[Any]]:

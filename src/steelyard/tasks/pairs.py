@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
-from steelyard.samples import PairTask
 from steelyard.tasks.correlation import correlations
 from steelyard.tasks.resampling import described
+from steelyard.tasks.scored import Profile, Weighed, main_metric
 from steelyard.tasks.separation import separations
 from steelyard.tasks.torch_order import cosines, dots
-from steelyard.tasks.weighed import Profile, Weighed, main_metric
 from steelyard.types import Float32, Float64
+from steelyard.types.samples import PairTask
 
 BLOCK = 1024
 """Pairs compared at a time."""

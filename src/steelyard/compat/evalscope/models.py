@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.schema import MAX_SEQ_LENGTH, ModelEntry
-from steelyard.encoders.dense_encoders import kind_of
+from steelyard.encoders.backends.transformers.model import DTYPES
+from steelyard.encoders.dense import kind_of
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.encoders.torch_model import DTYPES
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS
 from steelyard.spec import ModelSpec, parse

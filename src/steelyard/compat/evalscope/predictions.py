@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.compat.mteb_names import MtebModel, task_name
+from steelyard.compat.mteb.names import MtebModel, task_name
 from steelyard.errors import ResultError
 from steelyard.results import Result
 from steelyard.results.atomic import write_whole

@@ -16,7 +16,7 @@ from steelyard.compat.evalscope.predictions import write_predictions
 from steelyard.compat.evalscope.schema import Config
 from steelyard.compat.evalscope.stages import FIRST, SECOND, Crew, Stage
 from steelyard.compat.evalscope.tasks import CUSTOM, Wanted, wanted
-from steelyard.compat.mteb_files import MtebFolder
+from steelyard.compat.mteb.files import MtebFolder
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Event, Listener, Planned, silent
 from steelyard.engine.plan import Conditions, Profile, SaveRuns, Shelf

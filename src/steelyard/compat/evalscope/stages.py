@@ -11,15 +11,15 @@ from steelyard.compat.evalscope.models import Keys, is_local, is_ours, spec_of
 from steelyard.compat.evalscope.naming import MASTER, Names, identity, label
 from steelyard.compat.evalscope.schema import Config, ModelEntry
 from steelyard.compat.evalscope.tasks import SEARCHED, Wanted
-from steelyard.compat.mteb_names import MtebModel
+from steelyard.compat.mteb.names import MtebModel
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model
 from steelyard.errors import UsageError
-from steelyard.protocols import Retriever
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.retrievers.pipeline import RerankedRetriever
 from steelyard.spec import ModelSpec
+from steelyard.types.protocols import Retriever
 
 FIRST, SECOND = "stage1", "stage2"
 CANDIDATES = ModelSpec("candidates")

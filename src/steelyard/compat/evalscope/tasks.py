@@ -11,7 +11,7 @@ from steelyard.datasets import catalogue, load_any, task_facts, task_names
 from steelyard.datasets.languages import language_code
 from steelyard.datasets.samples.own_splits import own_splits
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.samples import AnyTask
+from steelyard.types.samples import AnyTask
 
 CMTEB = "C-MTEB"
 CUSTOM = "CustomRetrieval"
@@ -132,7 +132,7 @@ def _selected_of_mteb(config: Config, types: set[str]) -> list[str]:
         import mteb
     except ImportError as error:
         raise MissingPart.extra("mteb", "mteb") from error
-    from steelyard.datasets.mteb_source import TYPES as MTEB_TYPES
+    from steelyard.datasets.formats.mteb.source import TYPES as MTEB_TYPES
 
     chosen = [name for name, ours in MTEB_TYPES.items() if not types or ours in types]
     found = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from steelyard.datasets.builtin import almanac, cldr, emojis, stdlib, store
-from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
+from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
 from steelyard.errors import UnknownName
 from steelyard.types import Task, TaskInfo
 

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from steelyard.datasets.builtin.cutting import BuiltinSet, assemble
+from steelyard.datasets.builtin.sampling import BuiltinSet, assemble
 from steelyard.types import Task, TaskInfo
 
 EDITION = 1

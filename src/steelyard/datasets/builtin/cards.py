@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from steelyard.datasets.builtin.cutting import assemble, fold, shuffled
 from steelyard.datasets.builtin.parallel import Entry
+from steelyard.datasets.builtin.sampling import assemble, fold, shuffled
 from steelyard.types import Task, TaskInfo
 
 PAYDAY = date(2024, 1, 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import metadata
 
-from steelyard.datasets.builtin.cutting import FULL, BuiltinSet
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
+from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
 from steelyard.types import Task, TaskInfo
 
 EDITION = 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.datasets.builtin.cutting import fold
+from steelyard.datasets.builtin.sampling import fold
 
 WORDS = range(6, 81)
 """How long a description may be, in words: shorter ones say too little, longer ones are manuals."""

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.datasets.builtin.cutting import assemble, fold, shuffled
+from steelyard.datasets.builtin.sampling import assemble, fold, shuffled
 from steelyard.types import Task, TaskInfo
 
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from steelyard.datasets.builtin.cutting import FULL, BuiltinSet, assemble, fold, shuffled
 from steelyard.datasets.builtin.functions import Function, functions_in
+from steelyard.datasets.builtin.sampling import FULL, BuiltinSet, assemble, fold, shuffled
 from steelyard.errors import MissingPart
 from steelyard.types import Task, TaskInfo
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard import config
-from steelyard.datasets.builtin.cutting import BuiltinSet
-from steelyard.datasets.sidecar import MANIFEST, read_json_object
+from steelyard.datasets.builtin.sampling import BuiltinSet
+from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, SteelyardError
 from steelyard.types import Task, TaskInfo
 
@@ -89,7 +89,7 @@ def counts(builtin: BuiltinSet) -> dict[str, dict[str, int]]:
 
 def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
     """One task of the set."""
-    from steelyard.datasets.folder import places
+    from steelyard.datasets.formats.folder import places
 
     folder = ensure(builtin)
     try:
@@ -100,7 +100,7 @@ def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
 
 
 def _write(folder: Path, title: str, tasks: Sequence[Task]) -> None:
-    from steelyard.datasets.nano_write import write_nano_set
+    from steelyard.datasets.formats.nano.writing import write_nano_set
 
     info = tasks[0].info
     description = f"Cut by Steelyard from {info.source}."

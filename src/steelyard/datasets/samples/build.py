@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.clusters import cluster_task
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.samples.labelled import label_task, rows_of_split
+from steelyard.datasets.samples.labels import label_task, rows_of_split
 from steelyard.datasets.samples.pairs import pair_task
 from steelyard.datasets.samples.rows import reranking_task
 from steelyard.datasets.samples.splits import kin, weighed_split
-from steelyard.datasets.tabular import Table
-from steelyard.samples import AnyTask
+from steelyard.datasets.tables.tabular import Table
 from steelyard.types import TaskInfo
+from steelyard.types.samples import AnyTask
 
 TRAIN = "train"
 

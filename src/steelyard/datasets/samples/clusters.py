@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.common import empty_texts, given, lengths_of, some, texts, unfold
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.tabular import Table
-from steelyard.datasets.values import is_list
-from steelyard.samples import ClusterTask, Levels, Problem
+from steelyard.datasets.tables.tabular import Table
+from steelyard.datasets.tables.values import is_list
 from steelyard.types import Int64, TaskInfo
+from steelyard.types.samples import ClusterTask, Levels, Problem
 
 
 def cluster_task(table: Table, info: TaskInfo, constants: Constants, report: Report) -> ClusterTask | None:

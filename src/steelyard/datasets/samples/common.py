@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tabular import Table
-from steelyard.datasets.values import is_list
+from steelyard.datasets.tables.tabular import Table
+from steelyard.datasets.tables.values import is_list
 from steelyard.types import Int64
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.config import TRUE_WORDS
 from steelyard.errors import UnknownName, UsageError
-from steelyard.samples import Bootstrap
+from steelyard.types.samples import Bootstrap
 
 SAMPLES_PER_LABEL = 8
 EXPERIMENTS = 10

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steelyard.datasets.folder import listing
-from steelyard.datasets.layout import find_tasks
+from steelyard.datasets.formats.folder import listing
+from steelyard.datasets.formats.layout import find_tasks
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.build import divided
-from steelyard.datasets.samples.place import find
+from steelyard.datasets.samples.location import find
 from steelyard.datasets.samples.roles import ROLES
-from steelyard.datasets.tabular import read_table
+from steelyard.datasets.tables.tabular import read_table
 
 
 def own_splits(path: str, type: str = "retrieval") -> list[str]:

@@ -7,9 +7,9 @@ import numpy as np
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.common import empty_texts, given, some, texts, unfold
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.tabular import Table
-from steelyard.samples import PairTask
+from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Float64, TaskInfo
+from steelyard.types.samples import PairTask
 
 
 def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report) -> PairTask | None:

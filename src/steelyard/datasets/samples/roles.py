@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasets.columns import Field, Role
+from steelyard.datasets.tables.columns import Field, Role
 
 FIRST = (
     "sentence1",

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.common import some
-from steelyard.datasets.tabular import Table
+from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
+from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Task, TaskInfo
 
 LISTS = "top_ranked"

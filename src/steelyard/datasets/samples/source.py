@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from steelyard.datasets.hubs.published import SEARCHED, load_samples
+from steelyard.datasets.hubs.remote import Opened
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.published import SEARCHED, load_samples
-from steelyard.datasets.remote import Opened
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.samples.place import Reference, find
+from steelyard.datasets.samples.location import Reference, find
 from steelyard.datasets.samples.splits import find_splits, weighed_split
 from steelyard.datasets.sources import TYPES
 from steelyard.errors import DataError, UsageError
-from steelyard.samples import AnyTask
 from steelyard.types import TaskInfo
+from steelyard.types.samples import AnyTask
 
 HUBS = ("hf://", "modelscope://")
 
@@ -49,9 +49,9 @@ class SampleSource:
 
 
 def _load_from_hub(reference: Reference, options: LoadOptions) -> AnyTask:
-    from steelyard.datasets.hub_record import parse_reference
-    from steelyard.datasets.layout import find_tasks
-    from steelyard.datasets.remote import load_snapshot
+    from steelyard.datasets.formats.layout import find_tasks
+    from steelyard.datasets.hubs.record import parse_reference
+    from steelyard.datasets.hubs.remote import load_snapshot
 
     prefix = next(prefix for prefix in HUBS if reference.path.startswith(prefix))
     repository, task, revision = parse_reference(reference.path, prefix)
@@ -74,7 +74,8 @@ def _load_from_hub(reference: Reference, options: LoadOptions) -> AnyTask:
 
 
 def _open(prefix: str, repository: str, revision: str | None, options: LoadOptions) -> Opened:
-    from steelyard.datasets import hub, modelscope
+    from steelyard.datasets.hubs import huggingface as hub
+    from steelyard.datasets.hubs import modelscope
 
     if prefix == HUBS[0]:
         return hub.open_dataset(repository, revision, options)

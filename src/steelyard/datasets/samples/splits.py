@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from steelyard.datasets.shards import missing_shards
+from steelyard.datasets.tables.shards import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(

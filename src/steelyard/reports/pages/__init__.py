@@ -9,11 +9,11 @@ passed a threshold of `thresholds.py`. Words that come from a card or a catalogu
 
 from __future__ import annotations
 
-from steelyard.reports.pages.group_measure import group_figures
-from steelyard.reports.pages.inputs import Audit, Profile, stored_profiles
-from steelyard.reports.pages.measure import task_figures
-from steelyard.reports.pages.page_figures import PAGE_SCHEMA, GroupFigures, TaskFigures
-from steelyard.reports.pages.writing import FORMATS, write_pages
+from steelyard.reports.pages.measure.group import group_figures
+from steelyard.reports.pages.measure.inputs import Audit, Profile, stored_profiles
+from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, GroupFigures, TaskFigures
+from steelyard.reports.pages.measure.task import task_figures
+from steelyard.reports.pages.render.writing import FORMATS, write_pages
 
 __all__ = [
     "FORMATS",

@@ -1,0 +1,1 @@
+"""Candidate subsets: BM25, dense and hybrid lists with safeguards."""

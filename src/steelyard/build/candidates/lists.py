@@ -1,0 +1,157 @@
+"""Candidate lists for a set: what each model finds first, their hybrid, and every choice on record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard.build.candidates.coverage import Coverage, measure
+from steelyard.build.candidates.hybrid import Hybrid
+from steelyard.errors import UsageError
+from steelyard.metrics.scoring import leave_out
+from steelyard.retrievers import canonical, load_retriever
+from steelyard.types import Guarded, Ragged, Run, Task
+from steelyard.types.protocols import Tick, no_tick
+
+DEPTH = 500
+HYBRIDS: Mapping[str, Hybrid] = {"reranking_hybrid": Hybrid.hakari(), "hybrid": Hybrid()}
+"""The hybrid lists by name: the published recipe, and ours beside it."""
+
+
+@dataclass(frozen=True)
+class CandidatePlan:
+    """Which lists are to be made: of which models, how deep, and which hybrids of them."""
+
+    models: tuple[str, ...] = ()
+    depth: int = DEPTH
+    hybrids: Mapping[str, Hybrid] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    """Names of the lists that the hybrids join; empty: those of the models, or the stored ones if there are none."""
+
+    def __post_init__(self) -> None:
+        if not self.models and not self.hybrids:
+            raise UsageError("no candidate list was asked for", hint="give --bm25, --dense MODEL, --hybrid or several")
+        if self.depth < 1:
+            raise UsageError(f"lists of {self.depth} candidates", hint="a depth of 1 or more; 500 is usual")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A task with its lists, how each was made, and what each is worth."""
+
+    task: Task
+    made: Mapping[str, dict[str, Any]]
+    figures: Mapping[str, Coverage]
+
+
+def make_candidates(task: Task, plan: CandidatePlan, tick: Tick = no_tick) -> Candidates:
+    """The task with the lists of the plan beside those that it has; a list of the same name is replaced."""
+    lists: dict[str, Ragged] = dict(task.candidates)
+    made: dict[str, dict[str, Any]] = {}
+    names = config_names(plan.models)
+    for name, model in zip(names, plan.models, strict=True):
+        lists[name], made[name] = _search(task, model, plan.depth, tick)
+    sources = plan.sources or names or _stored_sources(task)
+    for name, hybrid in plan.hybrids.items():
+        parts = _pick(task, lists, sources)
+        built = hybrid.build(task, parts, task.info.task)
+        lists[name] = built.lists
+        made[name] = {
+            "kind": "hybrid",
+            "lists": list(sources),
+            **hybrid.settings,
+            "seeded_with": task.info.task,
+            "safeguards": {task.queries.ids[q]: task.corpus.ids[row] for q, row in built.safeguards.items()},
+        }
+    enriched = replace(task, candidates=lists)
+    figures = {name: measure(enriched, name) for name in made}
+    return Candidates(
+        enriched, {name: facts | {"figures": figures[name].to_dict()} for name, facts in made.items()}, figures
+    )
+
+
+def config_names(models: Sequence[str]) -> tuple[str, ...]:
+    """The name of each model's list, as the published sets name them.
+
+    >>> config_names(["bm25", "dense:microsoft/harrier-oss-v1-270m"])
+    ('bm25', 'harrier_oss_v1_270m')
+    """
+    names: list[str] = []
+    for model in models:
+        spec = canonical(model)
+        short = spec.id.rpartition("/")[2] or spec.family if not spec.parts else str(spec)
+        full = str(spec)
+        for text in (short, full):
+            name = re.sub(r"\W+", "_", text).strip("_").lower()
+            if name not in names:
+                break
+        else:
+            raise UsageError(f"the model {full} was given twice", hint="name each model once")
+        names.append(name)
+    return tuple(names)
+
+
+def _search(task: Task, model: str, depth: int, tick: Tick) -> tuple[Ragged, dict[str, Any]]:
+    retriever = load_retriever(model)
+    index = retriever.index(task.corpus, task.info, tick)
+    own = task.info.ignore_identical_ids
+    run = index.search(task.queries, depth + own)
+    if own:
+        themselves = np.array([task.corpus.row_of.get(query, -1) for query in task.queries.ids], dtype=np.int32)
+        run = leave_out(run, themselves).cut(depth)
+    facts = {
+        "kind": "retriever",
+        "model": retriever.name,
+        "settings": dict(retriever.settings),
+        "notes": dict(index.notes),
+        "depth": depth,
+        "padding": "none: a list ends where nothing more matches",
+        "safeguards": {},
+    }
+    lists = as_lists(run)
+    return Guarded(lists.offsets, lists.rows, np.empty(0, dtype=np.int64)), facts
+
+
+def as_lists(run: Run) -> Ragged:
+    """The rows of a run, without its padding.
+
+    >>> as_lists(Run.of([[4, -1], [2, 1]], [[0.5, 0.0], [0.1, 0.9]])).rows.tolist()
+    [4, 1, 2]
+    """
+    real = run.rows >= 0
+    return Ragged(np.concatenate(([0], np.cumsum(real.sum(axis=1)))).astype(np.int64), run.rows[real])
+
+
+def _stored_sources(task: Task) -> tuple[str, ...]:
+    """The lists of a set that a hybrid means: its `bm25`, and the one other list that is no hybrid itself."""
+    others = [name for name in task.candidates if name != "bm25" and "hybrid" not in name]
+    if "bm25" not in task.candidates or len(others) != 1:
+        found = ", ".join(task.candidates) or "none"
+        raise UsageError(
+            f"{task.name} has no pair of lists that a hybrid could be made of (found: {found})",
+            hint="give --bm25 and --dense MODEL, or name two stored lists with --from",
+        )
+    return ("bm25", others[0])
+
+
+def _pick(task: Task, lists: Mapping[str, Ragged], sources: Sequence[str]) -> list[Ragged]:
+    if len(sources) < 2:
+        raise UsageError(
+            f"a hybrid of {', '.join(sources) or 'nothing'}",
+            hint="a hybrid joins two lists: --bm25 --dense MODEL --hybrid",
+        )
+    for name in sources:
+        if name not in lists:
+            raise UsageError(
+                f"{task.name} has no candidate list {name!r}", hint=f"it has: {', '.join(lists) or 'none'}"
+            )
+    return [lists[name] for name in sources]
+
+
+def stored_figures(task: Task) -> dict[str, Coverage]:
+    """What the lists that the task came with are worth."""
+    return {name: measure(task, name) for name in task.candidates}

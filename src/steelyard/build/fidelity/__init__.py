@@ -1,0 +1,1 @@
+"""How well a sampled set ranks models like its source."""

@@ -1,0 +1,1 @@
+"""Sample a Nano-set from a full dataset."""

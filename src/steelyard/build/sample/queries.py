@@ -1,0 +1,93 @@
+"""Which queries a cut keeps: those that can be answered, drawn fairly, each asked once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from steelyard.build.sample.near_duplicates import NearCopies, plain
+from steelyard.build.sample.recipe import Recipe, draw
+from steelyard.build.sample.scan import Scan
+from steelyard.build.sample.strata import allot, strata_of
+from steelyard.build.source.source import Source
+from steelyard.errors import DataError
+from steelyard.types import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenQueries:
+    """Rows of the source's queries, what was left out and why, and how many each stratum gave."""
+
+    rows: Int64
+    tally: Mapping[str, int]
+    strata: Mapping[str, int]
+
+
+def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueries:
+    """At most `recipe.queries` queries that have a text and a positive in the corpus; fewer if there are no more.
+
+    In the order of the source, as the published recipe has it, positives outside the corpus count at this point too.
+    """
+    ids: list[str] = source.queries["_id"].to_pylist()
+    texts: list[str] = source.queries["text"].to_pylist()
+    inside = (source.grades > 0) & ((recipe.order == "source") | (scanned.places[source.judged] >= 0))
+    answered = np.unique(source.asked[inside])
+    tally = Counter(without_positive=len(ids) - len(answered))
+    eligible = [int(row) for row in answered if texts[row].strip()]
+    tally["empty"] = len(answered) - len(eligible)
+    if not eligible:
+        raise DataError("no query has a positive in the corpus", where=source.info.source, hint="check the judgements")
+    draws = dict(zip(eligible, draw(recipe.seed, "queries", (ids[row] for row in eligible)), strict=True))
+    if recipe.order == "random":
+        eligible.sort(key=draws.__getitem__)
+    fresh = _Fresh(texts, recipe, tally)
+    chosen, counts = _dealt(strata_of(source, eligible, recipe.stratify), recipe, fresh)
+    chosen.sort(key=draws.__getitem__ if recipe.order == "random" else None)
+    return ChosenQueries(np.array(chosen, dtype=np.int64), dict(tally), counts)
+
+
+class _Fresh:
+    """Tells queries from copies of those that came before, and counts the copies."""
+
+    def __init__(self, texts: Sequence[str], recipe: Recipe, tally: Counter[str]) -> None:
+        self._texts, self._exact, self._tally = texts, recipe.exact, tally
+        self._seen, self._near = set[str](), NearCopies(recipe.near)
+
+    def __call__(self, row: int) -> bool:
+        text = self._texts[row].strip() if self._exact else plain(self._texts[row])
+        if text in self._seen:
+            self._tally["copies"] += 1
+            return False
+        if self._near.like(text) is not None:
+            self._tally["near_copies"] += 1
+            return False
+        self._seen.add(text)
+        self._near.keep(text)
+        return True
+
+
+def _dealt(
+    strata: Mapping[str, Sequence[int]], recipe: Recipe, fresh: Callable[[int], bool]
+) -> tuple[list[int], dict[str, int]]:
+    """The rows that each stratum gives, and how many those are.
+
+    A stratum whose queries turn out to be copies leaves places for the others: they are asked again until all places
+    are given, or nobody has more.
+    """
+    chosen: list[int] = []
+    counts = Counter[str]()
+    waiting = {name: filter(fresh, rows) for name, rows in strata.items()}
+    while waiting and len(chosen) < recipe.queries:
+        left = {name: rest for name in waiting if (rest := len(strata[name]) - counts[name])}
+        waiting = {name: waiting[name] for name in left}
+        for name, quota in allot(left, recipe.queries - len(chosen), recipe.shares).items():
+            given = list(islice(waiting[name], quota))
+            chosen += given
+            counts[name] += len(given)
+            if len(given) < quota:
+                del waiting[name]
+    return chosen, dict(counts)

@@ -1,0 +1,1 @@
+"""Full datasets from which Nano-sets are sampled."""

@@ -1,0 +1,271 @@
+"""A full dataset to cut from: queries and judgements in memory, documents as a stream that can be read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steelyard.build.source.streams import Columns, stream_documents
+from steelyard.datasets import load_task, task_names, validation
+from steelyard.datasets.formats.clicks.source import ClickLog
+from steelyard.datasets.formats.folder import Place, places
+from steelyard.datasets.hubs.location import RemotePlace
+from steelyard.datasets.options import LoadOptions
+from steelyard.datasets.problems import Report, Validate
+from steelyard.datasets.sources import FolderSource, source_of
+from steelyard.datasets.tables.columns import JUDGEMENTS, QUERIES
+from steelyard.datasets.tables.files import UTF8_MARK, format_of, text_lines
+from steelyard.datasets.tables.tabular import Table, read_table
+from steelyard.file_hash import file_hash
+from steelyard.types import Int32, Int64, Task, TaskInfo
+
+BATCH = 1 << 14
+INSTRUCTION = "instruction"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One task of any size."""
+
+    info: TaskInfo
+    queries: pa.Table
+    """`_id`, `text`, then every further column that the source has of its queries."""
+    asked: Int64
+    """For each judgement the row of its query ..."""
+    judged: Int64
+    """... the number of its document in `judged_ids` ..."""
+    grades: Int32
+    """... and its grade."""
+    judged_ids: tuple[str, ...]
+    documents: Callable[[bool], Iterator[Columns]]
+    """The documents in batches; with False only their ids, where that is cheaper."""
+    fingerprint: str
+    """Of the content: changes when that does, and is that of every copy."""
+    lenient: bool = False
+    """Whether a repeated document is left out and told, as in published sets, which nobody here can mend."""
+
+
+@runtime_checkable
+class ReadInPieces(Protocol):
+    """A source whose tasks need not be loaded whole."""
+
+    def place(self, name: str) -> Place | None:
+        """One task, found but not read; None where it can only be loaded whole after all."""
+        ...
+
+
+def open_sources(reference: str, *, offline: bool | None = None) -> list[Callable[[], Source]]:
+    """One opener for each task that the reference stands for.
+
+    Files on this machine and datasets of hubs are streamed, shard by shard. What a source only gives as a whole, such
+    as a package or a plug-in, is loaded first.
+    """
+    options = LoadOptions(offline=offline)
+    if isinstance(source_of(reference, options), FolderSource):
+        return [_opener(place) for place in places(reference)]
+    return [partial(_open, name, options) for name in task_names([reference], offline=offline)]
+
+
+def _open(name: str, options: LoadOptions) -> Source:
+    source: object = source_of(name, options)
+    if isinstance(source, ReadInPieces) and (place := source.place(name)) is not None:
+        return from_place(place, "report")
+    return from_task(load_task(name, offline=options.offline))
+
+
+def _opener(place: Place) -> Callable[[], Source]:
+    if isinstance(place, ClickLog) and not place.own_texts:
+        return lambda: from_clicks(place)
+    # A place of another kind (a folder of documents) knows how to read itself, but not in pieces.
+    return (lambda: from_place(place)) if type(place) is Place else (lambda: from_task(place.load()))
+
+
+def from_place(place: Place, validate: Validate = "strict") -> Source:
+    """A task in files; faults of queries and judgements are DataErrors, or with `report` repaired as far as can be."""
+    report = Report()
+
+    def named(names: Sequence[str]) -> list[tuple[str, Path]]:
+        return [(name, place.path(name)) for name in names]
+
+    asked_files = named(place.files.queries)
+    queries = read_table(asked_files, QUERIES, report)
+    judgements = read_table(named(place.files.qrels), JUDGEMENTS, report)
+    report.stop_if_bad(validate, place.reference)
+    assert queries is not None and judgements is not None
+    unique = validation.unique_ids(queries, report)
+    judged = _judgements(judgements, unique["id"], report)
+    report.stop_if_bad(validate, place.reference)
+    report.warn_of_repairs(place.reference)
+    report.tell_the_rest()
+    extras = {} if queries.trec else _extras(asked_files, len(queries))
+    if len(unique) < len(queries):
+        extras = {name: column.take(pa.array(unique.rows)) for name, column in extras.items()}
+    columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(place, unique["id"])}
+    return Source(
+        place.info,
+        pa.table(columns),
+        *judged,
+        _streamed(place.files.corpus, place.path),
+        _fingerprint(place),
+        lenient=validate == "report",
+    )
+
+
+def from_clicks(place: ClickLog) -> Source:
+    """A click log whose documents are in a file of their own, which is streamed."""
+    report = Report()
+    tables = place.tables(report, with_corpus=False)
+    report.stop_if_bad("strict", place.reference)
+    assert tables is not None and tables.queries is not None and tables.qrels is not None
+    ids, texts = tables.queries["id"], tables.queries["text"]
+    judged = _judgements(tables.qrels, ids, report)
+    report.tell_the_rest()
+    key = f"{_fingerprint(place)} {place.grading}"
+    return Source(
+        tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(place.files.corpus, place.path), key
+    )
+
+
+def _streamed(names: Sequence[str], path: Callable[[str], Path]) -> Callable[[bool], Iterator[Columns]]:
+    """The documents of these files, one file after the other; each is looked for when it is its turn."""
+
+    def documents(texts: bool) -> Iterator[Columns]:
+        for name in names:
+            yield from stream_documents(path(name), name, texts=texts)
+
+    return documents
+
+
+def from_task(task: Task) -> Source:
+    """A task that is in memory."""
+    rows = task.qrels.rows
+    inside = np.flatnonzero(rows >= 0)
+    distinct, numbers = np.unique(rows[inside], return_inverse=True)
+    owner = np.repeat(np.arange(len(task.queries)), task.qrels.counts)
+
+    def documents(texts: bool) -> Iterator[Columns]:
+        corpus = task.corpus
+        for start in range(0, len(corpus), BATCH):
+            part = slice(start, start + BATCH)
+            columns: Columns = {"id": pa.array(corpus.ids[part], pa.large_string())}
+            if texts:
+                columns["text"] = pa.array(corpus.bodies[part], pa.large_string())
+                if corpus.titles is not None:
+                    columns["title"] = pa.array(corpus.titles[part], pa.large_string())
+            yield columns
+
+    return Source(
+        task.info,
+        pa.table(
+            {
+                "_id": pa.array(task.queries.ids, pa.large_string()),
+                "text": pa.array(task.queries.texts, pa.large_string()),
+            }
+        ),
+        owner[inside],
+        numbers.astype(np.int64),
+        task.qrels.grades[inside],
+        tuple(task.corpus.ids[row] for row in distinct),
+        documents,
+        task.content_hash,
+    )
+
+
+def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, Int32, tuple[str, ...]]:
+    query = validation.rows_of(table, "query", ids)
+    usable = validation.known(table, "query", query, "unknown-query", ids, "queries", report)
+    grades, given = validation.whole_grades(table, report)
+    encoded = table["document"].dictionary_encode()
+    numbers = np.asarray(encoded.indices, dtype=np.int64)
+    stay = validation.one_per_pair(table, query, numbers, grades, usable & given, report)
+    return query[stay], numbers[stay], grades[stay], tuple(encoded.dictionary.to_pylist())
+
+
+def _fingerprint(place: Place) -> str:
+    if isinstance(place, RemotePlace) and place.opened.snapshot.commit:
+        return place.fingerprint
+    digest = hashlib.blake2b(digest_size=16)
+    for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):
+        path = place.path(name)
+        # The name tells the format; the folder and the time of change are those of the copy, not of what is in it.
+        digest.update(f"{Path(name).name}\x1f{file_hash(path).hex()}\x1e".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _extras(files: Sequence[tuple[str, Path]], rows: int) -> dict[str, Any]:
+    """The columns of the queries that no role has: language, instruction, source ... ; empty where rows don't match."""
+    parts = [_other_columns(name, path) for name, path in files]
+    names = dict.fromkeys(name for part in parts for name in part)
+    found: dict[str, Any] = {}
+    for name in names:
+        values = [value for part in parts for value in part.get(name, [None] * (len(next(iter(part.values()), []))))]
+        if len(values) == rows:
+            found[name] = _array(values)
+    return found
+
+
+def _other_columns(name: str, path: Path) -> dict[str, list[Any]]:
+    kind = format_of(name)
+    columns: dict[str, list[Any]]
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        columns = pq.read_table(str(path)).to_pydict()
+    elif kind in ("jsonl", "json"):
+        records = _records(path, lines=kind == "jsonl")
+        columns = {key: [record.get(key) for record in records] for key in dict.fromkeys(k for r in records for k in r)}
+    else:
+        import csv
+
+        with text_lines(path) as stream:
+            lines = (line.decode().removeprefix("\ufeff") for line in stream)
+            rows = [
+                row
+                for row in (csv.reader(lines) if kind == "csv" else (x.rstrip("\r\n").split("\t") for x in lines))
+                if row
+            ]
+        header, *body = rows
+        if QUERIES.missing(QUERIES.match(header)):
+            return {}
+        columns = {name: [row[place] for row in body] for place, name in enumerate(header)}
+    taken = set(QUERIES.match(columns).values())
+    return {key: values for key, values in columns.items() if key not in taken | {"_id", "text"}}
+
+
+def _records(path: Path, *, lines: bool) -> list[dict[str, Any]]:
+    with text_lines(path) as stream:
+        if not lines:
+            listed: list[dict[str, Any]] = json.loads(stream.read())
+            return listed
+        return [json.loads(line.removeprefix(UTF8_MARK)) for line in stream if line.strip()]
+
+
+def _array(values: list[Any]) -> Any:
+    """A column of one type; values of several types are kept as JSON."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else json.dumps(value, ensure_ascii=False) for value in values])
+
+
+def _instructions(place: Place, ids: Any) -> dict[str, Any]:
+    """The instruction of each query, where a set keeps them in a table of their own, as mteb's sets do."""
+    for folder in (INSTRUCTION, f"{INSTRUCTION}s"):
+        path = place.beside(f"{folder}/{place.task}.parquet")
+        if path is not None:
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(str(path))
+            if {"query-id", INSTRUCTION} <= set(table.column_names):
+                known = table["query-id"].cast(pa.large_string()).combine_chunks()
+                return {INSTRUCTION: table[INSTRUCTION].take(pc.index_in(ids, value_set=known))}
+    return {}

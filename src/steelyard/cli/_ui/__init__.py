@@ -1,0 +1,1 @@
+"""What the verbs share: output, progress, parsers, tables."""

@@ -1,0 +1,79 @@
+"""The rows of `steelyard list results`: what was weighed, and how it went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli._ui.stored_results import stored_results
+from steelyard.cli.list.listing import Listing, Row, same_names
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from steelyard.cli._ui.output import Output
+    from steelyard.results import Result
+    from steelyard.types.protocols import Settings
+
+
+def results(arguments: argparse.Namespace, output: Output) -> Listing:
+    """The results on tasks that the filters leave."""
+    rows: list[Row] = [
+        {
+            "task": result.task,
+            "model": result.model,
+            "status": result.status,
+            "metric": result.main_metric,
+            "score": result.score,
+            "conditions": _conditions(result.settings),
+            "data": result.facts.data_hash,
+            "key": result.key,
+            "created": result.created,
+            "path": str(result.path) if result.path else None,
+        }
+        for result in stored_results(arguments, output)
+        if _wanted(result, arguments)
+    ]
+    rows.sort(key=lambda row: (str(row["task"]), str(row["model"]), str(row["created"])))
+    data: dict[str, set[str]] = {}
+    for row in rows:
+        data.setdefault(row["task"], set()).update([row["data"]] if row["data"] else [])
+
+    def task(row: Row) -> str:
+        """The name; where other data goes by the same, with the hash that files have it under."""
+        return f"{row['task']}@{row['data'][:8]}" if row["data"] and len(data[row["task"]]) > 1 else row["task"]
+
+    conditions = {"conditions": lambda row: _words(row["conditions"])} if any(row["conditions"] for row in rows) else {}
+    first, last = same_names("model", "status", "metric", "score"), same_names("created", "key")
+    return Listing(rows, {"task": task, **first, **conditions, **last})
+
+
+def _conditions(settings: Settings) -> dict[str, Any]:
+    """What the result was made under that is not as ever: a limit, a depth, more metrics."""
+    from steelyard.engine.plan import CONDITIONS, Conditions
+
+    usual = {name: getattr(Conditions(), name) for name in CONDITIONS}
+    found = {name: settings[name] for name in CONDITIONS if settings.get(name, usual[name]) != usual[name]}
+    more = [metric for metric in settings.get("metrics", ()) if metric != "default"]
+    return {**found, "metrics": more} if more else found
+
+
+def _words(conditions: Mapping[str, Any]) -> str:
+    """The same for people.
+
+    >>> _words({"limit": 5, "metrics": ["ndcg_at_7", "bpref"]})
+    'limit 5, metrics ndcg_at_7 bpref'
+    """
+    told = ((name, " ".join(value) if isinstance(value, list) else value) for name, value in conditions.items())
+    return ", ".join(f"{name} {value}" for name, value in told)
+
+
+def _wanted(result: Result, arguments: argparse.Namespace) -> bool:
+    from steelyard.datasets.languages import same_languages
+
+    facts, languages = result.facts, same_languages(arguments.languages)
+    if languages and languages.isdisjoint(same_languages([facts.language, *facts.languages])):
+        return False
+    if arguments.group and not result.task.startswith(f"{arguments.group}/"):
+        return False
+    return arguments.type in (None, facts.type) and arguments.category in (None, facts.category)

@@ -1,0 +1,118 @@
+"""The rows of `steelyard list tasks`, `groups` and `benchmarks`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.list.listing import Listing, Row, few, same_names
+from steelyard.errors import UnknownName
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from steelyard.cli._ui.output import Output
+
+PUBLISHED = {title: f"published_{title.lower()}_ndcg_at_10" for title in ("BM25", "dense", "hybrid")}
+"""By the title of a column: published nDCG@10, to compare with."""
+
+
+def task_rows(
+    *,
+    languages: Sequence[str] = (),
+    type: str | None = None,
+    category: str | None = None,
+    group: str | None = None,
+) -> list[Row]:
+    """What is known of every task that matches, without loading any."""
+    from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
+
+    rows, cut = [], builtin.counts()
+    try:
+        names = task_names([group] if group else known_names(), languages=languages, type=type)
+    except UnknownName as error:
+        raise UnknownName("group", error.name, error.near, hint="steelyard list groups lists them") from error
+    for name in names:
+        info = task_facts(name)
+        if info is None or (category is not None and info.category != category):
+            continue
+        entry = catalogue.entries().get(name)
+        counts = dict(entry.counts) if entry else cut.get(name, {})
+        rows.append(
+            {
+                "task": name,
+                "type": info.type,
+                "language": info.language,
+                "languages": list(info.languages),
+                "category": info.category,
+                "queries": counts.get("queries"),
+                "documents": counts.get("documents"),
+                "positives": counts.get("positives"),
+                "samples": counts.get("samples"),
+                "labels": counts.get("labels"),
+                "splits": list(entry.splits) if entry else [info.split],
+                **{f"published_{key}": value for key, value in info.reference.items()},
+                "builtin": name in builtin.infos(),
+                "source": info.source,
+                "revision": info.revision,
+            }
+        )
+    return rows
+
+
+def _matching(arguments: argparse.Namespace) -> list[Row]:
+    filters: dict[str, Any] = {name: getattr(arguments, name) for name in ("languages", "type", "category", "group")}
+    return task_rows(**filters)
+
+
+def tasks(arguments: argparse.Namespace, output: Output) -> Listing:
+    """The tasks that the filters leave."""
+    rows = _matching(arguments)
+    output.detail("the figures are published nDCG@10 of others, to compare with")
+    if any(row["builtin"] and row["queries"] is None for row in rows):
+        output.note("built-in tasks are counted once they are cut, by the first steelyard run or show of each set")
+    first = same_names("task", "type", "language", "queries", "documents", "samples")
+    return Listing(rows, {**first, **PUBLISHED, "source": "source"})
+
+
+def groups(arguments: argparse.Namespace, output: Output) -> Listing:
+    """The groups of those tasks."""
+    members: dict[str, list[Row]] = {}
+    for row in _matching(arguments):
+        members.setdefault(row["task"].split("/")[0], []).append(row)
+    rows = [
+        {
+            "group": name,
+            "tasks": len(found),
+            "queries": sum(row["queries"] for row in found) if all(row["queries"] for row in found) else None,
+            "languages": sorted({row["language"] for row in found}),
+            "builtin": found[0]["builtin"],
+            "source": list(dict.fromkeys(row["source"] for row in found)),
+        }
+        for name, found in members.items()
+    ]
+    shown = {"languages": lambda row: few(row["languages"]), "source": lambda row: few(row["source"], 1)}
+    return Listing(rows, {**same_names("group", "tasks", "queries"), **shown})
+
+
+def benchmarks(arguments: argparse.Namespace, output: Output) -> Listing:
+    """The benchmarks that have one of those tasks; an evaluation is a task on one of its splits."""
+    from steelyard.datasets import benchmark_names, benchmarks
+
+    known = {row["task"]: row for row in _matching(arguments)}
+    rows = []
+    for name, members in benchmarks().items():
+        found = [known[task] for task in members if task in known]
+        if found:
+            rows.append(
+                {
+                    "benchmark": name,
+                    "tasks": len(found),
+                    "evaluations": sum(task.partition(":")[0] in known for task in benchmark_names(name)),
+                    "types": list(dict.fromkeys(task["type"] for task in found)),
+                    "languages": sorted({task["language"] for task in found}),
+                }
+            )
+    output.note("steelyard run MODEL -b NAME weighs a model on one; those of mteb go by mteb:NAME")
+    shown = {"types": lambda row: few(row["types"], 6), "languages": lambda row: few(row["languages"])}
+    return Listing(rows, {**same_names("benchmark", "tasks", "evaluations"), **shown})

@@ -1,0 +1,79 @@
+"""What mteb keeps beside the figures of a model: `model_meta.json` and `run_settings.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from steelyard.compat.mteb.names import MtebModel
+from steelyard.results import Result
+from steelyard.results.atomic import write_whole
+from steelyard.results.layout import mteb_version, plain
+
+
+def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
+    """The fields that the version has, in its order; what nobody knows is null."""
+    of = model.settings
+    known = {
+        "name": model.name,
+        "revision": model.revision,
+        "max_tokens": of.get("max_seq_length") or of.get("max_length"),
+        "embed_dim": of.get("dimension"),
+        "similarity_fn_name": of.get("similarity"),
+        "framework": ["Sentence Transformers", "PyTorch"] if "sentence-transf" in str(of.get("library")) else [],
+    }
+    if mteb_2:
+        kind = "cross-encoder" if model.cross_encoder else "dense"
+        beside = {"loader_kwargs": {}, "modalities": ["text"], "model_type": [kind]}
+        known |= {**beside, "is_cross_encoder": model.cross_encoder}
+    names = _META if mteb_2 else _FIRST_META
+    meta = {name: known.get(name) for name in names}
+    write_whole(folder / "model_meta.json", json.dumps(plain(meta), indent=4 if mteb_2 else None).encode())
+
+
+def write_settings(path: Path, task: str, model: MtebModel, parts: Mapping[tuple[str, str], Result]) -> None:
+    """One line a task and split, in place of those that the task had."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if json.loads(line).get("task") != task]
+    versions = _versions(next(iter(parts.values())))
+    for split in dict.fromkeys(split for split, _ in parts):
+        row = {
+            "task": task,
+            "splits": [split],
+            "version": versions,
+            "encode_kwargs": plain(model.encode_kwargs),
+            "subsets": sorted(subset for of, subset in parts if of == split),
+        }
+        kept.append(json.dumps(row))
+    write_whole(path, "".join(f"{line}\n" for line in kept).encode())
+
+
+def _versions(result: Result) -> dict[str, str | None]:
+    """The libraries that mteb names; its own is the one whose figures these are."""
+    from importlib import metadata
+
+    found: dict[str, str | None] = {"mteb": mteb_version(result)}
+    for package in ("torch", "sentence-transformers", "flash-attn", "transformers", "steelyard"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+_FIRST_META = (
+    *("name", "revision", "release_date", "languages", "n_parameters", "memory_usage", "max_tokens", "embed_dim"),
+    *("license", "open_source", "similarity_fn_name", "framework", "loader"),
+)
+
+
+_META = (
+    *("loader_kwargs", "name", "revision", "release_date", "languages", "n_parameters"),
+    *("n_active_parameters_override", "n_embedding_parameters", "memory_usage_mb", "max_tokens", "embed_dim"),
+    *("license", "open_weights", "public_training_code", "public_training_data", "framework", "reference"),
+    *("similarity_fn_name", "use_instructions", "training_datasets", "adapted_from", "superseded_by", "modalities"),
+    *("model_type", "citation", "contacts", "experiment_kwargs", "output_dtypes", "extra_requirements_groups"),
+    *("loader", "is_cross_encoder"),
+)
+"""The fields of `model_meta.json` in the first version and now, in their order."""

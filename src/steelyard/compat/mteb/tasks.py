@@ -1,0 +1,218 @@
+"""Our tasks as tasks of mteb 2, all six types, with their data in memory: nothing is fetched, nothing is written."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from steelyard.datasets.catalogue import USUAL_METRICS
+from steelyard.datasets.formats.mteb.source import DEFAULT, TYPES
+from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.types import Qrels, Ragged, Task, TaskInfo
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
+
+MtebTask = Any
+"""An `mteb.AbsTask`."""
+
+UNTOLD = "und-Zyyy"
+"""A language and a script that nobody has told."""
+
+TRAIN = "train"
+SEED = 42
+"""mteb's own; every draw of its tasks starts from it."""
+
+
+def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None) -> MtebTask:
+    """The task as mteb takes it, ready to be evaluated: `mteb.evaluate(model, [as_mteb_task("NanoAlmanac/en")])`.
+
+    A name is loaded first. `candidates` names the candidate lists of a retrieval task that are to be reranked: it
+    becomes a reranking task. In mteb `Group/task` is called `Group__task`, as a name is also a file there.
+    """
+    if isinstance(task, str):
+        from steelyard.datasets import load_any
+
+        task = load_any(task)
+    if isinstance(task, Task):
+        return _retrieval(task, candidates)
+    if candidates is not None:
+        raise UsageError(
+            f"{task.name} is a task of type {task.info.type}: it has no candidate lists", hint="leave candidates out"
+        )
+    if isinstance(task, PairTask):
+        return _pairs(task)
+    return _classification(task) if isinstance(task, LabelTask) else _clustering(task)
+
+
+def mteb_name(name: str) -> str:
+    """A task's name as mteb can have it.
+
+    >>> mteb_name("NanoAlmanac/en"), mteb_name("C-MTEB/ATEC:validation")
+    ('NanoAlmanac__en', 'C-MTEB__ATEC_validation')
+    """
+    return re.sub(r"[^\w.()\-]", "_", name.replace("/", "__"))
+
+
+def _retrieval(task: Task, candidates: str | None) -> MtebTask:
+    lists = _candidate_lists(task, candidates)
+    corpus: dict[str, Sequence[str]] = {"id": task.corpus.ids, "text": task.corpus.bodies}
+    if task.corpus.titles is not None:
+        corpus["title"] = task.corpus.titles
+    data = {
+        "corpus": _table(corpus),
+        "queries": _table({"id": task.queries.ids, "text": task.queries.texts}),
+        "relevant_docs": _judgements(task),
+        "top_ranked": None if lists is None else _names(task, lists),
+    }
+    kind = "retrieval" if lists is None else "reranking"
+    traits = {"ignore_identical_ids": task.info.ignore_identical_ids}
+    return _made("AbsTaskRetrieval", task, {DEFAULT: {task.info.split: data}}, traits, kind)
+
+
+def _candidate_lists(task: Task, name: str | None) -> Ragged | None:
+    known = task.candidates
+    if name is not None:
+        if name not in known:
+            raise UnknownName("candidate list", name, known, hint=f"{task.name} has {', '.join(known) or 'none'}")
+        return known[name]
+    if task.info.type != "reranking":
+        return None
+    if len(known) != 1:
+        raise UsageError(f"{task.name} has {len(known)} candidate lists", hint="name one with candidates=...")
+    return next(iter(known.values()))
+
+
+def _judgements(task: Task) -> dict[str, dict[str, int]]:
+    """Grades by id. A judged document outside the corpus has lost its id; it counts under one that nothing has."""
+    qrels: Qrels = task.qrels
+    judged: dict[str, dict[str, int]] = {}
+    for number, query in enumerate(task.queries.ids):
+        rows, grades = qrels.rows_of(number).tolist(), qrels.grades_of(number).tolist()
+        names = (task.corpus.ids[row] if row >= 0 else f"outside the corpus {place}" for place, row in enumerate(rows))
+        judged[query] = dict(zip(names, grades, strict=True))
+    return judged
+
+
+def _names(task: Task, lists: Ragged) -> dict[str, list[str]]:
+    ids = task.corpus.ids
+    return {query: [ids[row] for row in lists.rows_of(number)] for number, query in enumerate(task.queries.ids)}
+
+
+def _pairs(task: PairTask) -> MtebTask:
+    is_sts = task.info.type == "sts"
+    gold = task.gold.tolist() if is_sts else task.gold.astype(int).tolist()
+    column = "score" if is_sts else "labels"
+    rows: dict[str, Sequence[Any]] = {"sentence1": task.first, "sentence2": task.second, column: gold}
+    base = "AbsTaskSTS" if is_sts else "AbsTaskPairClassification"
+    return _made(base, task, _splits({task.info.split: _table(rows)}))
+
+
+def _classification(task: LabelTask) -> MtebTask:
+    split = task.info.split
+    train = TRAIN if split != TRAIN else f"{TRAIN}ing"
+    data = {
+        train: _table({"text": task.train_texts, "label": task.train_labels}),
+        split: _table({"text": task.texts, "label": task.labels}),
+    }
+    traits = {
+        "samples_per_label": task.samples_per_label,
+        "n_experiments": task.experiments,
+        "train_split": train,
+    }
+    return _made("AbsTaskClassification", task, _splits(data), traits)
+
+
+def _clustering(task: ClusterTask) -> MtebTask:
+    split = task.info.split
+    if task.bootstrap is None:
+        rows: dict[str, Sequence[Any]] = {
+            "sentences": [list(problem.texts) for problem in task.problems],
+            "labels": [[levels[0] for levels in problem.labels] for problem in task.problems],
+        }
+        return _made("AbsTaskClusteringLegacy", task, _splits({split: _table(rows)}))
+    (problem,) = task.problems
+    flat = problem.depth == 1
+    labels = [levels[0] if flat else list(levels) for levels in problem.labels]
+    data = _splits({split: _table({"sentences": problem.texts, "labels": labels})})
+    how = task.bootstrap
+    if how.stratified is not None:
+        data = _base("AbsTaskClustering").stratified_subsampling(
+            data, SEED, [split], label="labels", n_samples=how.stratified
+        )
+    share = how.documents if isinstance(how.documents, float) else None
+    traits = {
+        "max_fraction_of_documents_to_embed": share,
+        "max_document_to_embed": how.documents if share is None else None,
+        "max_documents_per_cluster": how.size,
+        "n_clusters": how.rounds,
+    }
+    return _made("AbsTaskClustering", task, data, traits)
+
+
+def _made(
+    base: str, task: AnyTask, data: Any, traits: Mapping[str, Any] | None = None, kind: str | None = None
+) -> MtebTask:
+    """An object of a class of its own: mteb keeps what it knows of a task in the class."""
+    metadata = _metadata(task, kind or task.info.type)
+    made = type(metadata.name, (_base(base),), {"metadata": metadata, **(traits or {})})()
+    made.dataset, made.data_loaded = data, True
+    return made
+
+
+def _metadata(task: AnyTask, kind: str) -> Any:
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    info = task.info
+    # A retrieval task whose candidates are to be reranked is ranked by what is usual for that.
+    main = info.main_metric if kind == info.type else None
+    return TaskMetadata(
+        name=mteb_name(info.name),
+        description=info.description or f"{info.name}, as steelyard has it.",
+        dataset={"path": info.source or info.name, "revision": info.revision or task.content_hash},
+        type=next(theirs for theirs, ours in TYPES.items() if ours == kind),
+        category="t2c" if kind in ("classification", "clustering") else "t2t",
+        modalities=["text"],
+        eval_splits=[info.split],
+        eval_langs=_languages(info),
+        main_score=main or USUAL_METRICS[kind],
+    )
+
+
+def _languages(info: TaskInfo) -> list[str]:
+    codes = info.languages or ((info.language,) if info.language not in ("unknown", "multilingual") else ())
+    return [_tag(code) for code in codes] or [UNTOLD]
+
+
+@cache
+def _tag(code: str) -> str:
+    """A language as mteb writes it, with a three-letter code and a script: `zh` is `cmn-Hans`."""
+    from babel.core import get_global
+    from mteb.languages import ISO_TO_LANGUAGE
+
+    likely = str(get_global("likely_subtags").get(code, code)).split("_")
+    script = next((part for part in likely[1:] if len(part) == 4), "Zyyy")
+    if code == "zh" or len(code) == 3:
+        return f"{'cmn' if code == 'zh' else code}-{script}"
+    aliases = get_global("language_aliases").items()
+    longer = sorted(three for three, two in aliases if two == code and three in ISO_TO_LANGUAGE)
+    return f"{longer[0]}-{script}" if longer else UNTOLD
+
+
+def _base(name: str) -> Any:
+    try:
+        import mteb.abstasks
+        import mteb.abstasks.clustering_legacy
+    except ImportError as error:
+        raise MissingPart.extra("mteb", "mteb") from error
+    return getattr(mteb.abstasks, name, None) or getattr(mteb.abstasks.clustering_legacy, name)
+
+
+def _table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    tables = importlib.import_module("datasets")
+    return tables.Dataset.from_dict({name: list(values) for name, values in columns.items()})
+
+
+def _splits(data: Mapping[str, Any]) -> Any:
+    return importlib.import_module("datasets").DatasetDict(data)

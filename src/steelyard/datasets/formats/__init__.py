@@ -1,0 +1,1 @@
+"""Formats of retrieval datasets: Nano-sets, BEIR, TREC, folders, click logs, packages."""

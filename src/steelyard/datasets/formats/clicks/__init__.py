@@ -1,0 +1,1 @@
+"""Click logs as judgements."""

@@ -1,0 +1,251 @@
+"""A folder of documents and a table of questions: how most people's own data looks.
+
+    handbook/                      any folder, with folders inside
+        leave.md, it/vpn.html ...  .txt, .md and .html files are the documents; a file's path is its id
+        questions.csv              question, file[, id][, grade]
+
+A row asks a question and names the file that answers it. Several files may stand in one cell, separated by `;`, or
+in several rows with the same question. A file goes by its path in the folder, or by its name where that is unique.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from steelyard.datasets.assemble import Tables, assemble
+from steelyard.datasets.formats.folder import Place
+from steelyard.datasets.formats.layout import TaskFiles
+from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
+from steelyard.datasets.tables.files import format_of
+from steelyard.datasets.tables.tabular import Table, read_table
+from steelyard.errors import DataError
+from steelyard.types import Task
+
+SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
+QUESTIONS = Role(
+    "questions",
+    (
+        Field("id", "id", ("_id", "id", *QUERY_ID), required=False),
+        Field("text", "text", ("question", "query", "text", "prompt")),
+        Field("document", "id", ("file", "filename", "file_name", "file name", "path", "document", "doc", "source")),
+        Field("grade", "grade", JUDGEMENTS.field("grade").aliases, required=False),
+    ),
+)
+TEACH = (
+    "put a questions.csv beside the documents, with the columns question,file: a question in each row and the name of "
+    "the file that answers it (several: separated by ;)"
+)
+
+
+@dataclass(frozen=True)
+class DocumentFolder(Place):
+    """A task that is read from documents as people write them."""
+
+    @property
+    def reference(self) -> str:
+        """The folder, and the questions where they are elsewhere."""
+        table = self.files.queries[0]
+        return f"{self.folder},{table}" if Path(table).is_absolute() else str(self.folder)
+
+    def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
+        """Read every document and question; every fault goes into the report."""
+        names = self.files.corpus
+        asked = read_table([(self.files.queries[0], self.folder / self.files.queries[0])], QUESTIONS, report)
+        if asked is None:
+            return None
+        queries, qrels = _questions(asked, names, report)
+        return assemble(Tables(self.info, _corpus(self.folder, names, report), queries, qrels), report)
+
+
+def find_documents(folder: Path) -> DocumentFolder | None:
+    """The task of a folder of documents; None where it has none. Documents without questions are a DataError."""
+    tables = [path for path in sorted(folder.iterdir()) if path.is_file() and _asks(path)]
+    if not tables and not any(path.suffix.lower() in SUFFIXES for path in folder.iterdir() if path.is_file()):
+        return None  # a folder of anything: nobody wants to wait while a whole home folder is searched
+    if len(tables) == 1:
+        return with_questions(folder, tables[0])
+    count = len(_documents(folder))
+    if not count:
+        return None
+    if tables:
+        shown = ", ".join(path.name for path in tables)
+        raise DataError(
+            f"{len(tables)} tables of questions: {shown}", where=str(folder), hint=f"name one: {folder},{tables[0]}"
+        )
+    raise DataError(f"{count:,} documents, but no table of questions", where=str(folder), hint=TEACH)
+
+
+def with_questions(folder: Path, questions: Path) -> DocumentFolder:
+    """The task of a folder of documents and a table of questions, wherever that is."""
+    if not questions.is_file():
+        raise DataError("no such file", where=str(questions), hint=TEACH)
+    names = _documents(folder)
+    if not names:
+        wanted = ", ".join(SUFFIXES)
+        raise DataError(f"no documents ({wanted})", where=str(folder), hint="give the folder that holds them")
+    inside = questions.resolve().is_relative_to(folder.resolve())
+    table = questions.resolve().relative_to(folder.resolve()).as_posix() if inside else str(questions.absolute())
+    root = folder.resolve().name
+    facts = read_json_object(folder / SIDECAR)
+    info = task_info(facts, name=f"local/{facts.get('name') or root}", source=root)
+    return DocumentFolder(folder, "", TaskFiles(tuple(names), (table,), (table,)), info)
+
+
+def _documents(folder: Path) -> list[str]:
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    names = (path.relative_to(folder) for path in found)
+    return sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
+
+
+def _asks(path: Path) -> bool:
+    """Whether a file is a table with a question and a file in each row, as far as its columns tell."""
+    if format_of(path.name) is None or path.suffix.lower() == ".txt" or path.name in (MANIFEST, SIDECAR):
+        return False
+    report = Report()
+    return read_table([(path.name, path)], QUESTIONS, report) is not None
+
+
+def _questions(table: Table, names: Sequence[str], report: Report) -> tuple[Table, Table]:
+    """Each question once, and a judgement for each file that it names."""
+    import numpy as np
+    import pyarrow as pa
+
+    texts, files = table["text"].to_pylist(), table["document"].to_pylist()
+    ids = table["id"].to_pylist() if "id" in table else None
+    grades = table["grade"].to_pylist() if "grade" in table else None
+    first: dict[str, int] = {}
+    number = {text: f"q{place}" for place, text in enumerate(dict.fromkeys(texts), 1)}
+    asked: list[tuple[str, str, float | None]] = []
+    lost: dict[str, list[int]] = defaultdict(list)
+    look = _Names(names)
+    for row, text in enumerate(texts):
+        query = ids[row] if ids else number[text]
+        first.setdefault(query, row)
+        for file in filter(None, map(str.strip, files[row].split(";"))):
+            found = look.find(file)
+            if found is None:
+                lost[file].append(row)
+            else:
+                asked.append((query, found, grades[row] if grades else None))
+    for file, bad in lost.items():
+        table.tell(report, "unknown-document", f"{file!r} is not among the documents{look.hint(file)}", bad)
+    rows = np.array(list(first.values()), dtype=np.int64)
+    string = pa.large_string()
+    queries = {"id": pa.array(list(first), string), "text": pa.array([texts[row] for row in rows], string)}
+    judged: dict[str, Any] = {
+        "query": pa.array([query for query, _, _ in asked], string),
+        "document": pa.array([file for _, file, _ in asked], string),
+    }
+    if grades:
+        judged["grade"] = pa.array([grade for _, _, grade in asked], pa.float64())
+    return Table(QUERIES, queries, table.names, (0,), rows), Table(JUDGEMENTS, judged, table.names, (0,))
+
+
+class _Names:
+    """Files by what people call them: the path, the name, the name without its suffix."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.known: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            path = Path(name)
+            for key in {name, path.name, path.stem, path.with_suffix("").as_posix()}:
+                self.known[key].append(name)
+
+    def find(self, file: str) -> str | None:
+        key = file.replace("\\", "/").removeprefix("./")
+        if key in self.names:
+            return key
+        found = self.known.get(key, [])
+        return found[0] if len(found) == 1 else None
+
+    def hint(self, file: str) -> str:
+        several = self.known.get(file, [])
+        if len(several) > 1:
+            return f": it may be {' or '.join(several[:3])}"
+        near = difflib.get_close_matches(file, self.known, n=1)
+        return f": did you mean {near[0]!r}?" if near else ""
+
+
+def _corpus(folder: Path, names: Sequence[str], report: Report) -> Table:
+    import pyarrow as pa
+
+    titles, bodies = [], []
+    for name in names:
+        content = (folder / name).read_bytes()
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            report.add("encoding", name, "bytes that are not UTF-8")
+            text = content.decode("utf-8", errors="replace")
+        title, body = _read_html(text) if name.lower().endswith((".html", ".htm")) else ("", text)
+        titles.append(title)
+        bodies.append(_without_front_matter(body) if name.lower().endswith((".md", ".markdown")) else body.strip())
+    string = pa.large_string()
+    columns = {"id": pa.array(names, string), "title": pa.array(titles, string), "text": pa.array(bodies, string)}
+    return Table(DOCUMENTS, columns, tuple(names), tuple(range(len(names))))
+
+
+def _without_front_matter(text: str) -> str:
+    r"""Markdown without the YAML block that some tools put before it.
+
+    >>> _without_front_matter("---\nlayout: page\n---\n# Leave\n")
+    '# Leave'
+    """
+    if text.startswith("---\n"):
+        head, mark, rest = text[4:].partition("\n---\n")
+        text = rest if mark else head
+    return text.strip()
+
+
+def _read_html(text: str) -> tuple[str, str]:
+    r"""Title and words of a page.
+
+    >>> _read_html("<title>VPN</title><style>p{}</style><p>Ask <b>IT</b>.</p><p>Twice.</p>")
+    ('VPN', 'Ask IT.\nTwice.')
+    """
+    page = _Page()
+    page.feed(text)
+    page.close()
+    lines = (" ".join(line.split()) for line in "".join(page.words).split("\n"))
+    return " ".join("".join(page.title).split()), "\n".join(filter(None, lines))
+
+
+class _Page(HTMLParser):
+    SILENT = ("script", "style", "template", "noscript", "svg")
+    BREAKS = (
+        *("p", "div", "br", "hr", "li", "ul", "ol", "dt", "dd", "tr", "table", "pre", "blockquote", "nav"),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "header", "footer", "title"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words: list[str] = []
+        self.title: list[str] = []
+        self._silent = 0
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in self.SILENT
+        self._in_title |= tag == "title"
+        if tag in self.BREAKS:
+            self.words.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = max(0, self._silent - (tag in self.SILENT))
+        if tag == "title":
+            self._in_title = False
+        if tag in self.BREAKS:
+            self.words.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            (self.title if self._in_title else self.words).append(data)

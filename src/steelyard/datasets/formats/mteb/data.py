@@ -1,0 +1,209 @@
+"""The data of a task of mteb, as mteb itself loads it, made into a task of ours."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from steelyard.datasets.assemble import Tables, assemble
+from steelyard.datasets.formats.mteb.source import DEFAULT, Part
+from steelyard.datasets.options import LoadOptions
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
+from steelyard.datasets.tables.tabular import Table
+from steelyard.errors import DataError, HubError
+from steelyard.types import Task, TaskInfo
+from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, Label, LabelTask, Levels, PairTask, Problem
+
+TOP_RANKED = "top_ranked"
+"""The candidate lists of a reranking task."""
+OFFLINE = "HF_HUB_OFFLINE"
+_OF_MTEB = "the data is as mteb loads it: see the task in mteb, or give its files yourself"
+LONGEST = 300
+"""Characters of an error of `datasets` that are passed on: some list every extension there is."""
+
+
+def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
+    """The task, with data that mteb fetches, transforms and samples as it always does."""
+    task = _fetched(part, options)
+    if info.type in ("retrieval", "reranking"):
+        return _retrieval(task.dataset[part.hub_subset][part.split], info, options)
+    rows = task.dataset if part.hub_subset == DEFAULT and DEFAULT not in task.dataset else task.dataset[part.hub_subset]
+    if info.type == "classification":
+        return _classification(task, rows, info)
+    split = rows[part.split]
+    if info.type == "clustering":
+        return _clustering(task, split, info)
+    return _pairs(task, split, info)
+
+
+def _fetched(part: Part, options: LoadOptions) -> Any:
+    """The task with its data. Only this subset and split are read where the data allows that."""
+    import mteb
+
+    errors = importlib.import_module("datasets.exceptions")
+    subsets = None if part.hub_subset == DEFAULT else [part.hub_subset]
+    task = part.task
+    if not task.data_loaded:  # one that brings its data need not be in the registry
+        task = mteb.get_task(part.task.metadata.name, hf_subsets=subsets, eval_splits=[part.split])
+    try:
+        with _network(not options.no_network):
+            task.load_data()
+    except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
+        raise HubError(
+            f"{part.label} of mteb could not be loaded: {str(error)[:LONGEST]}",
+            hint="check the connection, or the cache of the package `datasets`",
+        ) from error
+    if hasattr(task, "convert_v1_dataset_format_to_v2"):
+        task.convert_v1_dataset_format_to_v2(None)
+    return task
+
+
+@contextmanager
+def _network(allowed: bool) -> Iterator[None]:
+    """Keep `datasets` and the hub's client off the network if so wished, and off the terminal, which has our bars."""
+    tables = importlib.import_module("datasets")
+    places = [importlib.import_module(name) for name in ("datasets.config", "huggingface_hub.constants")]
+    before = [getattr(place, OFFLINE) for place in places]  # both read their flag at each request
+    silent = tables.are_progress_bars_disabled()
+    try:
+        tables.disable_progress_bars()
+        for place, was in zip(places, before, strict=True):
+            setattr(place, OFFLINE, was or not allowed)
+        yield
+    finally:
+        for place, was in zip(places, before, strict=True):
+            setattr(place, OFFLINE, was)
+        if not silent:
+            tables.enable_progress_bars()
+
+
+def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
+    """Queries that nobody judged are left out, judged documents outside the corpus count: as in mteb."""
+    corpus, queries = _columns(data["corpus"]), _columns(data["queries"])
+    judged = [
+        (query, document, grade)
+        for query, documents in data["relevant_docs"].items()
+        for document, grade in documents.items()
+    ]
+    asked, found, grades = zip(*judged, strict=True) if judged else ((), (), ())
+    documents = {"id": _text(corpus["id"]), "text": _text(corpus["text"])}
+    if "title" in corpus:
+        documents["title"] = _text(title or "" for title in corpus["title"])
+    candidates = {}
+    if lists := data.get("top_ranked"):
+        ids = pa.array([list(map(str, ranked)) for ranked in lists.values()], pa.large_list(pa.large_string()))
+        candidates[TOP_RANKED] = Table(CANDIDATES, {"query": _text(lists), "documents": ids}, (TOP_RANKED,), (0,))
+    tables = Tables(
+        info,
+        Table(DOCUMENTS, documents, ("corpus",), (0,)),
+        Table(QUERIES, {"id": _text(queries["id"]), "text": _text(query_texts(queries))}, ("queries",), (0,)),
+        Table(
+            JUDGEMENTS,
+            {"query": _text(asked), "document": _text(found), "grade": pa.array(map(float, grades), pa.float64())},
+            ("relevant_docs",),
+            (0,),
+            trec=True,
+        ),
+        candidates,
+    )
+    report = Report()
+    return report.settle(assemble(tables, report), options.validate or "report", info.name, at_hand=False)
+
+
+def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:
+    """What a model reads of each query: an instruction comes after a text, and before a conversation."""
+    instructions = queries.get("instruction") or [None] * len(queries["text"])
+    for text, instruction in zip(queries["text"], instructions, strict=True):
+        if isinstance(text, list):
+            said = "; ".join(turn if isinstance(turn, str) else f"{turn['role']}: {turn['content']}" for turn in text)
+            yield said if instruction is None else f"{instruction} {said}"
+        else:
+            yield text if instruction is None else f"{text} {instruction}"
+
+
+def _pairs(task: Any, rows: Any, info: TaskInfo) -> PairTask:
+    """STS and pair classification; a single row that holds lists is a whole split, as C-MTEB wrote them."""
+    columns = _columns(rows)
+    if info.type == "sts":
+        first, second = task.column_names
+        gold = "score"
+    else:
+        first, second, gold = task.input1_column_name, task.input2_column_name, task.label_column_name
+        if len(rows) == 1:
+            columns = {name: values[0] if isinstance(values[0], list) else values for name, values in columns.items()}
+    values = np.asarray(columns[gold], dtype=np.float64)
+    if info.type == "pair_classification" and not np.isin(values, (0, 1)).all():
+        odd = values[~np.isin(values, (0, 1))][0]
+        raise DataError(f"a label of {odd:g}, expected 0 or 1", where=info.name, hint=_OF_MTEB)
+    return PairTask(info, _texts(columns[first], info), _texts(columns[second], info), values)
+
+
+def _classification(task: Any, splits: Any, info: TaskInfo) -> LabelTask:
+    text, label = task.input_column_name, task.label_column_name
+    train, test = _columns(splits[task.train_split]), _columns(splits[info.split])
+    return LabelTask(
+        info,
+        _texts(train[text], info),
+        _labels(train[label], info),
+        _texts(test[text], info),
+        _labels(test[label], info),
+        task.samples_per_label,
+        task.n_experiments,
+    )
+
+
+def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
+    """A row of lists is a problem of its own, clustered whole; rows of texts are one problem in samples."""
+    from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
+
+    columns = _columns(rows)
+    texts, labels = columns[task.input_column_name], columns[task.label_column_name]
+    if isinstance(task, AbsTaskClusteringLegacy):
+        problems = (
+            Problem(_texts(some, info), tuple((label,) for label in _labels(theirs, info)))
+            for some, theirs in zip(texts, labels, strict=True)
+        )
+        return ClusterTask(info, tuple(problems))
+    whole = Problem(_texts(texts, info), tuple(_levels(label, task.max_depth, info) for label in labels))
+    share, number = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
+    if share is not None and number is not None:
+        raise DataError("both a share and a number of documents are given", where=info.name, hint="mteb refuses, too")
+    bootstrap = Bootstrap(
+        documents=number if share is None else float(share),
+        size=task.max_documents_per_cluster,
+        rounds=task.n_clusters,
+    )
+    return ClusterTask(info, (whole,), bootstrap)
+
+
+def _levels(label: Any, deepest: int | None, info: TaskInfo) -> Levels:
+    return _labels((label if isinstance(label, list) else [label])[:deepest], info)
+
+
+def _labels(labels: Sequence[Any], info: TaskInfo) -> tuple[Label, ...]:
+    for label in labels:
+        if not isinstance(label, int | str):
+            raise DataError(f"the label {label!r}, expected a whole number or a word", where=info.name, hint=_OF_MTEB)
+    return tuple(labels)
+
+
+def _texts(texts: Sequence[Any], info: TaskInfo) -> tuple[str, ...]:
+    for row, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"row {row} holds {text!r}, expected a text", where=info.name, hint=_OF_MTEB)
+    return tuple(texts)
+
+
+def _columns(rows: Any) -> dict[str, list[Any]]:
+    """The columns of a table of `datasets` as lists."""
+    return dict(rows.with_format(None)[:])
+
+
+def _text(values: Any) -> Any:
+    return pa.array(map(str, values), pa.large_string())

@@ -1,0 +1,220 @@
+"""Tasks and benchmarks of the `mteb` package by name (`pip install 'steelyard[mteb]'`): its data, our engine.
+
+mteb:STSBenchmark            a task, on its main split: `test`, or the last of its splits
+mteb:ATEC:validation         the same on another split
+mteb:STS22.v2[zh]            one subset of a task that has several; without it, all of them
+mteb:CQADupstackRetrieval    a task that is made of tasks: each of them is a subset
+mteb:MTEB(eng, v2)           a benchmark: every task with the subsets and splits that it names
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.datasets.languages import language_code, overall_language
+from steelyard.datasets.options import LoadOptions
+from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.types import TaskInfo
+from steelyard.types.samples import MTEB_TYPES, AnyTask
+
+PREFIX = "mteb:"
+GROUP = "mteb"
+DEFAULT = "default"
+"""The only subset of a task that has no subsets."""
+
+TYPES = {theirs: ours for ours, theirs in MTEB_TYPES.items()}
+"""The types of mteb that are weighed here, and what they are called."""
+
+_REFERENCE = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One subset and split of a task of mteb: what one evaluation is of."""
+
+    task: Any
+    """The mteb task; of a task that is made of tasks, the one that stands for the subset."""
+    name: str
+    """Of the whole task."""
+    subset: str = DEFAULT
+    split: str = "test"
+    main: bool = True
+    """Whether this is the split that need not be named."""
+
+    @property
+    def label(self) -> str:
+        """`STS22.v2[zh]:validation`."""
+        subset = "" if self.subset == DEFAULT else f"[{self.subset}]"
+        return f"{self.name}{subset}" + ("" if self.main else f":{self.split}")
+
+    @property
+    def hub_subset(self) -> str:
+        """What the subset is called in the data."""
+        return self.subset if self.task.metadata.name == self.name else DEFAULT
+
+
+class MtebSource:
+    """`mteb:NAME`."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Whether the reference begins with `mteb:`."""
+        return reference.startswith(PREFIX)
+
+    def names(self, reference: str) -> Sequence[str]:
+        """`mteb:TASK[SUBSET]:SPLIT` for each subset and split that the reference stands for."""
+        return [PREFIX + part.label for part in parts(reference)]
+
+    def load(self, name: str) -> AnyTask:
+        """The data as mteb reads it; a task that would not get mteb's figure here is a UsageError that says why."""
+        from steelyard.datasets.formats.mteb.data import load
+
+        part = one(name)
+        if reason := refusal(part.task):
+            raise UsageError(f"{name} cannot be weighed: {reason}", hint="mteb itself can")
+        return load(part, info_of(part), self.options)
+
+
+def parts(reference: str) -> list[Part]:
+    """What a reference stands for; an unknown name is an UnknownName with near ones."""
+    wanted = reference.removeprefix(PREFIX)
+    if (benchmark := _benchmark(wanted)) is not None:
+        return [part for task in benchmark.tasks for part in _parts(task, list(task.eval_splits))]
+    match = _REFERENCE.fullmatch(wanted)
+    if match is None:
+        raise UsageError(f"cannot read {reference!r}", hint="write mteb:TASK, mteb:TASK[SUBSET] or mteb:TASK:SPLIT")
+    task = _task(match["task"])
+    split = match["split"] or main_split(task.metadata.eval_splits)
+    if split not in task.metadata.eval_splits:
+        raise _not_there("split", split, task, task.metadata.eval_splits)
+    found = list(_parts(task, [split]))
+    if match["subset"] is None:
+        return found
+    chosen = [part for part in found if part.subset == match["subset"]]
+    if not chosen:
+        raise _not_there("subset", match["subset"], task, [part.subset for part in found])
+    return chosen
+
+
+def one(name: str) -> Part:
+    """The part that a full name stands for."""
+    found = parts(name)
+    if len(found) != 1:
+        raise UsageError(f"{name} stands for {len(found)} tasks", hint=f"such as {PREFIX}{found[0].label}")
+    return found[0]
+
+
+def info(name: str) -> TaskInfo:
+    """What mteb says of a task, without its data."""
+    return info_of(one(name))
+
+
+def main_split(splits: Sequence[str]) -> str:
+    """The split that a task's bare name stands for.
+
+    >>> main_split(["test", "validation"]), main_split(["train", "dev"])
+    ('test', 'dev')
+    """
+    return "test" if "test" in splits else splits[-1]
+
+
+def refusal(task: Any) -> str | None:
+    """Why the figure here would not be mteb's; None if it is."""
+    metadata = task.metadata
+    if metadata.type not in TYPES or list(metadata.modalities) != ["text"]:
+        kinds = ", ".join(TYPES)
+        return f"it is of type {metadata.type} ({' and '.join(metadata.modalities)}); known here are {kinds} of texts"
+    if metadata.main_score in ("alpha_auc", "max_over_subqueries_map_at_1000", "paired_accuracy"):
+        return f"its main score, {metadata.main_score}, is its own"
+    if getattr(task, "is_cross_validation", False):
+        return "it is cross-validated"
+    if any(getattr(task, f"input{side}_prompt_type", None) is not None for side in (1, 2)):
+        return "its texts are encoded as queries and documents, and compared as pairs"
+    return _other_classifier(task) if metadata.type == "Classification" else None
+
+
+def _other_classifier(task: Any) -> str | None:
+    model = task.evaluator_model
+    plain = type(model).__name__ == "LogisticRegression" and model.get_params()["max_iter"] == 100
+    return None if plain else f"it is classified by {model!r}"
+
+
+def language_facts(metadata: Any, subset: str) -> dict[str, Any]:
+    """Languages and category of one subset, as fields of a TaskInfo."""
+    told = metadata.eval_langs
+    tags = told.get(subset, []) if isinstance(told, dict) else told
+    code = [tag for tag in tags if tag.endswith("-Code")]
+    languages = tuple(dict.fromkeys(language_code(tag) for tag in tags if tag not in code))
+    category = "code" if code else "natural_language"
+    return {"language": overall_language(languages), "languages": languages, "category": category}
+
+
+def info_of(part: Part) -> TaskInfo:
+    """What mteb says of a part, without its data."""
+    from importlib.metadata import version
+
+    metadata = part.task.metadata
+    return TaskInfo(
+        name=f"{GROUP}/{part.label}",
+        **language_facts(metadata, part.hub_subset),
+        type=TYPES.get(metadata.type, metadata.type),
+        main_metric=metadata.main_score,
+        source=f"mteb {version('mteb')} {metadata.dataset['path']}",
+        revision=metadata.dataset["revision"],
+        split=part.split,
+        description=metadata.description,
+        licence=metadata.license,
+        ignore_identical_ids=bool(getattr(part.task, "ignore_identical_ids", False)),
+    )
+
+
+def _parts(task: Any, splits: Sequence[str]) -> Iterator[Part]:
+    """By subset, then by split. A task that is made of tasks has these for its subsets."""
+    name, main = task.metadata.name, main_split(task.metadata.eval_splits)
+    if made_of := getattr(task.metadata, "tasks", None):
+        for part in made_of:
+            for split in splits:
+                yield Part(part, name, part.metadata.name, split, split == main)
+        return
+    for subset in task.hf_subsets:
+        for split in splits:
+            yield Part(task, name, subset, split, split == main)
+
+
+def _not_there(kind: str, name: str, task: Any, known: Sequence[str]) -> UnknownName:
+    return UnknownName(f"{kind} of {task.metadata.name}", name, known, hint=f"it has {', '.join(known)}")
+
+
+def _benchmark(name: str) -> Any:
+    """The benchmark of that name or alias; None where there is none."""
+    package = _mteb()
+    try:
+        return package.get_benchmark(name)
+    except KeyError:
+        return None
+
+
+def _task(name: str) -> Any:
+    package = _mteb()
+    try:
+        return package.get_task(name)
+    except KeyError as error:
+        registry = importlib.import_module("mteb.get_tasks")  # the package has a function of that name, too
+        known = [*getattr(registry, "_TASKS_REGISTRY", ()), *(found.name for found in package.get_benchmarks())]
+        raise UnknownName(
+            "task or benchmark of mteb", name, known, hint="mteb available-tasks lists its tasks"
+        ) from error
+
+
+def _mteb() -> Any:
+    try:
+        import mteb
+    except ImportError as error:
+        raise MissingPart.extra("mteb", "mteb") from error
+    return mteb

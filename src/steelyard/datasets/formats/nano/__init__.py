@@ -1,0 +1,1 @@
+"""Nano-set folders: read and write."""

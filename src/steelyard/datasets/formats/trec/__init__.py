@@ -1,0 +1,1 @@
+"""TREC collections, topics, qrels and runs."""

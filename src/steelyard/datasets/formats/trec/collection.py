@@ -1,0 +1,161 @@
+"""TREC collections: topics and documents between tags, judgements in four columns; runs read and written.
+
+    <top> <num> Number: 301 <title> ... <desc> Description: ... <narr> ... </top>
+    <topics> <topic number="1"> <query> ... </query> <question> ... </question> </topic> </topics>
+    <DOC> <DOCNO> FT911-3 </DOCNO> <TITLE> ... </TITLE> <TEXT> ... </TEXT> </DOC>
+    301 0 FT911-3 1
+    301 Q0 FT911-3 1 12.5 mine
+
+A topic's text is its title (`query` in XML), or its description where the title is empty, or all that it says.
+Such files are known by what is in them, whatever their names; `trec_files` has the readers that keep ids and lines,
+for scoring.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from steelyard.datasets.formats.trec.files import read_qrels, read_run, write_run
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tables.columns import Role
+from steelyard.datasets.tables.files import UTF8_MARK, format_of, open_bytes, plain_name, read_bytes
+
+__all__ = ["TrecKind", "read_qrels", "read_run", "read_trec", "trec_kind", "write_run"]
+
+TrecKind = Literal["topics", "documents", "judgements", "run"]
+ROLES = {"topics": "queries", "documents": "documents", "judgements": "judgements", "run": "candidates"}
+
+TOPICS = re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<[a-z]\w*\b[^>]*>\s*)?<top(ic)?\b", re.S | re.I)
+TOPIC = re.compile(rb"<topi?c?\b(.*?)</topi?c?>", re.S | re.I)
+NUMBER = re.compile(r"\b(?:number|id|num)\s*=\s*[\"']([^\"']*)[\"']", re.I)
+DOCUMENT = re.compile(rb"<doc>(.*?)</doc>", re.S | re.I)
+# Blanks or tabs, not both: a query after a tab is not three columns.
+JUDGEMENT = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)[+-]?\d+ *\r?(\n|$)")
+RUN = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)-?\d+(?P=gap)[-+.\deE]+(?P=gap)\S")
+TAG = re.compile(r"<[^<>]+>")
+LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:\s*", re.I)
+
+
+def trec_kind(name: str, path: Path) -> TrecKind | None:
+    """What sort of TREC file this is, by its first bytes; None where it is none, or its suffix tells a table.
+
+    Judgements in a `.tsv` are a table if tabs stand between them, and TREC's if blanks do.
+    """
+    if format_of(name) in ("parquet", "jsonl", "json", "csv"):
+        return None
+    try:
+        with open_bytes(path) as stream:
+            head = bytes(stream.read(4096)).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        return None  # the reader of tables will say what is wrong with it
+    if TOPICS.match(head):
+        return "topics"
+    if re.match(rb"<doc>", head, re.I):
+        return "documents"
+    if RUN.match(head):
+        return "run"
+    judgement = JUDGEMENT.match(head)
+    if judgement is None or (plain_name(name).lower().endswith(".tsv") and judgement["gap"] == b"\t"):
+        return None
+    return "judgements"
+
+
+def read_trec(path: Path, name: str, role: Role, kind: TrecKind, report: Report) -> dict[str, Any] | None:
+    """The columns of a role, by field, as text; None, with problems in the report, where they cannot be read."""
+    if role.name != ROLES[kind]:
+        found = f"{'a TREC run' if kind == 'run' else f'TREC {kind}'} where {role.name} were expected"
+        report.add("columns", name, found, remedy="check the order of the files")
+        return None
+    data = read_bytes(path)
+    if data.startswith(UTF8_MARK):
+        report.add("byte-order-mark", name, "the file begins with a byte order mark")
+        data = data.removeprefix(UTF8_MARK)
+    if kind == "judgements":
+        return _lines(data, {"query": 0, "document": 2, "grade": 3}, "query 0 document grade", name, report)
+    if kind == "run":
+        return _lines(data, {"query": 0, "documents": 2, "score": 4}, "query Q0 document rank score tag", name, report)
+    return _topics(data, name, report) if kind == "topics" else _documents(data, name, report)
+
+
+def _lines(data: bytes, places: dict[str, int], expected: str, name: str, report: Report) -> dict[str, Any] | None:
+    """Some columns of lines that blanks or tabs part; a tag may have several words."""
+    import pyarrow as pa
+
+    width = len(expected.split())
+    spare = -1 if "grade" in places else width - 1
+    rows = [line.split(maxsplit=spare) for line in data.splitlines() if line.strip()]
+    if bad := [number for number, row in enumerate(rows, 1) if len(row) != width]:
+        report.add("row", name, f"{len(rows[bad[0] - 1])} columns, where {expected} were expected", bad)
+        return None
+    columns = list(zip(*rows, strict=True))
+    return {field: pa.array(columns[place], pa.large_binary()) for field, place in places.items()}
+
+
+def _topics(data: bytes, name: str, report: Report) -> dict[str, Any]:
+    import pyarrow as pa
+
+    ids, texts = [], []
+    for block in _blocks(TOPIC, data, name, report):
+        attributes, _, body = block.partition(">")
+        fields, number = _fields(body), NUMBER.search(attributes)
+        ids.append(number[1].strip() if number else LABEL.sub("", fields.get("num", "")).strip())
+        texts.append(fields.get("title") or fields.get("desc", "") if fields else _plain(body))
+    return {"id": pa.array(ids, pa.large_string()), "text": pa.array(texts, pa.large_string())}
+
+
+def _documents(data: bytes, name: str, report: Report) -> dict[str, Any]:
+    import pyarrow as pa
+
+    ids, titles, texts = [], [], []
+    for body in _blocks(DOCUMENT, data, name, report):
+        number = re.search(r"<docno>(.*?)</docno>", body, re.S | re.I)
+        title = re.search(r"<(title|headline|hl)>(.*?)</\1>", body, re.S | re.I)
+        texts_found = re.findall(r"<(?:text|body|contents)>(.*?)</(?:text|body|contents)>", body, re.S | re.I)
+        ids.append(number[1].strip() if number else "")
+        titles.append(_plain(title[2]) if title else "")
+        texts.append(" ".join(map(_plain, texts_found)) if texts_found else _plain(_without(body, number, title)))
+    columns = {"id": ids, "title": titles, "text": texts}
+    return {field: pa.array(values, pa.large_string()) for field, values in columns.items()}
+
+
+def _blocks(pattern: re.Pattern[bytes], data: bytes, name: str, report: Report) -> list[str]:
+    found, bad = [], []
+    for number, match in enumerate(pattern.finditer(data), 1):
+        try:
+            found.append(match[1].decode())
+        except UnicodeDecodeError:
+            bad.append(number)
+            found.append(match[1].decode(errors="replace"))
+    if bad:
+        report.add("encoding", name, "bytes that are not UTF-8", bad)
+    opened = len(re.findall(pattern.pattern.split(b"(")[0], data, re.I))
+    if opened != len(found):
+        report.add("unreadable", name, f"{opened} records begin, {len(found)} end")
+    return found
+
+
+def _fields(body: str) -> dict[str, str]:
+    """The parts of a topic; a part runs to where it is closed, or to the next, since old topics close none."""
+    parts = re.split(r"<(num|title|desc|narr|query|question|description|narrative)\b[^>]*>", body, flags=re.I)
+    fields: dict[str, str] = {}
+    for tag, text in zip(parts[1::2], parts[2::2], strict=True):
+        name = {"query": "title", "description": "desc", "question": "desc", "narrative": "narr"}.get(
+            tag.lower(), tag.lower()
+        )
+        inside = re.split(f"</{tag}>", text, maxsplit=1, flags=re.I)[0]
+        fields.setdefault(name, LABEL.sub("", _plain(inside)))
+    return fields
+
+
+def _without(body: str, *matches: re.Match[str] | None) -> str:
+    for match in matches:
+        body = body.replace(match[0], " ") if match else body
+    return body
+
+
+def _plain(text: str) -> str:
+    """Text without tags and entities, white space as single blanks."""
+    return " ".join(html.unescape(TAG.sub(" ", text)).split())

@@ -1,0 +1,1 @@
+"""Datasets from model and data hubs, and local copies of them."""

@@ -1,0 +1,107 @@
+"""Which type of task a path holds, where nobody says: by `task.json`, by the card, or by the columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from steelyard.datasets.formats.folder import listing
+from steelyard.datasets.formats.layout import find_tasks
+from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object
+from steelyard.datasets.samples.location import is_table, tables_in
+from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS
+from steelyard.datasets.samples.splits import find_splits, kin, weighed_split
+from steelyard.datasets.tables.files import format_of, open_bytes, text_lines
+from steelyard.errors import UsageError
+
+CARD = re.compile(r"^type:\s*['\"]?([a-z_]+)['\"]?\s*$", re.MULTILINE)
+
+
+def told_type(text: str) -> str | None:
+    """The type of a task without a corpus, or of reranking rows; None where the path holds something else.
+
+    Texts with labels in a single file may be meant for classification or for clustering: a UsageError that asks.
+    """
+    path_text, _, _ = text.partition("::")
+    paths = [Path(part.strip()).expanduser() for part in path_text.split(",")]
+    if not paths[0].exists() or len(paths) > 2:
+        return None
+    if paths[0].is_file():
+        return _by_columns(paths[0], text, learns=len(paths) == 2) if is_table(paths[0].name) else None
+    if len(paths) > 1 or find_tasks(listing(paths[0])):
+        return None
+    said = read_json_object(paths[0] / SIDECAR).get("type") or _card_type(paths[0])
+    if said in ROLES:
+        return str(said)
+    splits = find_splits(tables_in(paths[0]))
+    split = weighed_split(splits) if splits else None
+    if split is None:
+        return None
+    learns = kin("train", splits) not in (None, split)
+    return _by_columns(paths[0] / splits[split][0], text, learns=learns)
+
+
+def _card_type(folder: Path) -> str | None:
+    """The line `type: ...` in the front matter of README.md."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    text = card.read_text(encoding="utf-8", errors="replace")
+    head = text[4:].partition("\n---")[0] if text.startswith("---\n") else ""
+    match = CARD.search(head)
+    return match[1] if match else None
+
+
+def _by_columns(path: Path, text: str, *, learns: bool) -> str | None:
+    row = first_row(path, path.name)
+    if row is None or "file" in row or "filename" in row:  # a table of questions about files
+        return None
+    if not RANKED.missing(RANKED.match(row)):
+        return "reranking"
+    pairs = STS.match(row)
+    if not STS.missing(pairs):
+        return "pair_classification" if pairs["value"].strip().lower() in MATCH[:4] else "sts"
+    clusters = CLUSTERED.match(row)
+    if CLUSTERED.missing(clusters) or len(row) > 8:
+        return None
+    if isinstance(row[clusters["text"]], list) or isinstance(row[clusters["label"]], list):
+        return "clustering"
+    if learns or "split" in CLASSIFIED.match(row):
+        return "classification"
+    raise UsageError(
+        f"{text} holds texts with labels: to classify or to cluster?",
+        hint=f"write classification:{text} or clustering:{text} (or --type)",
+    )
+
+
+def first_row(path: Path, name: str) -> dict[str, Any] | None:
+    """The columns of a table, with their first values where these are cheap to tell; None where it is no table."""
+    kind = format_of(name)
+    if kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from steelyard.datasets.tables.convert import is_number
+
+        try:
+            schema = pq.read_schema(str(path))
+        except (OSError, pa.ArrowException):
+            return None
+        return {
+            field.name: [] if pa.types.is_nested(field.type) else 0 if is_number(field.type) else "" for field in schema
+        }
+    if kind == "jsonl":
+        with text_lines(path) as lines:
+            line = next((line for line in lines if line.strip()), b"")
+        try:
+            row = json.loads(line.decode("utf-8-sig"))
+        except ValueError:
+            return None
+        return row if isinstance(row, dict) else None
+    if kind in ("csv", "tsv"):
+        with open_bytes(path) as stream:
+            head = bytes(stream.read(1 << 12)).decode("utf-8-sig", errors="replace").splitlines()
+        return dict.fromkeys(head[0].split("," if kind == "csv" else "\t"), "") if head else None
+    return None

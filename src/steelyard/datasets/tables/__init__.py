@@ -1,0 +1,1 @@
+"""Read tables: JSON Lines, delimited text, Parquet; columns and values."""

@@ -1,0 +1,248 @@
+"""JSON Lines (and a JSON array of objects) into columns: Arrow's parser, or line by line where something is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+from steelyard.datasets.tables.columns import Field, Role, numbers_in
+from steelyard.datasets.tables.convert import whole
+from steelyard.datasets.tables.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
+from steelyard.datasets.tables.values import KINDS as SAMPLES
+from steelyard.datasets.tables.values import arrow_type, from_json
+
+BLOCK = 64 << 20
+"""Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+HALF_FOUND = "half of a surrogate pair such as \\ud83d, which stands for no character"
+HALF_REMEDY = "write the whole character: texts are often cut in the middle of an emoji"
+LOOSE = ("count", "time")
+"""Kinds that may be written as numbers, truth values or text; their converters sort that out."""
+
+
+def read_json(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    """The columns of a role, by field; None, with problems in the report, where they cannot be read."""
+    head = look_at_head(path, name, report)
+    if head is None:
+        return None
+    if head.lstrip().startswith(b"["):
+        return _columns(enumerate(_array(path, name, report), 1), name, role, report)
+    columns = _read_fast(path, head, role)
+    return columns if columns is not None else _columns(_records(path, name, report), name, role, report)
+
+
+def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
+    """Arrow's parser with the types of the first record; None where the file is not as regular as that."""
+    from pyarrow import json as arrow_json
+
+    try:
+        first = json.loads(head.split(b"\n", 1)[0])
+    except ValueError:
+        return None
+    if not isinstance(first, dict):
+        return None
+    candidates = role.candidates(first, numbers_in(first))
+    found = {name: columns[0] for name, columns in candidates.items()}
+    if role.missing(found) or any(columns[1:] for columns in candidates.values()):
+        return None  # nothing to read, or more than one column for something: then every record is looked at
+    owner = {column: name for name, column in found.items()}
+    for field in role.fields:
+        # The first record has no title or grade; a later one may, under any name of it, and another grade besides.
+        if field.name not in found or field.kind == "grade":
+            owner |= {alias: field.name for alias in field.aliases if alias not in owner}
+    types = {column: _type(role.field(name), first.get(column)) for column, name in owner.items()}
+    if None in types.values():
+        return None
+    schema = pa.schema(list(types.items()))
+    try:
+        with open_bytes(path) as stream:
+            table = arrow_json.read_json(
+                stream,
+                read_options=arrow_json.ReadOptions(block_size=BLOCK),
+                parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
+    except pa.ArrowInvalid:
+        return None
+    columns: dict[str, Any] = {}
+    for column, name in owner.items():
+        values = whole(table[column])
+        if values.null_count < len(values) or (name in found and role.field(name).required):
+            if name in columns:  # under two names: which one counts is told by looking at each record
+                return None
+            columns[name] = values
+    return columns
+
+
+def _type(field: Field, example: Any) -> Any:
+    """What Arrow is to read the column as; None where the first record does not tell."""
+    if field.kind in SAMPLES:
+        return arrow_type(field.kind, example)
+    if field.kind == "grade":
+        return pa.float64()
+    if field.kind in LOOSE and isinstance(example, bool | int | float):
+        return pa.bool_() if isinstance(example, bool) else pa.float64()
+    if isinstance(example, list):
+        return pa.list_(pa.string())
+    return pa.int64() if isinstance(example, int) and field.kind == "id" else pa.string()
+
+
+def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]:
+    """Record number and record of every line that is not blank; one that is no JSON is told, and empty."""
+    row, bad_bytes, halves = 0, [], []
+    no_json: dict[int, str] = {}
+    with text_lines(path) as lines:
+        for line in lines:
+            line = line.removeprefix(UTF8_MARK) if row == 0 else line
+            if not line.strip():
+                continue
+            row += 1
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                bad_bytes.append(row)
+                text = line.decode(errors="replace")
+            try:
+                record = json.loads(text)
+            except ValueError as error:
+                no_json[row] = f"not JSON ({error}): {text.strip()[:60]!r}"
+                record = {}
+            if HALF.search(text) and (mended := _without_halves(record)) != record:
+                halves.append(row)
+                record = mended
+            yield row, record
+    _tell_once(no_json, name, report)
+    if bad_bytes:
+        report.add("encoding", name, "bytes that are not UTF-8", bad_bytes)
+    if halves:
+        report.add("encoding", name, HALF_FOUND, halves, remedy=HALF_REMEDY)
+
+
+def _tell_once(found: dict[int, str], name: str, report: Report) -> None:
+    """One problem for all the rows that are no records: a file of another format has nothing else."""
+    if found:
+        report.add("row", name, next(iter(found.values())), found)
+
+
+def _without_halves(value: Any) -> Any:
+    r"""The value with U+FFFD for every half of a surrogate pair in its texts, which no UTF-8 can hold.
+
+    >>> _without_halves({"text": ["cut \ud83d", "whole \ud83d\ude00"]}) == {"text": ["cut \ufffd", "whole \U0001f600"]}
+    True
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_without_halves(item) for item in value]
+    return {key: _without_halves(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _array(path: Path, name: str, report: Report) -> list[Any]:
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+        records = json.loads(text)
+    except ValueError as error:
+        report.add("unreadable", name, f"not JSON ({error})")
+        return []
+    records = records if isinstance(records, list) else [records]
+    if HALF.search(text) and (mended := _without_halves(records)) != records:
+        rows = [row for row, (old, new) in enumerate(zip(records, mended, strict=True), 1) if old != new]
+        report.add("encoding", name, HALF_FOUND, rows, remedy=HALF_REMEDY)
+        return list(mended)
+    return records
+
+
+def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    """Columns from records of any kind; what does not fit is told row by row."""
+    rows: list[dict[str, Any]] = []
+    no_object: dict[int, str] = {}
+    for row, record in records:
+        if not isinstance(record, dict):
+            no_object[row] = f"{json.dumps(record)[:60]} where a JSON object was expected"
+        rows.append(record if isinstance(record, dict) else {})
+    _tell_once(no_object, name, report)
+    if not rows:
+        return None
+    keys = dict.fromkeys(key for record in rows for key in record)
+    candidates = role.candidates(keys, [key for key in keys if _all_numbers(rows, key)])
+    found = {field: columns[0] for field, columns in candidates.items()}
+    if missing := role.missing(found):
+        wanted = "; ".join(map(str, missing))
+        report.add("columns", name, f"no column for {wanted}; found {', '.join(sorted(keys)) or 'none'}")
+        return None
+    rivals = {
+        field: {key: _column([row.get(key) for row in rows], role.field(field), name, Report()) for key in several}
+        for field, several in candidates.items()
+        if several[1:]
+    }
+    tell_of_rivals(rivals, role, name, report)
+    columns = {
+        field: _column([record.get(key) for record in rows], role.field(field), name, report)
+        for field, key in found.items()
+    }
+    return None if any(column is None for column in columns.values()) else columns
+
+
+def _all_numbers(rows: list[dict[str, Any]], key: str) -> bool:
+    """Whether all that the records have under a key are numbers."""
+    return all(isinstance(row.get(key), int | float | None) for row in rows)
+
+
+def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
+    if field.kind in SAMPLES:
+        return from_json(values, field, lambda kind, found, rows: report.add(kind, name, found, rows))
+    if field.kind == "grade":
+        return _grades(values, name, report)
+    if field.kind in LOOSE:
+        return _strings(values)
+    if field.kind == "ids" and any(isinstance(value, list) for value in values):
+        return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
+    return _texts(values, field, name, report)
+
+
+def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
+    """Texts, or ids, which may be numbers; but all of them, or none."""
+    # bool is an int to Python, but nobody means it as an id.
+    numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
+    others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
+    strings = len(values) - len(numbers) - len(others) - values.count(None)
+    if rows := others or (numbers if field.kind == "text" else []):
+        remedy = "write every id as a string" if field.kind == "id" else ""
+        found = f"{field.name} {_shown(values[rows[0] - 1])} where text was expected"
+        report.add("columns", name, found, rows, remedy=remedy)
+        # As it is written, so that the others can be checked; nothing is loaded of them.
+        return _strings(values) if len(rows) < len(values) else None
+    if numbers and strings:
+        minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
+        found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
+        report.add("id-type", name, found, minority)
+    return _strings(values)
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON has it, cut: a text that is no text may be a whole document."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _grades(values: list[Any], name: str, report: Report) -> Any:
+    if any(isinstance(value, str) for value in values):
+        return _strings(values)
+    bad = [row for row, value in enumerate(values, 1) if not isinstance(value, int | float | None)]
+    if bad:
+        report.add("grade", name, f"the grade {values[bad[0] - 1]!r}, which is not a number", bad)
+        if len(bad) == len(values):
+            return None
+        odd = set(bad)  # 1, as where there is none, so that the others can be checked; nothing is loaded of them
+        values = [1 if row in odd else value for row, value in enumerate(values, 1)]
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def _strings(values: list[Any]) -> Any:
+    return pa.array([None if value is None else str(value) for value in values], pa.large_string())

@@ -1,0 +1,193 @@
+"""Tables of a role from files of any kind: Parquet, JSON Lines, CSV, TSV; gz, zst; in one piece or in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from steelyard.datasets.formats.trec.collection import read_trec, trec_kind
+from steelyard.datasets.problems import Report
+from steelyard.datasets.tables import convert, values
+from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+from steelyard.datasets.tables.columns import Role
+from steelyard.datasets.tables.convert import TEXT, is_number, whole
+from steelyard.datasets.tables.files import FORMATS, format_of, told
+from steelyard.types import Int64
+
+CONVERTERS = {**convert.CONVERTERS, **values.CONVERTERS}
+"""By the kind of a field."""
+
+Named = tuple[str, Path]
+"""A file as people know it (relative to the set) and where it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of one role, by field, and the files that the rows came from."""
+
+    role: Role
+    columns: dict[str, Any]
+    names: tuple[str, ...]
+    starts: tuple[int, ...]
+    """The first row of each file."""
+    rows: Int64 | None = None
+    """Where each row stood before some were left out; None while all are there."""
+    trec: bool = False
+    """Whether the rows come from a TREC file, whose judgements may reach outside the corpus."""
+
+    def take(self, rows: Int64) -> Table:
+        """Some of the rows; problems are still told under the rows of the files."""
+        columns = {field: column.take(pa.array(rows)) for field, column in self.columns.items()}
+        return Table(
+            self.role, columns, self.names, self.starts, rows if self.rows is None else self.rows[rows], self.trec
+        )
+
+    def __getitem__(self, field: str) -> Any:
+        return self.columns[field]
+
+    def __contains__(self, field: str) -> bool:
+        return field in self.columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def name(self) -> str:
+        """The file, or the first of several."""
+        return self.names[0]
+
+    def tell(self, report: Report, kind: str, found: str, rows: Iterable[int]) -> None:
+        """Report a problem of these rows (numbered from 0 over all files) under the files that hold them."""
+        places = np.asarray(list(rows), dtype=np.int64)
+        if not len(places):
+            report.add(kind, self.name, found)
+            return
+        places = places if self.rows is None else self.rows[places]
+        owner = np.searchsorted(self.starts, places, side="right") - 1
+        for number in np.unique(owner):
+            mine = places[owner == number] - self.starts[number] + 1
+            report.add(kind, self.names[number], found, mine)
+
+
+def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | None:
+    """The table that the files hold together; None, with problems in the report, where one of them cannot be read."""
+    parts: list[dict[str, Any]] = []
+    starts, total = [], 0
+    for name, path in files:
+        columns = None
+        with told(report, name):
+            columns = _read_file(path, name, role, report)
+        if columns is None:
+            continue
+        parts.append(columns)
+        starts.append(total)
+        total += len(next(iter(columns.values())))
+    if len(parts) < len(files) or not parts:
+        return None
+    fields = [field.name for field in role.fields if any(field.name in part for part in parts)]
+    joined = {field: _join([part.get(field) for part in parts], parts) for field in fields}
+    if odd := [field for field, column in joined.items() if column is None]:
+        report.add("columns", files[0][0], f"{', '.join(odd)}: lists in one file, single values in another")
+        return None
+    is_trec = any(trec_kind(name, path) is not None for name, path in files)
+    return Table(role, joined, tuple(name for name, _ in files), tuple(starts), trec=is_trec)
+
+
+def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    kind = format_of(name)
+    if (form := trec_kind(name, path)) is not None:
+        raw = read_trec(path, name, role, form, report)
+    elif kind is None:
+        report.add(
+            "unreadable",
+            name,
+            "the suffix tells no format",
+            remedy=f"name it {', '.join(FORMATS)}, or one of these with .gz or .zst",
+        )
+        return None
+    elif kind == "parquet":
+        raw = _read_parquet(path, name, role, report)
+    elif kind in ("jsonl", "json"):
+        from steelyard.datasets.tables.jsonlines import read_json
+
+        raw = read_json(path, name, role, report)
+    else:
+        from steelyard.datasets.tables.delimited import read_delimited
+
+        raw = read_delimited(path, name, role, report, comma=kind == "csv")
+    if raw is None:
+        return None
+
+    columns = {
+        field: CONVERTERS[role.field(field).kind](array, _teller(report, name, field)) for field, array in raw.items()
+    }
+    return None if any(column is None for column in columns.values()) else columns
+
+
+def _teller(report: Report, name: str, field: str) -> Callable[[str, str, Iterable[int]], None]:
+    def tell(kind: str, found: str, rows: Iterable[int]) -> None:
+        told = f"{field}: {found}" if kind == "columns" else found
+        report.add(kind, name, told, (row + 1 for row in rows))
+
+    return tell
+
+
+def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(str(path), memory_map=True) as file:
+        numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
+        candidates = role.candidates(file.schema_arrow.names, numbers)
+        found = {field: names[0] for field, names in candidates.items()}
+        if missing := role.missing(found):
+            wanted = "; ".join(map(str, missing))
+            report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
+            return None
+        table = file.read(columns=sorted({column for names in candidates.values() for column in names}))
+    for column in sorted(set(found.values())):
+        if table.column_names.count(column) > 1:
+            told = f"two columns are called {column!r}: the first of them is read"
+            report.add("aside", name, told, remedy="remove one of the two, or rename it")
+
+    def column_of(column: str) -> Any:
+        return whole(table[table.column_names.index(column)])
+
+    rivals = {field: {name: column_of(name) for name in names} for field, names in candidates.items() if names[1:]}
+    tell_of_rivals(rivals, role, name, report)
+    columns = {field: column_of(column) for field, column in found.items()}
+    document = columns.get("document")
+    if document is not None and (pa.types.is_list(document.type) or pa.types.is_large_list(document.type)):
+        return _unfold(columns)
+    return columns
+
+
+def _unfold(columns: dict[str, Any]) -> dict[str, Any]:
+    """Judgements that hold a list of documents a row, as one document a row."""
+    import pyarrow.compute as pc
+
+    parents = pc.list_parent_indices(columns["document"])
+    return {
+        field: pc.list_flatten(column) if field == "document" else column.take(parents)
+        for field, column in columns.items()
+    }
+
+
+def _join(arrays: Sequence[Any], parts: Sequence[dict[str, Any]]) -> Any:
+    """The parts end to end; a part that lacks the column counts as empty. None where they do not fit together."""
+    there = [array for array in arrays if array is not None]
+    kinds = {array.type for array in there if len(array)} or {there[0].type}
+    if len(kinds) > 1:  # labels that are numbers in one file and words in another are words
+        if any(pa.types.is_nested(kind) for kind in kinds):
+            return None
+        kinds = {TEXT}
+    (kind,) = kinds
+    filled = [
+        array.cast(kind) if array is not None and len(array) else pa.nulls(len(next(iter(part.values()))), kind)
+        for array, part in zip(arrays, parts, strict=True)
+    ]
+    return filled[0] if len(filled) == 1 else pa.concat_arrays(filled)

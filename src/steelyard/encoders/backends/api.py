@@ -1,0 +1,175 @@
+"""Embedding services with OpenAI's interface: `dense:api/NAME?url=https://host/v1`.
+
+OpenAI itself, and the many that speak like it: TEI, vLLM, Ollama, Infinity, llama.cpp.
+docs/services.md has the options.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from steelyard import config
+from steelyard.encoders.backends.api_reply import read_vectors
+from steelyard.encoders.cache.vector_store import fingerprint
+from steelyard.encoders.parts import joined
+from steelyard.errors import ModelError, UsageError
+from steelyard.files import remember, remembered
+from steelyard.http import Options, Refused, Service, Traffic, in_batches
+from steelyard.http.batches import BatchSize, Span
+from steelyard.http.endpoint import Endpoint
+from steelyard.http.reading import Reading, shown
+from steelyard.http.tokens import estimated_tokens
+from steelyard.types import Float32, Int64, Role
+from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.vectors.similarity import SIMILARITIES
+
+OPENAI = "https://api.openai.com/v1"
+PATH = "embeddings"
+PROBE = "steelyard"
+OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name")
+
+
+class ApiEncoder:
+    """A model behind an embeddings service.
+
+    Vectors are handed on batch by batch as they arrive (`encode_parts`), so that whoever stores them loses nothing
+    when the work ends in the middle. `account` says what it has cost.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        service: Service,
+        reading: Reading,
+        *,
+        dimensions: int | None = None,
+        revision: str | None = None,
+        encoding: str = "base64",
+        similarity: str = "cosine",
+    ) -> None:
+        self.name = f"api/{model}"
+        self.model = model
+        self.revision = revision
+        self.similarity = similarity
+        self._service = service
+        self._reading = reading
+        self._dimensions = dimensions
+        self._encoding = encoding
+        self._batch = BatchSize(service.traffic.batch_size)
+        self._cut = 0
+        self._models: set[str] = set()
+        self._lock = threading.Lock()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector; the key and how the service is used are not among it."""
+        return {
+            "encoder": self.name,
+            "url": self._service.endpoint.url,
+            "revision": self.revision,
+            "dimensions": self._dimensions,
+            "dtype": "float32",
+            **self._reading.settings,
+            "symmetric": self._reading.symmetric,
+        }
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector: asked of the service once, by one short text, and remembered."""
+        if self._dimensions is not None:
+            return self._dimensions
+        path = config.home() / "services" / f"{fingerprint(self.settings)}.json"
+        known = remembered(path).get("dimension")
+        if isinstance(known, int) and known > 0:
+            return int(known)
+        with closing(self._service):
+            answer = self._ask([PROBE], "query", threading.Event())
+        if isinstance(answer, Refused):
+            raise self._refusal([PROBE], answer)
+        found = int(read_vectors(answer, [PROBE], None, self._where).shape[1])
+        remember(path, {"encoder": self.name, "dimension": found})
+        return found
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Vectors in the order of the texts, as the service gave them."""
+        return joined(self, texts, role, self.dimension, tick)
+
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
+        """The vectors as they arrive: which texts, and theirs."""
+        dimension = self.dimension
+        prepared = [self._reading.prepared(text, role) for text in texts]
+        sent = [text for text, _ in prepared]
+
+        def send(span: Span, stop: threading.Event) -> Float32 | Refused:
+            inputs = [sent[row] for row in span]
+            answer = self._ask(inputs, role, stop)
+            if isinstance(answer, Refused):
+                return answer
+            with self._lock:
+                self._cut += sum(prepared[row][1] for row in span)
+            return read_vectors(answer, inputs, dimension, self._where)
+
+        def too_large(span: Span, refused: Refused) -> ModelError:
+            return self._refusal([sent[row] for row in span], refused)
+
+        with closing(in_batches(self._service, [range(len(sent))], send, too_large, self._batch)) as parts:
+            for span, vectors in parts:
+                yield np.asarray(span, dtype=np.int64), vectors
+
+    def account(self) -> Settings:
+        """What was asked of the service since the last call: requests, tokens, cost, texts that were cut."""
+        notes = self._service.usage.take()
+        with self._lock:
+            cut, self._cut = self._cut, 0
+            models, self._models = sorted(self._models), set()
+        if notes and self._reading.limited:
+            notes["texts_cut"] = cut
+        if models:
+            notes["model_reported"] = models[0] if len(models) == 1 else models
+        return notes
+
+    @property
+    def _where(self) -> str:
+        return f"{self._service.endpoint.host} ({self.name})"
+
+    def _ask(self, inputs: Sequence[str], role: Role, stop: threading.Event) -> Any | Refused:
+        body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": self._encoding}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        tokens = sum(map(estimated_tokens, inputs))
+        answer = self._service.post(PATH, {**body, **self._reading.fields.get(role, {})}, tokens, stop)
+        if isinstance(answer, dict) and isinstance(answer.get("model"), str):
+            with self._lock:
+                self._models.add(self._service.endpoint.scrub(answer["model"])[:200])
+        return answer
+
+    def _refusal(self, inputs: Sequence[str], refused: Refused) -> ModelError:
+        return ModelError(
+            f"{self._where} answered {refused.status} to the text {shown(inputs[0])}: {refused.message}",
+            hint="a text that is too long can be cut (max_chars=, max_tokens=); some services want encoding=float",
+        )
+
+
+def from_options(model: str, revision: str | None, options: Mapping[str, str]) -> ApiEncoder:
+    """The encoder of `api/MODEL@REVISION?OPTIONS`. A service has no revisions: it is a mark of one's own."""
+    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Reading.names(), *Traffic.names()))
+    if not model:
+        raise UsageError("a service needs the name of its model", hint="such as dense:api/text-embedding-3-small")
+    url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
+    encoder = ApiEncoder(
+        model,
+        Service(Endpoint.of(url, given.text("key_env"), header), Traffic.of(given)),
+        Reading.of(given),
+        dimensions=given.whole("dimensions", None),
+        revision=revision,
+        encoding=given.choice("encoding", ("base64", "float")),
+        similarity=given.choice("similarity_fn_name", SIMILARITIES),
+    )
+    _ = encoder.dimension  # now, while a service that is away spoils this model alone
+    return encoder

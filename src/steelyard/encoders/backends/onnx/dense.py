@@ -1,0 +1,124 @@
+"""Vectors from ONNX Runtime: a folder with `model.onnx` and `tokenizer.json`, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from importlib import metadata
+
+import numpy as np
+
+from steelyard.encoders import prompts
+from steelyard.encoders.backends.onnx.declared import Declared
+from steelyard.encoders.backends.onnx.folder import model_file, padded, tokenizer, weights
+from steelyard.encoders.backends.onnx.session import OnnxSession, depends_on_batch, open_sessions
+from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.by_length import EncodesByLength
+from steelyard.encoders.devices.worker_pool import Crew, Here, Job
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.pooling import POOLING_MODES, pool
+from steelyard.errors import UsageError
+from steelyard.options import Options
+from steelyard.types import Float32, Int64, Role
+from steelyard.types.protocols import Settings
+from steelyard.vectors.similarity import similarity
+from steelyard.vectors.topk import normalised
+
+OPTIONS = (
+    *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),
+    "tokenizer",
+    *prompts.OPTIONS,
+    *prompts.TEXT_OPTIONS,
+)
+BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
+
+
+class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
+    """An ONNX file and its tokenizer. What the folder declares of pooling, prompts, length and similarity holds.
+
+    Where activations are quantised over the batch, a text's vector would depend on its neighbours: such a model gets
+    one text at a time, unless `batch_size` says otherwise; then that is part of the settings.
+    """
+
+    _too_long = "a smaller max_seq_length"
+
+    def __init__(self, folder: ModelFolder, options: Options) -> None:
+        self.name = folder.name
+        self._folder = folder
+        self._declared = Declared(folder, options.text("tokenizer"))
+        wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
+        self._file = model_file(folder, options.text("file_name"))
+        sessions = open_sessions(self._file, options.text("device"), pooled=not wanted)
+        self._session = sessions[0]
+        self._pooling = (wanted or self._declared.pooling) if self._session.gives_states else None
+        if wanted and not self._session.gives_states:
+            raise UsageError(f"{self._file} gives vectors that are pooled already", hint="leave out pooling_mode")
+        if self._pooling and self._declared.unknown_modules:
+            raise UsageError(
+                f"the model {self.name} has modules that its ONNX file lacks: {self._declared.unknown_modules}",
+                hint="backend=sentence-transformers",
+            )
+        declared = options.text("similarity_fn_name") or self._declared.similarity
+        self.similarity = similarity(declared, self.name).name
+        self._choose = partial(prompts.all_prompts, self._declared.prompts, options, self._declared.default_prompt)
+        self._prompts = self._choose()
+        self._by_batch = depends_on_batch(self._file)
+        texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
+        size = BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS))
+        super().__init__(Crew([Here(partial(self._vectors, session)) for session in sessions]), size)
+        self._limit = options.whole("max_seq_length", self._declared.limit)
+        if self._session.length is not None:
+            self._limit = min(self._limit or self._session.length, self._session.length)
+        self._words = options.text("tokenizer")
+        self._tokenizer, self._pad = tokenizer(folder, self._words, self._limit)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector."""
+        return {
+            "encoder": self.name,
+            "weights": weights(self._folder, self._file),
+            "file": self._file.relative_to(self._folder.path).as_posix(),
+            **({"tokenizer": self._words} if self._words else {}),
+            "revision": self._folder.revision,
+            "prompts": self._prompts,
+            "max_seq_length": self._limit,
+            "pooling_mode": self._pooling,
+            "normalised": self._declared.normalises,
+            "batch_size": self._size.texts if self._by_batch else None,
+            "dtype": "float32",
+            "library": f"onnxruntime {metadata.version('onnxruntime')}",
+            "symmetric": True,
+        }
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector: that of one for an empty text."""
+        return int(self._vectors(self._session, [self._tokenizer.encode("").ids]).shape[1])
+
+    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+        ids = self._ids([self._prompts.get(role, "") + text for text in texts])
+        lengths = np.array([len(text) for text in ids], dtype=np.int64)
+        return lengths, lambda rows: ([ids[row] for row in rows],)
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        """Token ids, cut to the limit; counts those that had more."""
+        found = self._tokenizer.encode_batch(texts)
+        self._seen += len(texts)
+        self._cut += sum(bool(encoding.overflowing) for encoding in found)
+        return [encoding.ids for encoding in found]
+
+    def _vectors(self, session: OnnxSession, ids: list[list[int]]) -> Float32:
+        """Pad, run, pool. Where the file is fixed to a size, the batch is filled up to it."""
+        texts = max(len(ids), session.batch or 0)
+        length = session.length or max(1, *map(len, ids))
+        mask = padded([[1] * len(text) for text in ids], texts, length, 0)
+        found = session.run(padded(ids, texts, length, self._pad), mask)[: len(ids)]
+        if self._pooling is not None:
+            found = pool(found, mask[: len(ids)], self._pooling)
+        return normalised(found) if self._declared.normalises else found
+
+
+def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:
+    """The encoder of a folder."""
+    return DenseOnnx(folder, Options(f"dense:{folder.id}", given, OPTIONS))

@@ -1,0 +1,112 @@
+"""Static embeddings of model2vec: the mean of the vectors of a text's tokens, thousands of texts a second."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from steelyard.encoders import prompts
+from steelyard.encoders.batching import whole
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.errors import MissingPart, ModelError
+from steelyard.options import Options
+from steelyard.types import Float32, Role
+from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.vectors.similarity import SIMILARITIES
+
+OPTIONS = (
+    "batch_size",
+    "max_seq_length",
+    "similarity_fn_name",
+    "truncate_dim",
+    *prompts.OPTIONS,
+    *prompts.TEXT_OPTIONS,
+)
+BATCH = 1024
+
+
+class DenseStatic(prompts.PromptsByTask):
+    """A model of model2vec. It reads at most 512 tokens of a text, unless the model or the options say otherwise."""
+
+    def __init__(self, folder: ModelFolder, options: Options) -> None:
+        self.name = folder.name
+        self.similarity = options.choice("similarity_fn_name", SIMILARITIES)
+        self._folder = folder
+        self._batch = options.whole("batch_size", BATCH)
+        self._truncate = options.whole("truncate_dim", None)
+        self._model = _load(folder, self._truncate)
+        self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
+        declared = folder.json("config_sentence_transformers.json") or {}
+        own, default = declared.get("prompts") or {}, declared.get("default_prompt_name")
+        self._choose = partial(prompts.all_prompts, own, options, default)
+        self._prompts = self._choose()
+        self._seen = self._cut = 0
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector."""
+        return {
+            "encoder": self.name,
+            "weights": self._folder.weights,
+            "revision": self._folder.revision,
+            "prompts": self._prompts,
+            "max_seq_length": self._limit,
+            "truncate_dim": self._truncate,
+            "dtype": "float32",
+            "library": f"model2vec {metadata.version('model2vec')}",
+            "symmetric": True,
+        }
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._model.dim)
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Vectors in the order of the texts; a text without a known token has the vector 0."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), self._batch):
+            part = [whole(self._prompts.get(role, "") + text) for text in texts[start : start + self._batch]]
+            self._count_cut(part)
+            vectors[start : start + len(part)] = self._model.encode(
+                part, max_length=self._limit, batch_size=self._batch, use_multiprocessing=False
+            )
+            tick(len(part))
+        return vectors
+
+    def _count_cut(self, texts: list[str]) -> None:
+        self._seen += len(texts)
+        if self._limit is None:
+            return
+        # No token is shorter than a character, so only these can be too long.
+        candidates = [text for text in texts if len(text) > self._limit]
+        self._model.tokenizer.no_truncation()
+        found = self._model.tokenizer.encode_batch(candidates, add_special_tokens=False)
+        self._cut += sum(len(encoding.ids) > self._limit for encoding in found)
+
+    def account(self) -> Settings:
+        """How many of the texts encoded since the last call were longer than the model reads."""
+        seen, cut = self._seen, self._cut
+        self._seen = self._cut = 0
+        return {"texts_cut": cut} if seen else {}
+
+
+def _load(folder: ModelFolder, dimension: int | None) -> Any:
+    try:
+        library: Any = importlib.import_module("model2vec")
+    except ImportError as error:
+        raise MissingPart.extra("model2vec", "static") from error
+    try:
+        return library.StaticModel.from_pretrained(folder.path, dimensionality=dimension)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"model2vec cannot load {folder.id}: {error}", hint="is it a model of model2vec?") from error
+
+
+def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:
+    """The encoder of a folder."""
+    return DenseStatic(folder, Options(f"dense:{folder.id}", given, OPTIONS))

@@ -1,0 +1,1 @@
+"""The store of vectors: each text is encoded once."""

@@ -1,0 +1,59 @@
+"""What is stored of which encoder, told from the files alone."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.encoders.cache import blob_store, budget, segments
+from steelyard.encoders.cache.vector_store import DESCRIBED
+from steelyard.types.protocols import Settings
+
+COUNTED = {segments.MARK: (segments.HEADER, 2), blob_store.MARK: (blob_store.HEADER, 1)}
+"""Where in its header a file says how many encodings it has."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The stored encodings of one encoder with one choice of settings."""
+
+    folder: Path
+    encoder: str
+    """The encoder's name; empty where the folder does not say."""
+    settings: Settings
+    files: int
+    bytes: int
+    encodings: int
+    """Vectors, sparse vectors, token vectors or scores; one that lies in two files counts twice."""
+
+
+def inventory(home: Path) -> list[Kept]:
+    """Everything that is stored, by folder; files that are not ours count as files only."""
+    folder = home / budget.FOLDER
+    return [_kept(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
+
+
+def _kept(folder: Path) -> Kept:
+    described: dict[str, object] = {}
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / DESCRIBED).read_text(encoding="utf-8"))
+        described = found if isinstance(found, dict) else {}
+    files = size = encodings = 0
+    for entry in budget.entries(folder):
+        if entry.name.endswith(budget.SUFFIX):
+            with suppress(FileNotFoundError):  # trimmed or merged meanwhile
+                size += entry.stat().st_size
+                encodings += _count(Path(entry.path))
+                files += 1
+    settings = described.get("settings")
+    name = str(described.get("name", ""))
+    return Kept(folder, name, settings if isinstance(settings, dict) else {}, files, size, encodings)
+
+
+def _count(path: Path) -> int:
+    with path.open("rb") as file:
+        head = file.read(64)
+    header, field = COUNTED.get(head[:8], (None, 0))
+    return int(header.unpack(head[: header.size])[field]) if header and len(head) >= header.size else 0

@@ -1,0 +1,114 @@
+"""A file of stored vectors: written whole under another name, flushed, renamed, and never changed afterwards.
+
+In it, little-endian: the mark `SYVEC002`, the dimension and the count (uint32), a checksum of the table (uint64); the
+table, a key of 16 bytes and a sum of the vector (uint32) for each text, in the order of the keys; then the vectors
+(float32). The sums find a vector that the disk has damaged: a wrong vector would be a wrong figure that nobody sees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.encoders.cache.budget import SUFFIX
+from steelyard.files import write_whole
+from steelyard.types import Float32, Int64
+
+MARK = b"SYVEC002"
+HEADER = struct.Struct("<8sIIQ")
+KEY = np.dtype([("high", "<u8"), ("low", "<u8")])
+ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("sum", "<u4")])
+FEW = 16
+"""Less than one vector in so many is read one by one; more, and the file is read in one go."""
+
+Keys = npt.NDArray[np.void]
+
+
+class NotASegment(Exception):
+    """The file is not one of ours, or of another version or dimension."""
+
+
+class Damaged(Exception):
+    """The file is one of ours, but not as it was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The table of a file; the vectors stay on disk until they are asked for."""
+
+    path: Path
+    dimension: int
+    table: npt.NDArray[np.void]
+
+    @classmethod
+    def open(cls, path: Path) -> Segment:
+        """Read the table of a file and check it."""
+        with path.open("rb") as file:
+            head = file.read(HEADER.size)
+            if len(head) < HEADER.size or not head.startswith(MARK):
+                raise NotASegment("not a file of stored vectors of this version")
+            _, dimension, count, checksum = HEADER.unpack(head)
+            size = os.fstat(file.fileno()).st_size
+            if size != HEADER.size + count * (ENTRY.itemsize + 4 * dimension):
+                raise Damaged(f"{size:,} bytes are not {count:,} vectors of {dimension:,} dimensions")
+            table = file.read(count * ENTRY.itemsize)
+        if _checksum(table) != checksum:
+            raise Damaged("its table was changed")
+        return cls(path, dimension, np.frombuffer(table, dtype=ENTRY))
+
+    def vectors(self, rows: Int64 | None = None) -> Float32:
+        """The vectors of these rows, or of all; a file that is gone is a FileNotFoundError, a changed one Damaged.
+
+        Reading marks the file as used, so that trimming removes others first.
+        """
+        few = rows is not None and len(rows) * FEW < len(self.table)
+        width, start = 4 * self.dimension, HEADER.size + self.table.nbytes
+        with self.path.open("rb") as file:
+            with suppress(OSError):  # a store that may only be read is still a store
+                os.utime(file.fileno())
+            if rows is not None and few:
+                data = b"".join(os.pread(file.fileno(), width, start + row * width) for row in rows.tolist())
+            else:
+                file.seek(start)
+                data = file.read()
+        table = self.table[rows] if few else self.table
+        if len(data) != len(table) * width:
+            raise Damaged("it was cut short")
+        matrix = np.frombuffer(data, dtype="<f4").reshape(len(table), self.dimension)
+        if (sums(matrix) != table["sum"]).any():
+            raise Damaged("a vector in it was changed")
+        return matrix if rows is None or few else matrix[rows]
+
+
+def write(folder: Path, keys: Keys, vectors: Float32) -> Path:
+    """Store vectors under their keys, in a file named after the keys; a failure leaves nothing behind."""
+    order = np.lexsort((keys["low"], keys["high"]))
+    matrix = np.ascontiguousarray(vectors[order], dtype="<f4")
+    table = np.empty(len(order), dtype=ENTRY)
+    table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], sums(matrix)
+    body = table.tobytes()
+    name = hashlib.blake2b(keys[["high", "low"]][order].tobytes(), digest_size=12).hexdigest() + SUFFIX
+    write_whole(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
+    return folder / name
+
+
+def sums(matrix: Float32) -> npt.NDArray[np.uint32]:
+    """A sum of each vector that changes with any one of its numbers.
+
+    >>> zero, one = np.zeros((1, 3), np.float32), np.eye(1, 3, dtype=np.float32)
+    >>> bool(sums(zero) == sums(one)), bool(sums(one) == sums(one[:, ::-1].copy()))
+    (False, False)
+    """
+    odd = np.arange(1, matrix.shape[1] + 1, dtype=np.uint32) * np.uint32(2654435761) | np.uint32(1)
+    return np.asarray(np.einsum("ij,j->i", matrix.view("<u4"), odd), dtype=np.uint32)
+
+
+def _checksum(body: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(body, digest_size=8).digest(), "little")

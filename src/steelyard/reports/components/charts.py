@@ -1,0 +1,288 @@
+"""SVG pictures for the pages: readable in dark and light, and by colour-blind people (colour and shape)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from steelyard.reports.components.markup import Markup, join, tag
+
+LONGEST_LABEL = 40
+"""Characters of a row's name in a picture."""
+
+SERIES_CLASSES = 8
+"""How many series get a colour and shape of their own (classes s0 to s7 in the style sheet)."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value with the range that it may lie in."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence[Dot | None]], title: str) -> Markup:
+    """One line a row, one mark a series, a bar for each interval; the axis runs from 0 to 1, or as far as values lie.
+
+    `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
+    """
+    left = 24 + 9 * max((len(_short(name)) for name in rows), default=0)
+    width, step, top = 560, 16 + 7 * len(series), 26
+    height = top + step * len(rows) + 26
+
+    ticks = _ticks([end for row in dots for dot in row if dot for end in (dot.value, dot.low, dot.high)])
+
+    def x(value: float) -> float:
+        return round(left + width * (value - ticks[0]) / (ticks[-1] - ticks[0]), 1)
+
+    grid = [
+        join(
+            tag("line", x1=x(tick), x2=x(tick), y1=top - 6, y2=height - 22, class_="grid"),
+            tag(
+                "text",
+                f"{tick:,.1f}" if ticks[-1] - ticks[0] < 10 else f"{tick:,.0f}",
+                x=x(tick),
+                y=height - 6,
+                class_="tick",
+            ),
+        )
+        for tick in ticks
+    ]
+    marks: list[Markup] = []
+    for r, name in enumerate(rows):
+        middle = top + step * r + step / 2
+        full = tag("title", name) if _short(name) != name else None
+        marks.append(tag("text", full, _short(name), x=left - 12, y=middle + 4, class_="label"))
+        for s, dot in enumerate(dots[r]):
+            if dot is None:
+                continue
+            y = middle + 7 * (s - (len(series) - 1) / 2)
+            note = f"{name}, {series[s]}: {dot.value:.4f}"
+            if dot.low is not None and dot.high is not None:
+                note += f" ({dot.low:.4f} to {dot.high:.4f})"
+                marks.append(
+                    tag("line", x1=x(dot.low), x2=x(dot.high), y1=y, y2=y, class_=f"bar s{s % SERIES_CLASSES}")
+                )
+            marks.append(_mark(s, x(dot.value), y, note))
+    return _frame(title, left + width + 20, height, *grid, *marks, kind="chart narrow")
+
+
+def _ticks(values: Iterable[float | None]) -> list[float]:
+    """Five to ten even steps that hold 0, 1 and all values: figures may be correlations, or counts.
+
+    >>> _ticks([0.4]), _ticks([-0.3, 0.5, None])
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    >>> _ticks([-2, 31.5])
+    [-5.0, 0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]
+    """
+    known = [0.0, 1.0, *(value for value in values if value is not None)]
+    rough = (max(known) - min(known)) / 8
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.999)
+    first, last = math.floor(min(known) / step + 1e-9), math.ceil(max(known) / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, last + 1)]
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the picture: the beginning and the end of a long one.
+
+    >>> _short("xquad_en"), _short("a" * 30 + "b" * 30)
+    ('xquad_en', 'aaaaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbbbb')
+    """
+    half = LONGEST_LABEL // 2
+    return name if len(name) <= LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def legend(series: Sequence[str], places: Sequence[int] | None = None) -> Markup:
+    """The marks of `dot_plot` with the names of the series, which may be some of more and have their places there."""
+    pairs = zip(range(len(series)) if places is None else places, series, strict=True)
+    return tag("p", *(tag("span", swatch(s, name), name, class_="entry") for s, name in pairs), class_="legend")
+
+
+def swatch(series: int, name: str) -> Markup:
+    """The mark of a series, small enough to stand in a line of text."""
+    return tag("svg", _mark(series, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true")
+
+
+def _mark(series: int, x: float, y: float, note: str) -> Markup:
+    """Circle, square, diamond, triangle in turn, so that colour is never the only difference."""
+    shapes = (
+        "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
+        "M-3.6 -3.6h7.2v7.2h-7.2Z",
+        "M0 -5L5 0L0 5L-5 0Z",
+        "M0 -4.6L4.6 3.6H-4.6Z",
+    )
+    return tag(
+        "path",
+        tag("title", note),
+        d=shapes[series % len(shapes)],
+        transform=f"translate({x:g} {y:g})",
+        class_=f"mark s{series % SERIES_CLASSES}",
+    )
+
+
+def _frame(title: str, width: float, height: float, *shapes: Markup, kind: str = "chart") -> Markup:
+    """The picture around shapes; its title is its alt text. A narrow one fits a phone, with larger letters."""
+    return tag(
+        "svg",
+        tag("title", title),
+        *shapes,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=title,
+        class_=kind,
+    )
+
+
+def bars(
+    classes: Sequence[str],
+    series: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    title: str,
+    axis: str,
+    width: int = 840,
+) -> Markup:
+    """Upright bars in groups: `counts[s][c]` of series s in class c, with its number above; `axis` names the classes.
+
+    Each series has its mark at the foot of its bars, so that colour is not the only difference.
+    """
+    left, top, height = 16, 22, 190
+    most = max((count for row in counts for count in row), default=0) or 1
+    step = width / max(len(classes), 1)
+    thick = min(step * 0.8 / max(len(series), 1), 54)
+    shapes: list[Markup] = []
+    for c, name in enumerate(classes):
+        middle = left + step * (c + 0.5)
+        for s, label in enumerate(series):
+            count = counts[s][c]
+            x = middle + thick * (s - len(series) / 2)
+            tall = round(height * count / most, 1)
+            note = tag("title", f"{label}, {name}: {count:,}")
+            place = {"x": _round(x + 1), "y": _round(top + height - tall), "width": _round(thick - 2), "height": tall}
+            shapes.append(tag("rect", note, class_=f"column s{s % SERIES_CLASSES}", **place))
+            if count and thick > 13:
+                y = _round(top + height - tall - 5)
+                shapes.append(tag("text", f"{count:,}", x=_round(x + thick / 2), y=y, class_="tick"))
+            if len(series) > 1:
+                shapes.append(_mark(s, _round(x + thick / 2), top + height + 9, label))
+        shapes.append(tag("text", name, x=_round(middle), y=top + height + 30, class_="tick"))
+    base = tag("line", x1=left, x2=left + width, y1=top + height, y2=top + height, class_="grid")
+    foot = tag("text", axis, x=left + width / 2, y=top + height + 48, class_="tick axis")
+    return _frame(title, left + width + 16, top + height + 56, base, *shapes, foot)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A histogram among others: how many values lie from each edge to below the next; edges are powers of two."""
+
+    name: str
+    edges: Sequence[int]
+    counts: Sequence[int]
+    median: float
+
+
+def histograms(panels: Sequence[Panel], title: str, axis: str, width: int = 480) -> Markup:
+    """Histograms one below the other over the same classes, which double; a line marks each median."""
+    left, top, high, gap = 84, 18, 62, 24
+    first = min((int(panel.edges[0]).bit_length() - 1 for panel in panels), default=0)
+    last = max((int(panel.edges[-1]).bit_length() - 1 for panel in panels), default=1)
+    step = (width - left - 16) / max(last - first, 1)
+    shapes: list[Markup] = []
+    for p, panel in enumerate(panels):
+        foot = top + p * (high + gap) + high
+        most = max(panel.counts, default=0) or 1
+        shapes.append(tag("text", panel.name, x=left - 10, y=foot - high / 2 + 4, class_="label"))
+        for low, edge, count in zip(panel.edges, panel.edges[1:], panel.counts, strict=False):
+            x = left + step * (int(low).bit_length() - 1 - first)
+            tall = round(high * count / most, 1)
+            note = tag("title", f"{_class(low, edge)} {panel.name}: {count:,}")
+            box = {"x": _round(x + 1), "y": _round(foot - tall), "width": _round(step - 2), "height": tall}
+            shapes.append(tag("rect", note, class_="column s0", **box))
+            if count and step > 6 * len(f"{count:,}"):
+                shapes.append(
+                    tag("text", f"{count:,}", x=_round(x + step / 2), y=_round(foot - tall - 4), class_="tick")
+                )
+        at = _round(left + step * (math.log2(max(panel.median, 1)) - first))
+        note = tag("title", f"median: {panel.median:g} {panel.name}")
+        shapes.append(tag("line", note, x1=at, x2=at, y1=foot - high, y2=foot, class_="median"))
+        shapes.append(tag("line", x1=left, x2=width - 16, y1=foot, y2=foot, class_="grid"))
+    end = top + len(panels) * (high + gap) - gap
+    every = math.ceil(7 * len(f"{2**last:,}") / step)
+    for power in range(first, last + 1, every):
+        x = _round(left + step * (power - first))
+        shapes.append(tag("line", x1=x, x2=x, y1=end, y2=end + 4, class_="grid"))
+        shapes.append(tag("text", f"{2**power:,}", x=x, y=end + 18, class_="tick"))
+    shapes.append(tag("text", axis, x=_round((left + width) / 2), y=end + 36, class_="tick axis"))
+    return _frame(title, width, end + 44, *shapes)
+
+
+def _class(low: int, high: int) -> str:
+    return f"{low:,}" if high - low == 1 else f"{low:,}-{high - 1:,}"
+
+
+def heat_map(
+    rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]], title: str
+) -> Markup:
+    """A cell for each row and column, darker for more (0 to 1), with the value in it: readable without colour."""
+    left, top, wide, high = 230.0, 28.0, 164.0, 28.0
+    shapes = [
+        tag("text", name, x=left + wide * (c + 0.5), y=top - 9, class_="tick axis") for c, name in enumerate(columns)
+    ]
+    for r, name in enumerate(rows):
+        y = top + high * r
+        shapes.append(tag("text", name, x=left - 12, y=y + high / 2 + 4, class_="label"))
+        for c, value in enumerate(values[r]):
+            start = left + wide * c
+            if value is not None:
+                share = min(max(value, 0.0), 1.0)
+                shade = f"{0.05 + 0.5 * share:.2f}"
+                cell = {"x": start + 1, "y": y + 1, "width": wide - 2, "height": high - 2}
+                shapes.append(tag("rect", class_="heat", fill_opacity=shade, **cell))
+            text = "-" if value is None else f"{value:.4f}"
+            shapes.append(tag("text", text, x=start + wide / 2, y=y + high / 2 + 4, class_="cell"))
+    return _frame(title, left + wide * len(columns) + 8, top + high * len(rows) + 8, *shapes, kind="chart narrow")
+
+
+@dataclass(frozen=True)
+class Spot:
+    """So much at a place: x from 0 to 1, y from -1 to 1."""
+
+    x: float
+    y: float
+    weight: int
+
+
+def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Markup:
+    """Circles whose area is their weight; `across` and `upward` name the axes."""
+    left, top, width, height = 74, 16, 700, 280
+    most = max((spot.weight for spot in spots), default=1)
+
+    def x(value: float) -> float:
+        return _round(left + width * value)
+
+    def y(value: float) -> float:
+        return _round(top + height * (1 - value) / 2)
+
+    shapes: list[Markup] = []
+    for t in range(0, 11, 2):
+        shapes.append(tag("line", x1=x(t / 10), x2=x(t / 10), y1=top, y2=top + height, class_="grid"))
+        shapes.append(tag("text", f"{t / 10:.1f}", x=x(t / 10), y=top + height + 24, class_="tick"))
+    for gain in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        kind = "grid" if gain else "grid zero"
+        shapes.append(tag("line", x1=left, x2=left + width, y1=y(gain), y2=y(gain), class_=kind))
+        shapes.append(tag("text", f"{gain:+.1f}" if gain else "0", x=left - 16, y=y(gain) + 4, class_="label"))
+    for spot in spots:
+        radius = max(_round(15 * (spot.weight / most) ** 0.5), 2)
+        note = tag("title", f"{across} {spot.x:.1f}, {upward} {spot.y:+.1f}: {spot.weight:,}")
+        shapes.append(tag("circle", note, cx=x(spot.x), cy=y(spot.y), r=radius, class_="bubble"))
+    middle = top + height / 2
+    shapes.append(tag("text", across, x=left + width / 2, y=top + height + 44, class_="tick axis"))
+    turned = tag("text", upward, x=14, y=middle, class_="tick axis", transform=f"rotate(-90 14 {middle:g})")
+    return _frame(title, left + width + 24, top + height + 52, *shapes, turned)
+
+
+def _round(value: float) -> float:
+    return round(value, 1)

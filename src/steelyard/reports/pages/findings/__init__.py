@@ -1,0 +1,1 @@
+"""Sentences that follow from measured values."""

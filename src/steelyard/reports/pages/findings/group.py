@@ -1,0 +1,142 @@
+"""What the figures of a group say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.reports.pages.findings.metrics import near_ceiling
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
+from steelyard.reports.pages.measure.inputs import LABELS, Kind
+from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS
+
+
+def overview(group: GroupFigures) -> Iterator[Finding]:
+    """Size, languages, and whether a profile leads over the tasks."""
+    yield finding(
+        "group_size",
+        name=group.name,
+        tasks=len(group.tasks),
+        queries=group.queries,
+        documents=group.documents,
+        positives=group.positives,
+        mean=group.positives / max(group.queries, 1),
+    )
+    spoken = sorted({code for task in group.tasks for code in (task.languages or (task.language,))})
+    yield finding("group_languages", languages=listed(spoken))
+    yield from lead(group)
+
+
+def lead(group: GroupFigures) -> Iterator[Finding]:
+    """The profile that is ahead over tasks, where one is."""
+    if len(group.means) < 2 or len(group.tasks) < 2:
+        return
+    best = max(group.means, key=lambda kind: group.means[kind])
+    tests = [test for test in group.comparisons if test.better == best]
+    facts = {"tasks": len(group.tasks), "best": LABELS[best], "score": group.means[best]}
+    if tests and all(test.significant for test in tests):
+        others = listed([LABELS[test.worse] for test in tests])
+        yield finding("group_lead", others=others, p=P(max(test.p_value for test in tests)), **facts)
+    else:
+        yield finding("group_no_lead", **facts)
+
+
+def measures(group: GroupFigures) -> Iterator[Finding]:
+    """What others say of the data."""
+    count = sum(bool(task.description) for task in group.tasks)
+    if 0 < count < len(group.tasks):
+        yield finding("group_described", count=count, tasks=len(group.tasks))
+    else:
+        yield finding("group_all_described" if count else "group_not_described")
+
+
+def families(group: GroupFigures) -> Iterator[Finding]:
+    """Tasks of the same focus."""
+    found: dict[str, list[str]] = {}
+    for task in group.tasks:
+        found.setdefault(task.focus or "no focus was told", []).append(task.task)
+    for family, names in found.items():
+        yield finding("family", family=family[:1].upper() + family[1:], names=listed(names))
+
+
+def shape(group: GroupFigures) -> Iterator[Finding]:
+    """Positives, lengths and languages over tasks."""
+    several = [task for task in group.tasks if task.positives.multi_positive_queries]
+    if several:
+        yield finding("group_multi", names=_names(several))
+    else:
+        yield finding("group_single")
+    sized = sorted(group.tasks, key=lambda task: task.document_lengths.characters.mean)
+    if sized:
+        yield finding(
+            "shape",
+            low=sized[0].document_lengths.characters.mean,
+            low_task=sized[0].task,
+            high=sized[-1].document_lengths.characters.mean,
+            high_task=sized[-1].task,
+        )
+        sizes = sorted(task.documents for task in group.tasks)
+        if sizes[0] < sizes[-1]:
+            yield finding("corpora", smallest=sizes[0], largest=sizes[-1])
+        else:
+            yield finding("even_corpora", documents=sizes[0])
+    cross = [task for task in group.tasks if task.tongues and task.tongues.cross_language > MOST]
+    if cross:
+        yield finding("group_cross", names=_names(cross))
+
+
+def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
+    """Where a profile is high and low, and where it leads."""
+    scored = [(one.ndcg_at_10, task) for task in group.tasks if (one := task.profile(kind))]
+    if not scored:
+        yield finding("no_profile")
+        return
+    ranked = sorted(scored, key=lambda pair: (-pair[0], pair[1].name))
+    values = [value for value, _ in ranked]
+    mean = sum(values) / len(values)
+    yield finding("profile_mean", label=LABELS[kind], mean=mean, tasks=len(values), low=values[-1], high=values[0])
+    count = min(EXTREMES, len(ranked) // 2)
+    if count:
+        yield finding("profile_strong", names=_scored(ranked[:count]))
+        yield finding("profile_weak", names=_scored(list(reversed(ranked[-count:]))))
+    clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.rivals]
+    if clear:
+        yield finding("group_wins", clear=len(clear), tasks=len(scored), names=_names(clear))
+    elif any(_tested(task) for _, task in scored):
+        yield finding("group_wins_none")
+
+
+def _tested(task: TaskFigures) -> bool:
+    return bool(task.comparisons)
+
+
+def interpretation(group: GroupFigures) -> Iterator[Finding]:
+    """How to read the figures of this group."""
+    yield from lead(group)
+    shared = [task for task in group.tasks if task.rivals]
+    if shared:
+        yield finding("group_open", count=len(shared), tasks=len(group.tasks), names=_names(shared))
+    several = [task for task in group.tasks if task.positives.multi_positive_queries]
+    if several:
+        yield finding("group_recall", names=_names(several))
+    full = [task for task in group.tasks if near_ceiling(task) is not None]
+    if full:
+        yield finding("group_ceiling", names=_names(full), margin=1 - NEAR_CEILING)
+    small = [task for task in group.tasks if task.documents < SMALL_CORPUS]
+    if small:
+        yield finding("group_small", names=_names(small), limit=SMALL_CORPUS)
+
+
+def leakage(group: GroupFigures) -> Iterator[Finding]:
+    """How many tasks were audited."""
+    audited = sum(task.leakage.audit != "not_audited" for task in group.tasks)
+    yield finding("group_audit", audited=audited, tasks=len(group.tasks)) if audited else finding("group_not_audited")
+    yield finding("group_keep_out")
+
+
+def _names(tasks: Sequence[TaskFigures]) -> str:
+    return listed([task.task for task in tasks])
+
+
+def _scored(ranked: Sequence[tuple[float, TaskFigures]]) -> str:
+    return listed([f"{task.task} ({value:.4f})" for value, task in ranked])

@@ -1,0 +1,1 @@
+"""Measure what a page reports."""

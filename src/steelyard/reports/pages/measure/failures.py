@@ -1,0 +1,111 @@
+"""Queries that went badly, in the ways that tell something, with the document that won; and examples of the data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.reports.pages.measure.evaluation import Measured, by_kind
+from steelyard.reports.pages.measure.inputs import Kind
+from steelyard.reports.pages.measure.values import Example, FailureExample, FailureMode, Text
+from steelyard.reports.pages.thresholds import FOUND
+from steelyard.types import Int64, Task
+
+SHOWN = 2
+"""Examples of each mode."""
+CUT = 240
+"""Characters of a text in an example of a failure."""
+QUERY_CUT, DOCUMENT_CUT = 500, 1_000
+"""Characters of a text in the example data."""
+EXAMPLES = 3
+SEED = 42
+_NEVER = 10**9
+
+
+def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...]:
+    """The four modes, where the profiles that they speak of are there; the plainest queries first."""
+    found = by_kind(measured)
+    if "bm25" not in found or "dense" not in found:
+        return ()
+    ranks = {kind: np.where(one.ranks > 0, one.ranks, _NEVER) for kind, one in found.items() if kind != "other"}
+    asked = task.qrels.positives > 0
+    hit = {kind: (values <= FOUND) & asked for kind, values in ranks.items()}
+    bm25, dense = hit["bm25"], hit["dense"]
+    modes: list[tuple[str, np.ndarray, Kind, Int64]] = [
+        ("bm25_misses_dense_finds", ~bm25 & dense, "bm25", ranks["dense"] - ranks["bm25"]),
+        ("dense_misses_bm25_finds", bm25 & ~dense, "dense", ranks["bm25"] - ranks["dense"]),
+        ("both_miss", asked & ~bm25 & ~dense, "dense", -np.minimum(ranks["bm25"], ranks["dense"])),
+    ]
+    if "hybrid" in hit:
+        lost = (bm25 | dense) & ~hit["hybrid"]
+        best = np.minimum(ranks["bm25"], ranks["dense"])
+        modes.append(("hybrid_loses", lost, "hybrid", best - ranks["hybrid"]))
+    total = max(int(asked.sum()), 1)
+    return tuple(
+        FailureMode(
+            mode,
+            int(mask.sum()),
+            float(mask.sum()) / total,
+            tuple(_example(task, measured, winner, q) for q in _plainest(task, mask & asked, order)),
+        )
+        for mode, mask, winner, order in modes
+    )
+
+
+def _plainest(task: Task, mask: np.ndarray, order: Int64) -> list[int]:
+    """The queries with the widest gap of ranks; ties by query id. Only those whose positive can be shown."""
+    chosen = sorted(np.flatnonzero(mask).tolist(), key=lambda q: (int(order[q]), task.queries.ids[q]))
+    return [q for q in chosen if positive_row(task, q) >= 0][:SHOWN]
+
+
+def positive_row(task: Task, query: int) -> int:
+    """The row of the query's best positive in the corpus; -1 where there is none."""
+    rows, grades = task.qrels.rows_of(query), task.qrels.grades_of(query)
+    inside = np.where(rows >= 0, grades, 0)
+    return int(rows[inside.argmax()]) if inside.max(initial=0) > 0 else -1
+
+
+def _example(task: Task, measured: Sequence[Measured], winner: Kind, query: int) -> FailureExample:
+    run = by_kind(measured)[winner].profile.run
+    top = int(run.rows[query, 0]) if run.depth else -1
+    found = [one for one in measured if one.ranks[query]]
+    finder = min(found, key=lambda one: int(one.ranks[query]), default=None)
+    # Of several positives, the one that some profile found first.
+    positive = int(finder.profile.run.rows[query, finder.ranks[query] - 1]) if finder else positive_row(task, query)
+    return FailureExample(
+        query_id=task.queries.ids[query],
+        query=cut(task.queries.texts[query], CUT),
+        ranks={one.kind: int(one.ranks[query]) or None for one in measured if one.kind != "other"},
+        winner=winner,
+        won_id=task.corpus.ids[top] if top >= 0 else None,
+        won=cut(task.corpus.texts[top], CUT) if top >= 0 else None,
+        positive_id=task.corpus.ids[positive],
+        positive=cut(task.corpus.texts[positive], CUT),
+    )
+
+
+def cut(text: str, most: int) -> Text:
+    """The text, cut where it is longer, with its full length.
+
+    >>> cut("one two", 5), cut("one", 5)
+    (Text(text='one …', characters=7), Text(text='one', characters=3))
+    """
+    return Text(text if len(text) <= most else text[: most - 1] + "…", len(text))
+
+
+def examples(task: Task) -> tuple[Example, ...]:
+    """Queries drawn with a fixed seed from those with a positive in the corpus, in the order of their ids."""
+    eligible = [q for q in np.flatnonzero(task.qrels.positives > 0).tolist() if positive_row(task, q) >= 0]
+    ordered = sorted(eligible, key=task.queries.ids.__getitem__)
+    drawn = random.Random(SEED).sample(ordered, min(EXAMPLES, len(ordered)))
+    return tuple(
+        Example(
+            task.queries.ids[q],
+            cut(task.queries.texts[q], QUERY_CUT),
+            task.corpus.ids[row := positive_row(task, q)],
+            cut(task.corpus.texts[row], DOCUMENT_CUT),
+        )
+        for q in drawn
+    )

@@ -1,0 +1,56 @@
+"""From the figures of its tasks to those of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.reports.pages.measure.evaluation import compare_values
+from steelyard.reports.pages.measure.inputs import KINDS, Kind
+from steelyard.reports.pages.measure.page_values import GroupFigures, LanguageRow, TaskFigures
+
+
+def group_figures(name: str, tasks: Sequence[TaskFigures]) -> GroupFigures:
+    """Every figure of a group's page."""
+    distinct = dict.fromkeys(source for task in tasks for source in task.sources)
+    common = [kind for kind in KINDS if tasks and all(task.profile(kind) for task in tasks)]
+    values = {kind: np.array([_ndcg(task, kind) for task in tasks]) for kind in common}
+    return GroupFigures(
+        name=name,
+        tasks=tuple(tasks),
+        languages=_languages(tasks),
+        sources=tuple(distinct),
+        means={kind: float(scores.mean()) for kind, scores in values.items()},
+        comparisons=compare_values(values),
+    )
+
+
+def _ndcg(task: TaskFigures, kind: Kind) -> float:
+    profile = task.profile(kind)
+    assert profile is not None
+    return profile.ndcg_at_10
+
+
+def _languages(tasks: Sequence[TaskFigures]) -> tuple[LanguageRow, ...]:
+    """Queries by the language they show. A task in one language, few exceptions aside, counts whole under it."""
+    sums: dict[str, tuple[int, int, dict[Kind, float]]] = {}
+    for task in tasks:
+        for language, queries, means in _task_languages(task):
+            count, total, weighted = sums.get(language, (0, 0, {}))
+            added = {kind: weighted.get(kind, 0.0) + mean * queries for kind, mean in means.items()}
+            sums[language] = (count + 1, total + queries, added)
+    ranked = sorted(sums.items(), key=lambda item: (-item[1][1], item[0]))
+    return tuple(
+        LanguageRow(language, count, total, {kind: value / total for kind, value in weighted.items()})
+        for language, (count, total, weighted) in ranked
+    )
+
+
+def _task_languages(task: TaskFigures) -> list[tuple[str, int, dict[Kind, float]]]:
+    cut = [part for part in task.slices if part.dimension == "language"]
+    if cut:
+        return [(part.name, part.queries, dict(part.ndcg_at_10)) for part in cut]
+    whole = {profile.kind: profile.ndcg_at_10 for profile in task.main}
+    shown = next(iter(task.tongues.query_languages), task.language) if task.tongues else task.language
+    return [(shown, task.queries, whole)]

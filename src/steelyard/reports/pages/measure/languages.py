@@ -1,0 +1,261 @@
+"""Languages and scripts of queries, documents and pairs; what the pairs have in common."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.reports.pages.measure.lengths import word_counts
+from steelyard.reports.pages.measure.values import Overlap, Tongues
+from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
+from steelyard.text.analysis.language_policy import Policy, choose
+from steelyard.text.characters import SCRIPT_NAMES, script_table
+from steelyard.text.language_id.detect import LATIN_DISCOUNT, UNDECIDED, candidates, tell
+from steelyard.text.languages import canonical
+from steelyard.text.tokenizer.spans import code_points
+from steelyard.types import Float64, Int64, Task
+
+BEGINNING = 200
+"""Language and script are told from so many characters of a text."""
+
+NO_SCRIPT = "none"
+JAPANESE = "japanese"
+"""Kana, with or without Han."""
+_KANA_SHARE = 0.05
+_ASCII_LETTER = re.compile("[A-Za-z]")
+_SCRIPT_OF = {JAPANESE: "kana"}
+"""Names of ours that the tables of languages call otherwise."""
+
+BRIEF = 8
+"""A text of fewer words is too short to contradict the one language that a task declares."""
+
+ERRORS = 0.01
+"""A smaller share of texts that seem to be in other languages than all the rest may be what is told wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read of every text: language and script by query and by document, the pairs, and their overlap."""
+
+    query_languages: list[str]
+    document_languages: list[str]
+    query_scripts: list[str]
+    document_scripts: list[str]
+    pair_queries: Int64
+    pair_rows: Int64
+    overlap: Float64
+    """By query; NaN where no positive is in the corpus or the query has no term."""
+    among: tuple[str, ...] = ()
+    """The languages that texts may be in; any, if none is named."""
+
+
+def read(task: Task) -> Reading:
+    """Tell language and script of every text of the task, and the overlap of every query with its positives."""
+    declared = tuple(canonical(code) for code in task.info.languages)
+    # The words of a programming language look like those of some human one: code is in what it is declared in.
+    among = declared if len(declared) > 1 or task.info.category == "code" else ()
+    usual = declared[0] if len(declared) == 1 else UNDECIDED
+    queries = [text[:BEGINNING] for text in task.queries.texts]
+    documents = [text[:BEGINNING] for text in task.corpus.texts]
+    query_scripts, document_scripts = scripts(queries), scripts(documents)
+    query_languages = _languages(queries, query_scripts, among, usual)
+    document_languages = _languages(documents, document_scripts, among, usual)
+    owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
+    positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
+    pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
+    policy = choose(documents, task.info)  # as BM25 chooses, from the same beginnings
+    return Reading(
+        query_languages,
+        document_languages,
+        query_scripts,
+        document_scripts,
+        pair_queries,
+        pair_rows,
+        _overlaps(task, policy, pair_queries, pair_rows),
+        among,
+    )
+
+
+def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[str], usual: str) -> list[str]:
+    """The language of each text, which `usual` is the only one declared of, if any.
+
+    A short text is in the declared language if its script allows. Without such, a text that shows none is in that of
+    the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
+    very many that agree show none.
+    """
+    found = tell(texts, among)
+    habits = _habits(found, written)
+    ruled = _habits(found, written, 1 - ERRORS)
+    odd = [
+        code not in (UNDECIDED, ruled.get(_SCRIPT_OF.get(script, script), code))
+        for code, script in zip(found, written, strict=True)
+    ]
+    if usual != UNDECIDED:
+        # Latin letters may be a name or an abbreviation in any language.
+        habits |= {script: usual for script, codes in candidates([usual]).items() if codes or script == "latin"}
+        brief = word_counts(texts) < BRIEF
+        found = [UNDECIDED if short else code for short, code in zip(brief.tolist(), found, strict=True)]
+    told = [
+        habits.get(_SCRIPT_OF.get(script, script), UNDECIDED) if code == UNDECIDED else code
+        for code, script in zip(found, written, strict=True)
+    ]
+    return [UNDECIDED if doubtful else code for code, doubtful in zip(told, odd, strict=True)]
+
+
+def _habits(found: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
+    """The language of so many of the texts in a script that show theirs, where enough do."""
+    habits = {}
+    for script in set(written) - {NO_SCRIPT}:
+        counts = Counter(code for code, other in zip(found, written, strict=True) if other == script)
+        hidden = counts.pop(UNDECIDED, 0)
+        code, most = max(counts.items(), key=lambda item: item[1], default=(UNDECIDED, 0))
+        if most >= share * counts.total() and counts.total() >= max(FEWEST, hidden):
+            habits[_SCRIPT_OF.get(script, script)] = code
+    return habits
+
+
+def scripts(texts: Sequence[str]) -> list[str]:
+    """The script of most letters of each text, `none` without letters; Latin ones, often names, count for less.
+
+    >>> scripts(["Nile 尼罗河", "The long river Nile (尼罗河)", "ナイル川", "42"])
+    ['han', 'latin', 'japanese', 'none']
+    """
+    # Most texts of many sets are ASCII, where the only letters are Latin.
+    found = ["latin" if _ASCII_LETTER.search(text) else NO_SCRIPT for text in texts]
+    others = [place for place, text in enumerate(texts) if not text.isascii()]
+    for place, script in zip(others, _scripts([texts[place] for place in others]), strict=True):
+        found[place] = script
+    return found
+
+
+def _scripts(texts: Sequence[str]) -> list[str]:
+    points, owners = code_points(texts)
+    width = len(SCRIPT_NAMES)
+    cells = owners * width + script_table()[points]
+    counts = np.bincount(cells, minlength=len(texts) * width)[: len(texts) * width].reshape(len(texts), width)
+    counts[:, 0] = 0
+    kana, han = SCRIPT_NAMES.index("kana"), SCRIPT_NAMES.index("han")
+    both = counts[:, kana] + counts[:, han]
+    japanese = counts[:, kana] > _KANA_SHARE * np.maximum(both, 1)
+    counts[:, kana] = np.where(japanese, both, 0)
+    counts[:, han] = np.where(japanese, 0, both)
+    others = np.delete(counts, SCRIPT_NAMES.index("latin"), axis=1).max(axis=1) * LATIN_DISCOUNT
+    counts[counts[:, SCRIPT_NAMES.index("latin")] <= others, SCRIPT_NAMES.index("latin")] = 0
+    names = (*SCRIPT_NAMES[:kana], JAPANESE, *SCRIPT_NAMES[kana + 1 :])
+    return [names[number] for number in np.where(counts.any(axis=1), counts.argmax(axis=1), 0).tolist()]
+
+
+def tongues(reading: Reading) -> Tongues:
+    """Shares of languages and scripts, and how queries and positives relate."""
+    pairs = list(zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True))
+    told = [(reading.query_languages[q], reading.document_languages[d]) for q, d in pairs]
+    written = [(reading.query_scripts[q], reading.document_scripts[d]) for q, d in pairs]
+    kinds = Counter(map(_Relation(reading.among), told, written))
+    count = max(len(pairs), 1)
+    return Tongues(
+        query_languages=shares(reading.query_languages),
+        document_languages=shares(reading.document_languages),
+        query_scripts=shares(reading.query_scripts),
+        document_scripts=shares(reading.document_scripts),
+        pair_languages=shares(map(pair_name, told)),
+        pairs=len(pairs),
+        same_language=kinds["same"] / count,
+        cross_language=kinds["cross"] / count,
+        undecided=kinds[UNDECIDED] / count,
+        cross_script=sum(_crosses(a, b) for a, b in written) / count,
+    )
+
+
+def pair_name(languages: tuple[str, str]) -> str:
+    """`ar-en` for a query and a positive; `und` where one of them shows no language."""
+    return UNDECIDED if UNDECIDED in languages else "-".join(languages)
+
+
+class _Relation:
+    """Whether two texts are in the same language, in two, or nobody knows.
+
+    Texts that show no language are in two where no language is written in both of their scripts.
+    """
+
+    def __init__(self, among: Collection[str]) -> None:
+        self._candidates = {script: frozenset(codes) for script, codes in candidates(among).items()}
+
+    def __call__(self, languages: tuple[str, str], scripts: tuple[str, str]) -> str:
+        if UNDECIDED not in languages:
+            return "same" if languages[0] == languages[1] else "cross"
+        asked, sought = map(self._possible, languages, scripts)
+        return "cross" if asked and sought and asked.isdisjoint(sought) else UNDECIDED
+
+    def _possible(self, language: str, script: str) -> frozenset[str]:
+        if language != UNDECIDED:
+            return frozenset((language,))
+        return self._candidates.get(_SCRIPT_OF.get(script, script), frozenset())
+
+
+def _crosses(a: str, b: str) -> bool:
+    """Japanese and Han share their characters, so between them nothing is crossed."""
+    joint: Collection[str] = ("han", JAPANESE)
+    return a != b and NO_SCRIPT not in (a, b) and not (a in joint and b in joint)
+
+
+def shares(values: Iterable[str]) -> Mapping[str, float]:
+    """The share of each value, the most frequent first.
+
+    >>> shares(["en", "de", "en", "en"])
+    {'en': 0.75, 'de': 0.25}
+    """
+    counts = Counter(values)
+    total = counts.total()
+    return {name: counts[name] / total for name in sorted(counts, key=lambda name: (-counts[name], name))}
+
+
+def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64) -> Float64:
+    rows, place = np.unique(pair_rows, return_inverse=True)
+    number_of: dict[str, int] = {}
+    holders, held = _terms(policy, [task.corpus.texts[row] for row in rows.tolist()], number_of, query=False)
+    askers, asked = _terms(policy, task.queries.texts, number_of, query=True)
+    width = max(len(number_of), 1)
+    owners, terms = np.divmod(np.unique(askers * width + asked), width)
+    counts = np.bincount(owners, minlength=len(task.queries))
+    starts = np.cumsum(counts) - counts
+    # Every term of the query of every pair, looked for among those of the pair's document.
+    sizes = counts[pair_queries]
+    pair = np.repeat(np.arange(len(pair_queries)), sizes)
+    nth = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    wanted = place[pair] * width + terms[starts[pair_queries][pair] + nth]
+    shared = np.bincount(pair[np.isin(wanted, holders * width + held)], minlength=len(pair_queries))
+    best = np.full(len(task.queries), np.nan)
+    known = sizes > 0
+    np.fmax.at(best, pair_queries[known], shared[known] / sizes[known])
+    return best
+
+
+def _terms(policy: Policy, texts: Sequence[str], number_of: dict[str, int], *, query: bool) -> tuple[Int64, Int64]:
+    """The terms that BM25 reads: the text of each and its number, which `number_of` gives and remembers."""
+    owners, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for analyser, places in policy.groups(texts):
+        chosen = [texts[place] for place in places.tolist()]
+        tokens = analyser.query_tokens(chosen) if query else analyser.tokens(chosen)
+        global_numbers = [number_of.setdefault(term, len(number_of)) for term in tokens.distinct]
+        owners.append(places[tokens.owners].astype(np.int64))
+        numbers.append(np.array(global_numbers, dtype=np.int64)[tokens.numbers])
+    return np.concatenate(owners), np.concatenate(numbers)
+
+
+def overlap(values: Float64) -> Overlap | None:
+    """The spread of overlap over queries; None where it has no meaning for any."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    tenths = np.bincount(np.minimum((known * 10 + 1e-9).astype(np.int64), 9), minlength=10)
+    return Overlap(
+        mean=float(known.mean()),
+        median=float(np.median(known)),
+        none=float((known == 0).mean()),
+        full=float((known == 1).mean()),
+        histogram=tuple(tenths.tolist()),
+    )

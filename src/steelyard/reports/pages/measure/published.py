@@ -1,0 +1,48 @@
+"""The figures of a page beside those that others published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steelyard.reports.pages.measure.evaluation import Measured
+from steelyard.reports.pages.measure.inputs import Context
+from steelyard.reports.pages.measure.values import ProfileFigures, PublishedCount, PublishedFigure
+from steelyard.types import Interval, Task
+
+PUBLISHED = {
+    "ndcg_at_10": "ndcg_at_10",
+    "hit_at_10": "hit_rate_at_10",
+    "pooled_recall_at_100": "pooled_recall_at_100",
+}
+"""Names of published figures (after the profile's), and ours."""
+
+
+def published_figures(main: Sequence[Measured], context: Context) -> tuple[PublishedFigure, ...]:
+    """Our figures beside the published ones, of profiles that have both."""
+    found: list[PublishedFigure] = []
+    for one in main:
+        for theirs, ours in PUBLISHED.items():
+            published = context.published.get(f"{one.kind}_{theirs}")
+            here = getattr(one.figures, ours)
+            if published is not None and here is not None:
+                interval = _of_difference(one.figures, ours, published)
+                found.append(PublishedFigure(one.kind, ours, here, published, here - published, interval))
+    return tuple(found)
+
+
+def _of_difference(figures: ProfileFigures, metric: str, published: float) -> Interval | None:
+    """Our interval minus the published figure. Pooled recall has that of recall where both are the same figure."""
+    if metric == "pooled_recall_at_100" and figures.recall_at_100 == figures.pooled_recall_at_100:
+        metric = "recall_at_100"
+    interval = figures.intervals.get(metric)
+    return interval and Interval(interval.low - published, interval.high - published, interval.level)
+
+
+def published_counts(task: Task, published: Mapping[str, float]) -> tuple[PublishedCount, ...]:
+    """How many queries, documents and positives there are here, and how many behind the published figures."""
+    here = {
+        "queries": len(task.queries),
+        "documents": len(task.corpus),
+        "positives": int(task.qrels.positives.sum()),
+    }
+    return tuple(PublishedCount(what, n, int(published[what])) for what, n in here.items() if what in published)

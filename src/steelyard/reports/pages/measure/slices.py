@@ -1,0 +1,179 @@
+"""Parts of the queries: by language, script, length and overlap, and which of them stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard import stats
+from steelyard.reports.pages.measure.evaluation import Measured, by_kind
+from steelyard.reports.pages.measure.evidence import holm, randomisation, welch
+from steelyard.reports.pages.measure.inputs import Kind
+from steelyard.reports.pages.measure.languages import Reading, pair_name
+from steelyard.reports.pages.measure.values import SliceFigures
+from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
+from steelyard.types import Float64, Int64, Task
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some queries, and why they belong together."""
+
+    dimension: str
+    name: str
+    queries: Int64
+
+
+def parts(task: Task, reading: Reading) -> Iterator[Part]:
+    """Every slice of the task: a dimension with only one value, or that cuts like an earlier one, has none."""
+    cuts: set[frozenset[bytes]] = set()
+    for dimension, names in (
+        ("language", reading.query_languages),
+        ("languages of the pair", _pair_names(reading, len(task.queries))),
+        ("script", reading.query_scripts),
+    ):
+        found = list(_named(dimension, names))
+        cut = frozenset(part.queries.tobytes() for part in found)
+        if cut not in cuts:
+            yield from found
+        cuts.add(cut)
+    lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
+    low, high = (int(edge) for edge in np.quantile(lengths, [1 / 3, 2 / 3])) if len(lengths) else (0, 0)
+    yield from _classes(
+        "query length",
+        {
+            f"up to {low} characters": lengths <= low,
+            f"{low + 1} to {high} characters": (lengths > low) & (lengths <= high),
+            f"over {high} characters": lengths > high,
+        },
+    )
+    shared = reading.overlap  # NaN where it has no meaning: neither low nor high
+    yield from _classes(
+        "overlap",
+        {
+            f"low (up to {LOW_OVERLAP:.2f})": shared <= LOW_OVERLAP,
+            "middle": (shared > LOW_OVERLAP) & (shared < HIGH_OVERLAP),
+            f"high (from {HIGH_OVERLAP:.2f})": shared >= HIGH_OVERLAP,
+        },
+    )
+
+
+def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iterator[Part]:
+    """The classes that have queries, where they part them."""
+    filled = {name: np.flatnonzero(mask) for name, mask in masks.items() if mask.any()}
+    if _parts_queries([len(queries) for queries in filled.values()]):
+        for name, queries in filled.items():
+            yield Part(dimension, name, queries)
+
+
+def _pair_names(reading: Reading, queries: int) -> list[str]:
+    """`ar-en` for each query whose positives are all in one language; `en-several` else; `und` of what is unknown."""
+    sought: list[set[str]] = [set() for _ in range(queries)]
+    for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
+        sought[query].add(reading.document_languages[row])
+    return [
+        pair_name((asked, next(iter(found)) if len(found) == 1 else "several" if found else "none"))
+        for asked, found in zip(reading.query_languages, sought, strict=True)
+    ]
+
+
+def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
+    values = np.array(names, dtype=np.str_)
+    distinct, counts = np.unique(values, return_counts=True)
+    if not _parts_queries(counts.tolist()):
+        return
+    for place in sorted(range(len(distinct)), key=lambda i: (-counts[i], distinct[i])):
+        yield Part(dimension, str(distinct[place]), np.flatnonzero(values == distinct[place]))
+
+
+def _parts_queries(sizes: Sequence[int]) -> bool:
+    """Whether slices of these sizes are more than the whole and a few exceptions.
+
+    >>> _parts_queries([60, 40]), _parts_queries([100]), _parts_queries([98, 1, 1])
+    (True, False, False)
+    """
+    beside = sum(sizes) - max(sizes, default=0)
+    return beside >= FEW or (beside > 0 and sum(sizes) < FEWEST)
+
+
+def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceFigures, ...]:
+    """The figures of every slice; what is claimed of them is tested, and adjusted for how many there are."""
+    if not measured:
+        return ()
+    found = list(parts(task, reading))
+    figures = [_figures(part, measured) for part in found]
+    rest = _adjusted([_against_rest(part, measured) for part in found])
+    leads = _adjusted(_leads(found, figures, measured))
+    return tuple(
+        replace(
+            one,
+            rivals=one.rivals or tuple(kind for kind, p in lead.items() if p >= SIGNIFICANT),
+            rest_p_values=apart,
+        )
+        for one, lead, apart in zip(figures, leads, rest, strict=True)
+    )
+
+
+def _adjusted(raw: Sequence[Mapping[Kind, float]]) -> list[dict[Kind, float]]:
+    """The same p-values, adjusted for the number of all of them."""
+    places = [(i, kind) for i, values in enumerate(raw) for kind in values]
+    adjusted: list[dict[Kind, float]] = [{} for _ in raw]
+    for (i, kind), p in zip(places, holm([raw[i][kind] for i, kind in places]), strict=True):
+        adjusted[i][kind] = p
+    return adjusted
+
+
+def _figures(part: Part, measured: Sequence[Measured]) -> SliceFigures:
+    inside: dict[Kind, Float64] = {one.kind: one.ndcg[part.queries] for one in measured}
+    outside: dict[Kind, Float64] = {one.kind: np.delete(one.ndcg, part.queries) for one in measured}
+    best = max(inside, key=lambda kind: float(inside[kind].mean()))
+    return SliceFigures(
+        dimension=part.dimension,
+        name=part.name,
+        queries=len(part.queries),
+        ndcg_at_10={kind: float(values.mean()) for kind, values in inside.items()},
+        intervals=stats.intervals(inside, method=_method(part)),  # type: ignore[arg-type]
+        best=best,
+        rivals=() if len(part.queries) >= FEWEST else tuple(kind for kind in inside if kind != best),
+        against_rest={k: float(inside[k].mean() - v.mean()) for k, v in outside.items() if len(v)},
+    )
+
+
+def _method(part: Part) -> Literal["bootstrap", "t"]:
+    """Of so many values a mean is normal, and resampling tells nothing that Student's interval does not."""
+    return "t" if len(part.queries) >= MANY else "bootstrap"
+
+
+def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]:
+    """P-values of Welch's test of the slice against the other queries, where both are large enough."""
+    rest = len(measured[0].ndcg) - len(part.queries)
+    if min(len(part.queries), rest) < FEWEST:
+        return {}
+    tested = {one.kind: welch(one.ndcg[part.queries], np.delete(one.ndcg, part.queries)) for one in measured}
+    return {kind: p for kind, p in tested.items() if p is not None}
+
+
+def _leads(
+    found: Sequence[Part], figures: Sequence[SliceFigures], measured: Sequence[Measured]
+) -> list[dict[Kind, float]]:
+    """P-values of the best profile of each slice against the others, of the slices that are large enough.
+
+    Outside its slice a difference is 0, which no change of signs moves: one set of sign changes tests all slices.
+    """
+    values = by_kind(measured)
+    slots, columns = [], []
+    for i, (part, one) in enumerate(zip(found, figures, strict=True)):
+        for kind in values if len(part.queries) >= FEWEST else ():
+            if kind != one.best:
+                column = np.zeros(len(measured[0].ndcg))
+                column[part.queries] = (values[one.best].ndcg - values[kind].ndcg)[part.queries]
+                slots.append((i, kind))
+                columns.append(column)
+    leads: list[dict[Kind, float]] = [{} for _ in found]
+    for (i, kind), p in zip(slots, randomisation(columns), strict=True):
+        leads[i][kind] = p
+    return leads

@@ -1,0 +1,102 @@
+"""What queries are like: questions or keywords, long or short, with names and numbers, more than once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.reports.pages.measure.languages import Reading
+from steelyard.reports.pages.measure.lengths import word_counts
+from steelyard.reports.pages.measure.values import Tendencies
+from steelyard.reports.pages.thresholds import FEWEST
+from steelyard.text.analysis.analyser import QUESTION_WORDS
+from steelyard.types import Task
+
+LENGTH_CLASSES = {"1-2 words": 2, "3-7 words": 7, "8-15 words": 15, "16-40 words": 40, "over 40 words": None}
+"""Classes of query lengths, by the most words they take."""
+
+FIRST_WORDS = {
+    "en": "what who whom whose when where why which how is are was were do does did can could should will would",
+    "de": "was wer wen wem wessen wann wo wohin woher warum wieso weshalb welche welcher welches wie ist sind kann hat",
+    "fr": "que quoi qui quand où pourquoi quel quelle quels quelles comment combien est-ce",
+    "es": "qué quién quiénes cuándo dónde por cuál cuáles cómo cuánto cuántos",
+    "it": "che cosa chi quando dove perché quale quali come quanto quanti",
+    "pt": "que quem quando onde por qual quais como quanto quantos",
+    "nl": "wat wie wanneer waar waarom welke welk hoe hoeveel",
+    "sv": "vad vem när var varför vilken vilket vilka hur",
+    "ru": "что кто когда где почему какой какая какое какие как сколько чей",
+    "ar": "ما ماذا من متى أين لماذا كيف كم هل أي",
+    "hi": "क्या कौन कब कहाँ कहां क्यों कैसे कितने कितना किस किसने",
+    "tr": "ne kim nerede neden niçin nasıl hangi kaç",
+    "vi": "ai gì khi đâu sao nào bao",
+    "id": "apa siapa kapan mana mengapa bagaimana berapa",
+}
+"""Words with which a question begins; languages without spaces have theirs anywhere (`QUESTION_WORDS`)."""
+
+NOUNS_TOO = frozenset({"de", "lb"})
+"""Languages that capitalise every noun: a capital says nothing of names."""
+
+CASED = frozenset({"latin", "cyrillic", "greek", "armenian"})
+"""Scripts that have capitals."""
+
+SHOWN = 5
+_MARK = re.compile(r"[?？؟;՞፧]\s*[\"'”’»)]*\s*$")
+
+
+def tendencies(task: Task, reading: Reading) -> Tendencies:
+    """The tendencies of the task's queries."""
+    texts = task.queries.texts
+    words = [_question_word(text, language) for text, language in zip(texts, reading.query_languages, strict=True)]
+    asked = [bool(word) or _asks(text) for word, text in zip(words, texts, strict=True)]
+    counts = word_counts(texts)
+    limits = [limit if limit is not None else np.inf for limit in LENGTH_CLASSES.values()]
+    classes = np.searchsorted(limits, counts)
+    total = max(len(texts), 1)
+    found = Counter(word for word in words if word)
+    ranked = sorted(found, key=lambda word: (-found[word], word))
+    sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts repeat nothing
+    documents = set(sought)
+    return Tendencies(
+        questions=sum(asked) / total,
+        question_words={word: found[word] for word in ranked[:SHOWN]},
+        length_classes={name: float((classes == i).sum()) / total for i, name in enumerate(LENGTH_CLASSES)},
+        numbers=sum(any(map(str.isdigit, text)) for text in texts) / total,
+        names=_names(texts, reading),
+        duplicate_queries=len(texts) - len(set(map(_bare, texts))),
+        duplicate_documents=len(sought) - len(documents),
+        queries_that_are_documents=sum(_bare(text) in documents for text in texts),
+    )
+
+
+def _asks(text: str) -> bool:
+    return bool(_MARK.search(text)) and not text.rstrip().endswith(";")
+
+
+def _question_word(text: str, language: str) -> str:
+    """The question word that tells a question, or nothing."""
+    lowered = text.lower().lstrip("¿¡\"'«“ ")
+    first = re.split(r"[\s,'’]", lowered, maxsplit=1)[0]
+    if first in FIRST_WORDS.get(language, "").split():
+        return first
+    # The Japanese particle か alone stands inside too many words.
+    inside = (word for word in QUESTION_WORDS.get(language, "").split() if word != "か")
+    return next((word for word in inside if word in lowered), "")
+
+
+def _names(texts: Sequence[str], reading: Reading) -> float | None:
+    """Of queries whose script has capitals and whose language keeps them for names; None where too few show any."""
+    cased = [
+        text
+        for text, language, script in zip(texts, reading.query_languages, reading.query_scripts, strict=True)
+        if script in CASED and language not in NOUNS_TOO
+    ]
+    if len(cased) < FEWEST or all(text == text.lower() for text in cased):  # nothing is capitalised at all
+        return None
+    return sum(any(word[:1].isupper() for word in text.split()[1:]) for text in cased) / len(cased)
+
+
+def _bare(text: str) -> str:
+    return text.strip().casefold()

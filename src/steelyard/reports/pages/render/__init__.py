@@ -1,0 +1,1 @@
+"""Write pages as Markdown, HTML and JSON."""

@@ -1,0 +1,72 @@
+"""The page of a folder of pages: which groups and tasks it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.reports.pages.findings.sentences import finding
+from steelyard.reports.pages.measure.inputs import KINDS
+from steelyard.reports.pages.measure.page_values import GroupFigures
+from steelyard.reports.pages.render.blocks import Links, Page, Section, said, section, table
+from steelyard.reports.pages.render.reading import json_file, read_page
+from steelyard.reports.pages.render.tables import NDCG_COLUMNS, decimals
+from steelyard.reports.pages.render.task_page import file_name, slug_of
+
+TITLE = "Task and group pages"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the page says of a group."""
+
+    name: str
+    folder: str
+    tasks: tuple[str, ...]
+    queries: int
+    documents: int
+    means: Mapping[str, float]
+
+
+def entries(folder: Path, groups: Iterable[GroupFigures]) -> list[Entry]:
+    """The groups that were just written, and those whose JSON form stands in the folder; by name."""
+    found = {file_name(one.name): _entry(one) for one in groups}
+    for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in found):
+        value = read_page(json_file(home, "index"), "group")
+        if value is not None:
+            one = value["figures"]
+            counts = (one["queries"], one["documents"])
+            found[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"])
+    return sorted(found.values(), key=lambda one: one.name)
+
+
+def _entry(group: GroupFigures) -> Entry:
+    names = tuple(task.name for task in group.tasks)
+    means = {str(kind): mean for kind, mean in group.means.items()}
+    return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means)
+
+
+def contents_page(found: Sequence[Entry]) -> Page:
+    """The page of these groups."""
+    return Page(TITLE, "index", tuple(_sections(found)))
+
+
+def _sections(found: Sequence[Entry]) -> Iterator[Section]:
+    told = said([finding("contents", groups=len(found), tasks=sum(len(one.tasks) for one in found))])
+    columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
+    rows = (
+        (
+            *(one.name, f"{len(one.tasks):,}", f"{one.queries:,}", f"{one.documents:,}"),
+            *(decimals(one.means.get(kind)) for kind in KINDS),
+        )
+        for one in found
+    )
+    yield section("Groups", told, table(columns, rows, links=[f"{one.folder}/index" for one in found]))
+    for one in found:
+        links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
+        yield section(one.name, Links(links))
+
+
+def _short(name: str, entry: Entry) -> str:
+    return name.removeprefix(f"{entry.name}/")

@@ -1,0 +1,52 @@
+"""The page of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports.pages.findings import group as findings
+from steelyard.reports.pages.findings import published as published_findings
+from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+from steelyard.reports.pages.measure.page_values import GroupFigures
+from steelyard.reports.pages.render import group_tables, pictures, tables
+from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, said, section, table
+from steelyard.reports.pages.render.task_page import slug_of
+
+HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranking Hybrid Profile"}
+
+
+def group_page(group: GroupFigures) -> Page:
+    """The page of these figures."""
+    return Page(group.name, "index", tuple(_sections(group)))
+
+
+def _sections(group: GroupFigures) -> Iterator[Section]:
+    home = Links((("All groups", "../index"),))
+    yield section("Overview", said(findings.overview(group)), pictures.group_scores(group), home)
+    yield section("What This Group Measures", said(findings.measures(group)), group_tables.descriptions(group))
+    yield section("Task Families", *(said([one]) for one in findings.families(group)))
+    yield section("Dataset Shape", said(findings.shape(group)))
+    yield section("Retrieval Behavior")
+    for kind in KINDS:
+        yield section(HEADINGS[kind], said(findings.profile(group, kind)), level=3)
+    slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
+    yield section("Task Summary", group_tables.task_summary(group, slugs))
+    yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
+    yield section("Interpretation Notes for Model Researchers", said(findings.interpretation(group)))
+    yield section("Training and Leakage Notes", said(findings.leakage(group)))
+    yield section("Source Reference Table", tables.sources(group.sources, "Source"))
+    yield section("Metadata Summary", group_tables.metadata_summary(group))
+    yield section("Task Metadata Summary", group_tables.task_metadata(group))
+    if any(task.published_name for task in group.tasks):
+        yield section("Against Published Figures", said(published_findings.of_group(group)), _published(group))
+
+
+def _published(group: GroupFigures) -> Table | None:
+    """nDCG@10 of all tasks beside the published ones."""
+    rows = []
+    for task in group.tasks:
+        for one in (found for found in task.published if found.metric == "ndcg_at_10"):
+            label = LABELS[one.kind]
+            scores = (tables.decimals(one.here), tables.decimals(one.published))
+            rows.append((task.task, label, *scores, tables.signed(one.difference, one.interval)))
+    return table(("Task", "Profile", "nDCG@10 here", "Published", "Difference"), rows)

@@ -1,0 +1,74 @@
+"""The tables of a group's page, in the columns that published pages have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.reports.pages.findings.sentences import language_name
+from steelyard.reports.pages.measure.inputs import KINDS
+from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.render.blocks import Table, table
+from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, decimals
+
+
+def descriptions(group: GroupFigures) -> Table | None:
+    """What cards or the catalogue say of the tasks, marked as theirs."""
+    rows = ((one.task, one.description) for one in group.tasks if one.description)
+    return table(("Task", "In the words of its card or catalogue"), rows)
+
+
+def task_summary(group: GroupFigures, slugs: Sequence[str] = ()) -> Table | None:
+    """The tasks of a group and their best profile; each leads to its page."""
+    columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
+    rows = (
+        (one.task, one.language, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
+        for one in group.tasks
+    )
+    return table(columns, rows, links=slugs)
+
+
+def _scores(one: TaskFigures) -> tuple[str, ...]:
+    profiles = (one.profile(kind) for kind in KINDS)
+    return (*(decimals(p.ndcg_at_10 if p else None) for p in profiles), best_profile(one))
+
+
+def metadata_summary(group: GroupFigures) -> Table | None:
+    """A group in numbers."""
+    rows = [
+        ("Task pages", f"{len(group.tasks):,}"),
+        ("Queries", f"{group.queries:,}"),
+        ("Split-local documents", f"{group.documents:,}"),
+        ("Positive qrels", f"{group.positives:,}"),
+        ("Languages", ", ".join(sorted({one.language for one in group.tasks})) or "-"),
+        ("Categories", ", ".join(sorted({one.category for one in group.tasks})) or "-"),
+        ("Positives / query avg", f"{group.positives / max(group.queries, 1):.2f}"),
+    ]
+    return table(("Field", "Value"), rows)
+
+
+def task_metadata(group: GroupFigures) -> Table | None:
+    """The tasks of a group, with counts."""
+    columns = ("Task", "Backing dataset", "Lang", "Category", "Queries", "Docs", "Positives")
+    rows = (
+        (
+            *(one.task, one.backing_dataset, one.language, one.category),
+            *(f"{one.queries:,}", f"{one.documents:,}", f"{one.positives.count:,}"),
+            *_scores(one),
+        )
+        for one in group.tasks
+    )
+    return table((*columns, *NDCG_COLUMNS, "Best profile"), rows)
+
+
+def language_summary(group: GroupFigures) -> Table | None:
+    """Queries of a group by language."""
+    rows = (
+        (
+            language_name(one.language),
+            f"{one.tasks:,}",
+            f"{one.queries:,}",
+            *(decimals(one.ndcg_at_10.get(kind)) for kind in KINDS),
+        )
+        for one in group.languages
+    )
+    return table(("Language", "Tasks", "Queries", *NDCG_COLUMNS), rows)

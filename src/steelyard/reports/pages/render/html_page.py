@@ -1,0 +1,103 @@
+"""A page as one HTML file that works from disk: style and pictures inside, no script, nothing fetched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from itertools import zip_longest
+
+from steelyard import __version__
+from steelyard.reports.components.charts import legend
+from steelyard.reports.components.markup import Markup, join, tag
+from steelyard.reports.pages.findings.sentences import paragraph
+from steelyard.reports.pages.render.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
+from steelyard.reports.pages.render.tables import LENGTH
+
+_NUMBER = re.compile(r"[-+]?[\d,.]+%?( \[[-\d.]+, [-\d.]+\])?|-|not found")
+_LONG = 60
+"""From so many characters on a cell holds a text, which may be in any language and direction."""
+
+
+def style() -> Markup:
+    """The style sheet of all pages, light and dark."""
+    return Markup(resources.files("steelyard.reports").joinpath("page.css").read_text(encoding="utf-8"))
+
+
+def html_page(page: Page) -> str:
+    """The text of the HTML file."""
+    head = tag(
+        "head",
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup(f'<meta name="generator" content="Steelyard {__version__}">'),
+        Markup(f'<meta name="made-from" content="{page.made_from}">') if page.made_from else None,
+        tag("title", page.title),
+        tag("style", style()),
+    )
+    links = (tag("a", one.heading, href=f"#{_anchor(one.heading)}") for one in page.sections if one.blocks)
+    body = tag("body", tag("h1", page.title), tag("nav", *links), *map(_section, page.sections), class_="page")
+    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def standalone(svg: Markup) -> str:
+    """A picture as a file of its own, with the style that it has on the page."""
+    style_element = tag("style", style(), Markup("svg { background: var(--paper); }"))
+    opened = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return opened.replace("><title>", f">{style_element}<title>", 1)
+
+
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
+
+
+def _section(section: Section) -> Markup:
+    heading = tag(f"h{section.level}", section.heading)
+    return tag("section", heading, *map(_block, section.blocks), id=_anchor(section.heading))
+
+
+def _block(block: Block) -> Markup:
+    match block:
+        case Paragraph():
+            return tag("p", paragraph(block.findings))
+        case Quote():
+            return tag("blockquote", tag("p", block.text, dir="auto"), tag("p", f"— {block.source}"))
+        case Table():
+            return _table(block)
+        case Bullets():
+            return tag("ul", *(tag("li", f"{name}: {value}") for name, value in block.items))
+        case Picture():
+            marks = legend(block.legend) if len(block.legend) > 1 else None
+            size = "half" if block.small else None
+            return tag("figure", marks, block.svg, tag("figcaption", block.caption), class_=size)
+        case Links():
+            return tag("p", *(tag("a", label, href=f"{slug}.html") for label, slug in block.items), class_="links")
+
+
+def _table(table: Table) -> Markup:
+    columns = list(zip(*table.rows, strict=True))
+    numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
+    kinds = ["number" if is_number else None for is_number in numeric]
+    head = (tag("th", name, class_=kind) for name, kind in zip(table.columns, kinds, strict=True))
+    body = (tag("tr", *cells) for cells in _linked(table, kinds))
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return join(tag("div", whole, class_="scroll"), tag("p", table.note, class_="soft") if table.note else None)
+
+
+def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]:
+    """The cells of each row, the first a link where it names a page."""
+    for row, slug in zip_longest(table.rows, table.links):
+        cells = list(map(_cell, row, kinds))
+        if slug is not None:
+            cells[0] = tag("td", tag("a", row[0], href=f"{slug}.html"))
+        yield cells
+
+
+def _cell(text: str, kind: str | None) -> Markup:
+    if text.startswith("https://"):
+        return tag("td", tag("a", text, href=text))
+    if size := LENGTH.search(text):  # a text from the data, and our word on it, which runs from left to right
+        shown = (text[: size.start()], " ", tag("bdi", size[1], dir="ltr"))
+        return tag("td", *shown, class_="text" if len(text) >= _LONG else None, dir="auto")
+    if len(text) >= _LONG:
+        return tag("td", text, class_="text", dir="auto")
+    return tag("td", text, class_=kind)

@@ -1,0 +1,245 @@
+"""The tables of the pages, in the columns that published pages have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from steelyard.reports.pages.findings.sentences import language_name, script_name
+from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+from steelyard.reports.pages.measure.page_values import TaskFigures
+from steelyard.reports.pages.measure.values import FailureMode, ProfileFigures, SliceFigures, Source, Text
+from steelyard.reports.pages.render.blocks import Bullets, Table, table
+from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
+from steelyard.results.schema import with_interval
+from steelyard.text.language_id.detect import UNDECIDED
+from steelyard.types import Interval
+
+METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
+LENGTH = re.compile(r" (\[\d+ chars\])$")
+"""What `with_length` sets after a text."""
+MOST_PAIRS = 12
+"""Rows of the table of pairs of languages."""
+MOST_SLICES = 8
+"""The largest slices of a dimension that the table shows."""
+NDCG_COLUMNS = tuple(f"{LABELS[kind]} nDCG@10" for kind in KINDS)
+
+
+def decimals(value: float | None) -> str:
+    """A score as pages write it.
+
+    >>> decimals(0.5), decimals(None)
+    ('0.5000', '-')
+    """
+    return "-" if value is None else f"{value:.4f}"
+
+
+def best_profile(figures: TaskFigures) -> str:
+    """The best profile; with those that cannot be told from it."""
+    names = [one.label for one in (figures.best, *figures.rivals) if one is not None]
+    return " or ".join(names) or "-"
+
+
+def dataset_information(figures: TaskFigures) -> Table | None:
+    """What the set is, in numbers."""
+    one = figures.positives
+    rows = [
+        ("Nano set", figures.nano_set),
+        ("Backing dataset", figures.backing_dataset),
+        ("Task / split", figures.task),
+        ("Hugging Face dataset" if figures.on_hub else "Source", figures.dataset or "-"),
+        ("Language", figures.language),
+        ("Category", figures.category),
+        ("Queries", f"{figures.queries:,}"),
+        ("Documents", f"{figures.documents:,}"),
+        ("Positive qrels", f"{one.count:,}"),
+        ("Positives / query avg", f"{one.mean:.2f}"),
+        ("Positives / query min", f"{one.min:,}"),
+        ("Positives / query median", f"{one.median:.2f}"),
+        ("Positives / query max", f"{one.max:,}"),
+        ("Multi-positive queries", f"{one.multi_positive_queries:,} ({one.multi_positive_share:.2%})"),
+        ("Query length avg chars", f"{figures.query_lengths.characters.mean:.2f}"),
+        ("Document length avg chars", f"{figures.document_lengths.characters.mean:.2f}"),
+    ]
+    return table(("Field", "Value"), rows)
+
+
+def candidate_subsets(figures: TaskFigures) -> Table | None:
+    """What each profile's lists are worth."""
+    columns = ("Profile", "Config", "nDCG@10", "Hit@10", "Recall@100", "Candidates")
+    note = "Recall@100 counts all positives together, as published tables do." if figures.profiles else ""
+    return table(columns, map(_subset, figures.profiles), note)
+
+
+def _subset(one: ProfileFigures) -> tuple[str, ...]:
+    scores = (one.ndcg_at_10, one.hit_rate_at_10, one.pooled_recall_at_100)
+    return (one.label, one.config, *map(decimals, scores), one.candidates)
+
+
+def lengths(figures: TaskFigures) -> Table | None:
+    """Characters, words and tokens of queries and documents."""
+    rows = []
+    for what, one in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
+        count = figures.queries if what == "Queries" else figures.documents
+        sampled = f" (of {one.tokens_of:,})" if one.tokens_of < count else ""
+        for unit, spread in (("characters", one.characters), ("words", one.words), (f"tokens{sampled}", one.tokens)):
+            if spread is not None:
+                cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
+                rows.append((what, unit, *cells))
+    note = (
+        f"Tokens: {figures.query_lengths.tokenizer}. Words stand between spaces and punctuation; in scripts without "
+        "spaces a Han or kana character, or a cluster of Thai, Lao, Khmer or Burmese, counts as one."
+    )
+    return table(("Texts", "Unit", "Mean", "Min", "Median", "Max"), rows, note)
+
+
+def pair_languages(figures: TaskFigures) -> Table | None:
+    """Shares of the pairs of languages, where there is more than one, unless nearly all are undecided."""
+    told = figures.tongues
+    if told is None or len(told.pair_languages) < 2 or told.pair_languages.get(UNDECIDED, 0.0) > NEARLY_ALL:
+        return None
+    known = [(name, share) for name, share in told.pair_languages.items() if name != UNDECIDED]
+    rows = [_pair(name, share) for name, share in known[:MOST_PAIRS]]
+    if rest := known[MOST_PAIRS:]:
+        rows.append((f"{len(rest):,} other pairs", "", f"{sum(share for _, share in rest):.2%}"))
+    if hidden := told.pair_languages.get(UNDECIDED):
+        rows.append(("one or both undecided", "", f"{hidden:.2%}"))
+    return table(("Query language", "Positive's language", "Pairs"), rows)
+
+
+def _pair(name: str, share: float) -> tuple[str, str, str]:
+    asked, _, sought = name.partition("-")
+    return language_name(asked), language_name(sought), f"{share:.2%}"
+
+
+def slices(parts: Sequence[SliceFigures]) -> Table | None:
+    """nDCG@10 by slice and profile, with intervals; the largest slices of each dimension."""
+    kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
+    shown = [part for part in parts if part.queries >= FEW and _place(part, parts) < MOST_SLICES]
+    left = len(parts) - len(shown)
+    rows = (
+        (
+            part.dimension,
+            slice_name(part),
+            f"{part.queries:,}",
+            *(with_interval(part.ndcg_at_10[kind], part.intervals.get(kind)) for kind in kinds),
+            _best(part),
+        )
+        for part in shown
+    )
+    columns = ("Slice by", "Value", "Queries", *(f"{LABELS[kind]} nDCG@10" for kind in kinds), "Best profile")
+    return table(columns, rows, _rest(left))
+
+
+def _rest(left: int) -> str:
+    if not left:
+        return ""
+    return f"{left:,} smaller slice{'s are' if left > 1 else ' is'} in the JSON form of this page."
+
+
+def _place(part: SliceFigures, parts: Sequence[SliceFigures]) -> int:
+    return [other for other in parts if other.dimension == part.dimension].index(part)
+
+
+def _best(part: SliceFigures) -> str:
+    if part.queries < FEWEST:
+        return "too few to tell"
+    return " or ".join(LABELS[kind] for kind in (part.best, *part.rivals))
+
+
+def slice_name(part: SliceFigures) -> str:
+    """The value of a slice; languages by name."""
+    if part.dimension == "language":
+        return language_name(part.name)
+    if part.dimension == "languages of the pair":
+        return "one or both undecided" if part.name == UNDECIDED else pair_in_words(part.name)
+    return script_name(part.name) if part.dimension == "script" else part.name
+
+
+def pair_in_words(name: str) -> str:
+    """The languages of a pair.
+
+    >>> pair_in_words("ar-en"), pair_in_words("ar-several")
+    ('Arabic (ar) to English (en)', 'Arabic (ar) to several languages')
+    """
+    asked, _, sought = name.partition("-")
+    more = {"several": "several languages", "none": "no document"}
+    return f"{language_name(asked)} to {more.get(sought) or language_name(sought)}"
+
+
+def failure_examples(mode: FailureMode) -> Table | None:
+    """Queries of a failure mode with ranks and the document that won."""
+    kinds = [kind for kind in KINDS if mode.examples and kind in mode.examples[0].ranks]
+    winner = LABELS[mode.examples[0].winner] if mode.examples else ""
+    rows = (
+        (
+            with_length(one.query),
+            *("not found" if one.ranks[kind] is None else f"{one.ranks[kind]:,}" for kind in kinds),
+            "nothing" if one.won is None else with_length(one.won),
+            with_length(one.positive),
+        )
+        for one in mode.examples
+    )
+    ranks = (f"{LABELS[kind]} rank" for kind in kinds)
+    return table(("Query", *ranks, f"{winner} put first", "Positive document"), rows)
+
+
+def with_length(text: Text) -> str:
+    """A text with its full length.
+
+    >>> with_length(Text("where", 5))
+    'where [5 chars]'
+    """
+    return f"{text.text} [{text.characters} chars]"
+
+
+def example_data(figures: TaskFigures) -> Table | None:
+    """Queries with a positive, drawn with a seed."""
+    rows = ((with_length(one.query), with_length(one.document)) for one in figures.examples)
+    return table(("Query", "Positive document"), rows)
+
+
+def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
+    """Where the data comes from."""
+    return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
+
+
+def leakage_metadata(figures: TaskFigures) -> Bullets:
+    """What is on record about training."""
+    one = figures.leakage
+    return Bullets(
+        (
+            ("Original train split", one.train_split),
+            ("Evaluation split origin", one.split_origin),
+            ("Train/eval overlap audit", one.audit),
+            ("Leakage note", one.note or "not_recorded"),
+            ("Multi-positive training", one.multi_positive or "not_recorded"),
+            ("Useful training data", one.useful_data),
+        )
+    )
+
+
+def published(figures: TaskFigures) -> Table | None:
+    """Our figures beside the published ones."""
+    words = {True: "inside", False: "outside", None: "-"}
+    rows = (
+        (
+            LABELS[one.kind],
+            METRIC_NAMES[one.metric],
+            decimals(one.here),
+            decimals(one.published),
+            signed(one.difference, one.interval),
+            words[one.inside],
+        )
+        for one in figures.published
+    )
+    return table(("Profile", "Metric", "Here", "Published", "Difference", "Published in our interval"), rows)
+
+
+def signed(difference: float, interval: Interval | None) -> str:
+    """A difference with its sign and range.
+
+    >>> signed(0.1, Interval(-0.05, 0.25)), signed(-0.1, None)
+    ('+0.1000 [-0.0500, +0.2500]', '-0.1000')
+    """
+    return f"{difference:+.4f}" + (f" [{interval.low:+.4f}, {interval.high:+.4f}]" if interval else "")

@@ -1,0 +1,234 @@
+"""The figures of a report: every headline metric by task and model, and the plot of the main one.
+
+Few models stand in columns, each with a mark of its own. Many stand in rows, the best first: there are not so many
+marks that an eye can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from steelyard.reports.components.charts import SERIES_CLASSES, Dot, dot_plot, legend, swatch
+from steelyard.reports.components.markup import Markup, join, table, tag, th
+from steelyard.reports.run_report.board import Board, Strongest
+from steelyard.results import HEADLINES, MAIN_METRIC, Result
+
+DEEPEST = 100
+"""The greatest cut-off of the figures that are shown."""
+NOTE = (
+    "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
+    "(on reranking tasks, the highest MAP); “or” names a rival that a paired randomisation test (p ≥ 0.05) can't "
+    "tell from it. recall@100 is the mean of each query's recall."
+)
+
+
+def figures(board: Board) -> Markup:
+    """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
+    if not board.models:
+        return Markup("")
+    found = _models_down(board) if many(board) else _models_across(board)
+    return join(tag("p", NOTE, class_="soft"), *_shallow(board), found)
+
+
+def _shallow(board: Board) -> list[Markup]:
+    """A word where lists end before the deepest cut-off of the figures."""
+    depths = (result.settings.get("top_k", DEEPEST) for result in board.results if result.done)
+    if (shallowest := min(depths, default=DEEPEST)) >= DEEPEST:
+        return []
+    return [tag("p", f"Lists end at rank {shallowest}: what is relevant below counts as not found.", class_="bad")]
+
+
+def many(board: Board) -> bool:
+    """Whether the report has more models than there are marks for."""
+    return len(board.series or board.models) > SERIES_CLASSES
+
+
+def _models_across(board: Board) -> Markup:
+    spans = _fact_heads(rowspan=2)
+    spans += [th(name, colspan=len(board.models), class_="first") for name in HEADLINES.values()]
+    models = [_head(m, mark(board, m), first=s == 0) for _ in HEADLINES for s, m in enumerate(board.models)]
+    rows = [_task_row(board, task) for task in board.tasks]
+    if len(board.common_tasks) > 1:
+        rows.append(_mean_row(board))
+    heads = [tag("tr", *spans), tag("tr", *models)]
+    return join(model_legend(board), table("Figures by task and model", heads, rows, "figures"))
+
+
+def mark(board: Board, model: str) -> Markup | None:
+    """The mark that the model has throughout the report; none where there are many."""
+    return None if many(board) else swatch(board.place(model), model)
+
+
+def model_legend(board: Board) -> Markup:
+    """The models of a part of the report with the marks that they have in the whole of it; of many, nothing."""
+    if many(board):
+        return Markup("")
+    return legend(board.models, [board.place(model) for model in board.models])
+
+
+def _models_down(board: Board) -> Markup:
+    """A table of the tasks, and one of the models."""
+    facts = tag("tr", *_fact_heads())
+    tasks = (tag("tr", *_task_facts(board, task)) for task in board.tasks)
+    mean = ["Mean"] if len(board.common_tasks) > 1 else []
+    wide = len(mean) + len(board.tasks)
+    spans = [th("Model", rowspan=2)]
+    spans += [th(name, colspan=wide, class_="first") for name in HEADLINES.values()]
+    short = _without_group(board.tasks)
+    heads = [_head(name, None, first=c == 0) for _ in HEADLINES for c, name in enumerate([*mean, *short])]
+    best = {(task, metric): _best_of(board, task, metric) for task in board.tasks for metric in HEADLINES}
+    highest = {metric: max(_known(board.mean(m, metric) for m in board.models), default=None) for metric in HEADLINES}
+    rows = []
+    for model in _ranked(board):
+        cells = []
+        for metric in HEADLINES:
+            if mean:
+                cells.append(_mean_cell(board.mean(model, metric), highest[metric], first=True))
+            for c, task in enumerate(board.tasks):
+                first = c == 0 and not mean
+                failed = board.failed(task, model)
+                cells.append(
+                    _figure_cell(board.cell(task, model), metric, best[task, metric], first=first, failed=failed)
+                )
+        rows.append(tag("tr", tag("th", model, scope="row"), *cells))
+    found = table("Figures by model and task", [tag("tr", *spans), tag("tr", *heads)], rows, "figures")
+    about = table("Tasks", [facts], tasks)
+    said = "Models by their mean over the tasks that all finished, the highest first." if mean else "The highest first."
+    return join(about, tag("p", said, class_="soft"), found)
+
+
+def _fact_heads(rowspan: int | None = None) -> list[Markup]:
+    names = {"Task": None, "Language": None, "Queries × docs": "number", "Strongest": None}
+    return [th(name, class_=kind, rowspan=rowspan) for name, kind in names.items()]
+
+
+def _without_group(tasks: Sequence[str]) -> Sequence[str]:
+    """The tasks without what stands before their slash, where that leaves them apart.
+
+    >>> _without_group(["NanoX/en", "NanoX/zh"]), _without_group(["A/en", "B/en"])
+    (['en', 'zh'], ['A/en', 'B/en'])
+    """
+    short = [task.rpartition("/")[2] for task in tasks]
+    return short if len(set(short)) == len(tasks) else tasks
+
+
+def _ranked(board: Board) -> list[str]:
+    """The models, the highest main figure first; those without one last."""
+
+    def height(model: str) -> float:
+        mean = board.mean(model)
+        scores = _known(cell.score for task in board.tasks if (cell := board.cell(task, model)))
+        return mean if mean is not None else (sum(scores) / len(scores) if scores else -1.0)
+
+    return sorted(board.models, key=height, reverse=True)
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _best_of(board: Board, task: str, metric: str) -> float | None:
+    """The highest figure of a task; alone, nobody is the best."""
+    cells = (board.cell(task, model) for model in board.models)
+    figures = _known(cell.metrics.get(metric) for cell in cells if cell)
+    return max(figures, default=None) if len(board.models) > 1 else None
+
+
+def _head(name: str, mark: Markup | None, *, first: bool) -> Markup:
+    """As much of a column's name as fits, with the mark of the model if it has one."""
+    return th(mark, name, class_="number model first" if first else "number model", title=name)
+
+
+def _task_facts(board: Board, task: str) -> list[Markup]:
+    """The first cells of a task: name, language, size, and the strongest model."""
+    cells = [cell for model in board.models if (cell := board.cell(task, model))]
+    facts = cells[0].facts if cells else None
+    size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
+    partial = " (partial)" if any(cell.partial for cell in cells) else ""
+    return [
+        tag("th", task + partial, scope="row"),
+        tag("td", facts.language if facts else "-"),
+        tag("td", size, class_="number"),
+        _strongest_cell(board, board.strongest(task)),
+    ]
+
+
+def _task_row(board: Board, task: str) -> Markup:
+    row = _task_facts(board, task)
+    for metric in HEADLINES:
+        best = _best_of(board, task, metric)
+        row += [
+            _figure_cell(board.cell(task, model), metric, best, first=s == 0, failed=board.failed(task, model))
+            for s, model in enumerate(board.models)
+        ]
+    return tag("tr", *row)
+
+
+def _figure_cell(cell: Result | None, metric: str, best: float | None, *, first: bool, failed: bool = False) -> Markup:
+    value = cell.metrics.get(metric) if cell else None
+    classes = " ".join(["number", *(["best"] if value is not None and value == best else []), *(["first"] * first)])
+    if cell is None or value is None:
+        return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_=classes)
+    interval = cell.intervals.get(metric)
+    spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
+    return tag("td", f"{value:.4f}", spread, class_=classes)
+
+
+def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
+    if strongest is None:
+        return tag("td", "-")
+    names = [strongest.model, *([strongest.rival] if strongest.rival else [])]
+    marks = (
+        tag(
+            "span",
+            "or " if place else None,
+            mark(board, name),
+            name,
+            class_="profile",
+            title=name,
+        )
+        for place, name in enumerate(names)
+    )
+    chance = None if strongest.p_value is None else f"p = {strongest.p_value:.4f} against the next"
+    return tag("td", *marks, title=chance)
+
+
+def _mean_row(board: Board) -> Markup:
+    count = len(board.common_tasks)
+    label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of the {count} tasks that all finished"
+    cells = []
+    for metric in HEADLINES:
+        values = [board.mean(model, metric) for model in board.models]
+        highest = max(_known(values), default=None) if len(values) > 1 else None
+        cells += [_mean_cell(value, highest, first=s == 0) for s, value in enumerate(values)]
+    return tag("tr", tag("th", label, colspan=4, scope="row"), *cells, class_="mean")
+
+
+def _mean_cell(value: float | None, highest: float | None, *, first: bool) -> Markup:
+    best = value is not None and value == highest
+    return tag("td", "-" if value is None else f"{value:.4f}", class_=f"number{' best' * best}{' first' * first}")
+
+
+def plot(board: Board) -> Markup:
+    """The main figure of every model by task, with intervals; many models stand in rows, the best first."""
+    mains = {result.main_metric for result in board.results if result.done}
+    what = HEADLINES[MAIN_METRIC] if mains == {MAIN_METRIC} else "The main figure"
+    if not mains:
+        return Markup("")
+    rows, series, title = board.tasks, board.models, f"{what} by task and model, with 95 % intervals"
+    if not many(board):
+        dots = [[_dot(board.cell(task, model)) for model in series] for task in rows]
+    elif len(board.tasks) <= SERIES_CLASSES:
+        rows, series, title = _ranked(board), board.tasks, f"{what} by model and task, with 95 % intervals"
+        dots = [[_dot(board.cell(task, model)) for task in series] for model in rows]
+    else:
+        rows, series, title = _ranked(board), ["mean"], f"{what} of every model, a mean over the common tasks"
+        means = (board.mean(model) for model in rows)
+        dots = [[None if mean is None else Dot(mean)] for mean in means]
+    return join(tag("p", title, class_="soft"), legend(series), dot_plot(rows, series, dots, title))
+
+
+def _dot(cell: Result | None) -> Dot | None:
+    if cell is None or cell.score is None:
+        return None
+    return Dot(cell.score, *((cell.interval.low, cell.interval.high) if cell.interval else ()))

@@ -1,0 +1,55 @@
+"""The figures of tasks in which nothing is searched: STS, pairs, classification, clustering."""
+
+from __future__ import annotations
+
+from steelyard.reports.components.markup import Markup, join, table, tag, th
+from steelyard.reports.run_report.board import Board
+from steelyard.reports.run_report.figures import mark, model_legend
+from steelyard.results import TITLES, Result
+
+SEARCHED = ("retrieval", "reranking")
+"""The types that are weighed by ranked lists, and have all of the headline metrics."""
+
+
+def is_searched(result: Result) -> bool:
+    """Whether the result, if it has figures, has those of ranked lists."""
+    return result.facts.type in SEARCHED
+
+
+def other_types(board: Board) -> Markup:
+    """The main figure of every task and model with its interval, types together; nothing where no task is such."""
+    if not board.tasks:
+        return Markup("")
+    head = ("Task", "Type", "Language", "Samples", "Figure")
+    models = (th(mark(board, model), model, class_="number model", title=model) for model in board.models)
+    tasks = sorted(board.tasks, key=lambda task: board.first(task).facts.type)  # stable: within a type as they were run
+    rows = (_row(board, task) for task in tasks)
+    heads = [tag("tr", *(th(name) for name in head), *models)]
+    note = tag("p", "Intervals are 95 %, from resampling pairs, texts or clusterings.", class_="soft")
+    return join(note, model_legend(board), table("Main figures by task and model", heads, rows))
+
+
+def _row(board: Board, task: str) -> Markup:
+    first = board.first(task)
+    facts = first.facts
+    cells = [board.cell(task, model) for model in board.models]
+    scores = [cell.score for cell in cells if cell and cell.score is not None]
+    best = max(scores, default=None) if len(cells) > 1 else None  # alone, nobody is the best
+    partial = " (partial)" if facts.limit is not None else ""
+    return tag(
+        "tr",
+        tag("th", task + partial, scope="row"),
+        tag("td", facts.type.replace("_", " ")),
+        tag("td", facts.language),
+        tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),
+        tag("td", TITLES.get(first.main_metric, first.main_metric)),
+        *(_figure(cell, best, board.failed(task, model)) for cell, model in zip(cells, board.models, strict=True)),
+    )
+
+
+def _figure(cell: Result | None, best: float | None, failed: bool) -> Markup:
+    if cell is None or cell.score is None:
+        return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_="number")
+    interval = cell.interval
+    spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
+    return tag("td", f"{cell.score:.4f}", spread, class_="number best" if cell.score == best else "number")

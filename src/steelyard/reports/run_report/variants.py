@@ -1,0 +1,104 @@
+"""What variants cost and keep: a row for each, beside the model that it is a variant of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from steelyard.reports.components.markup import Markup, join, table, tag, th
+from steelyard.results import HEADLINES, MAIN_METRIC, Result
+from steelyard.spec import parse
+
+BYTES = ("bytes_per_document", "rescore_bytes_per_document")
+FIRST = "truncate_dim"
+
+
+def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows: each model that has variants, then those; means over the tasks that all of them finished.
+
+    Quality kept is the variant's mean divided by that of the model it is a variant of; `-` where that is 0 or not
+    there, and then the row has the variant's whole name. Bytes are those of what is searched, then of the float vectors
+    that the best are rescored by. The time is that of the search alone, for all queries of a task.
+
+    >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
+    >>> small = Result("T/a", "dense:X?precision=binary", {}, "2", metrics={"ndcg_at_10": 0.4},
+    ...                notes={"bytes_per_document": 64.0, "variant_of": "dense:X", "search_seconds": 0.0125})
+    >>> for row in variant_rows([whole, small])[1]:
+    ...     print(row)
+    ['dense:X', '2,048', '-', '0.5000', '100.0%']
+    ['  precision=binary', '64', '12.5', '0.4000', '80.0%']
+    """
+    rows = []
+    for base, models in _families(results).items():
+        common = _common(models, metric)
+        figures = {model: _mean(models[model], common, metric) for model in models}
+        for model, found in models.items():
+            here = [found[task] for task in common]
+            rows.append(
+                [
+                    _label(model, base) if base in models else model,
+                    " + ".join(filter(None, (_mean_of(here, name, "{:,.0f}") for name in BYTES))) or "-",
+                    _mean_of(here, "search_seconds", "{:.1f}", 1000) or "-",
+                    "-" if (figure := figures[model]) is None else f"{figure:.4f}",
+                    _share(figure, figures.get(base)),
+                ]
+            )
+    title = HEADLINES.get(metric, metric)
+    return ["variant", "bytes/document", "search ms", title, "kept"], rows
+
+
+def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Markup:
+    """The same as HTML; nothing where no model has variants."""
+    columns, rows = variant_rows(results, metric)
+    if not rows:
+        return Markup("")
+    head = (th(name, class_="number" if place else None) for place, name in enumerate(columns))
+    lines = (
+        tag("tr", *(tag("td", cell, class_="number" if place else None) for place, cell in enumerate(row)))
+        for row in rows
+    )
+    note = "Means over the tasks that a model and all its variants finished. Bytes after a plus are for rescoring."
+    return join(tag("p", note, class_="soft"), table("What variants keep", [tag("tr", *head)], lines))
+
+
+def _families(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Result]]]:
+    """By base model: it and its variants, with their results by task; models without variants are left out."""
+    families: dict[str, dict[str, dict[str, Result]]] = {}
+    bases = dict.fromkeys(str(base) for result in results if (base := result.notes.get("variant_of")))
+    for base in bases:
+        family: dict[str, dict[str, Result]] = {}
+        for result in results:
+            if result.model == base or result.notes.get("variant_of") == base:
+                task = f"{result.task}@{result.facts.data_hash}"
+                family.setdefault(result.model, {})[task] = result
+        families[base] = family
+    return families
+
+
+def _common(models: dict[str, dict[str, Result]], metric: str) -> list[str]:
+    sets = [{task for task, r in found.items() if r.metrics.get(metric) is not None} for found in models.values()]
+    return sorted(set.intersection(*sets))
+
+
+def _mean(found: dict[str, Result], tasks: Sequence[str], metric: str) -> float | None:
+    values = [value for task in tasks if (value := found[task].metrics.get(metric)) is not None]
+    return fmean(values) if values else None
+
+
+def _mean_of(results: Sequence[Result], note: str, form: str, scale: float = 1) -> str:
+    """The mean of a number in the notes; nothing where they have none."""
+    known = [value for result in results if isinstance(value := result.notes.get(note), int | float)]
+    return form.format(scale * fmean(known)) if known else ""
+
+
+def _label(model: str, base: str) -> str:
+    """What a variant has that its base has not."""
+    if model == base:
+        return model
+    whole, own = parse(base).options, parse(model).options
+    names = sorted((name for name in own if own[name] != whole.get(name)), key=lambda name: (name != FIRST, name))
+    return "  " + ", ".join(f"{name}={own[name]}" for name in names)
+
+
+def _share(value: float | None, of: float | None) -> str:
+    return f"{value / of:.1%}" if value is not None and of else "-"

@@ -1,0 +1,230 @@
+"""BM25: the lexical baseline that every other retriever is weighed against."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.retrievers.bm25.forms import FORMS
+from steelyard.retrievers.bm25.memory import keep_freed_memory
+from steelyard.retrievers.bm25.postings import Occurrences, Postings, PostingsBuilder
+from steelyard.retrievers.bm25.search import QueryTerms, search
+from steelyard.retrievers.defaults import BM25_PRESETS as PRESETS
+from steelyard.retrievers.names import result_name
+from steelyard.retrievers.threads import in_order, threads
+from steelyard.spec import ModelSpec
+from steelyard.text.analysis.analyser import ANALYSIS_VERSION, Analysis
+from steelyard.text.analysis.language_policy import KINDS, Policy, choose
+from steelyard.text.languages import canonical, is_language
+from steelyard.text.portions import portions
+from steelyard.text.tokenizer.tokens import Words
+from steelyard.text.tokenizer.vocabulary import Readers, cut_rows
+from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
+from steelyard.types.protocols import Settings, Tick, no_tick
+
+_PORTION = 1 << 21, 1 << 23
+"""Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
+
+_SHARED = 1 << 24
+"""From so many characters on, several threads index: starting them costs more than they save on less."""
+
+OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
+SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
+
+
+def packages(names: Iterable[str]) -> dict[str, str]:
+    """The installed versions of packages; those that are missing are left out."""
+    installed: dict[str, str] = {}
+    for name in names:
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return installed
+
+
+@dataclass(frozen=True)
+class Bm25:
+    """A BM25 retriever.
+
+    >>> from steelyard.types import Corpus, Queries, TaskInfo
+    >>> index = Bm25().index(Corpus.of(["a", "b"], ["a red fox", "blue whales"]), TaskInfo("x/y", language="en"))
+    >>> index.search(Queries(("q",), ("foxes",)), top_k=5)
+    Run(1 queries, depth 2, 1 documents)
+    """
+
+    form: str = "lucene"
+    k1: float = 1.2
+    b: float = 0.75
+    delta: float = 0.0
+    analyser: str = "default"
+    """A kind of analyser: `default`, `segment` or `hakari`."""
+    language: str = ""
+    """The language to read every text in; empty: the task's own, else what the texts show."""
+    name: str = "bm25"
+
+    @property
+    def settings(self) -> Settings:
+        """Form, parameters, analysis policy and versions of the code behind it."""
+        import Stemmer
+
+        return {
+            "form": self.form,
+            "k1": self.k1,
+            "b": self.b,
+            "delta": self.delta,
+            "analyser": self.analyser,
+            "language": self.language or "of the task",
+            "analysis_version": ANALYSIS_VERSION,
+            "snowball_version": Stemmer.version(),
+            "unicode_version": unicodedata.unidata_version,
+            **({"packages": packages(SEGMENTER_PACKAGES)} if self.analyser != "default" else {}),
+        }
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Bm25Index:
+        """Analyse the documents and build the postings."""
+        keep_freed_memory()
+        texts = corpus.texts
+        policy = choose(texts, info, self.analyser, self.language)
+        builder, readers = PostingsBuilder(len(corpus)), Readers()
+        read = Counter[str]()
+        characters = sum(map(len, texts))
+        workers = threads() if characters >= _SHARED else 1
+        spans = portions(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
+        cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), spans, workers)
+        for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
+            builder.keep(portion)
+            tick(portion.documents)
+        postings = builder.finish(len(readers.vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
+        notes = {
+            "analysers": dict(read),
+            "languages": list(policy.languages),
+            "language_from": policy.origin,
+            "vocabulary": len(readers.vocabulary),
+            "average_length": round(float(builder.lengths.mean()), 2) if len(corpus) else 0.0,
+            "documents_without_terms": int((builder.lengths == 0).sum()),
+        }
+        return Bm25Index(policy, readers, postings, len(corpus), notes)
+
+
+_Cuts = list[tuple[Analysis, Words | Sequence[str], Int32]]
+
+
+def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
+    """The texts of a portion, cut by the analyser of each, with their rows in the corpus."""
+    portion = texts[first:last]
+    groups = policy.groups(portion)
+    return [
+        (analyser, words, first + rows)
+        for analyser, group in groups
+        for analyser, words, rows in cut_rows(analyser, portion, group)
+    ]
+
+
+def _numbered(
+    cuts: Iterable[tuple[tuple[int, int], _Cuts]], readers: Readers, read: Counter[str]
+) -> Iterator[Occurrences]:
+    """The terms of each portion, numbered in the order of the portions; counts in `read` what each analyser read."""
+    for (first, last), parts in cuts:
+        terms, rows = [], []
+        for analyser, words, owners in parts:
+            numbers, places = readers[analyser].number(words)
+            read[str(analyser)] += len(owners)
+            terms.append(numbers)
+            rows.append(owners.take(places))
+        yield Occurrences(_together(terms), _together(rows), last - first)
+
+
+def _together(parts: list[Int32]) -> Int32:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class Bm25Index:
+    """A corpus in postings."""
+
+    def __init__(self, policy: Policy, readers: Readers, postings: Postings, documents: int, notes: Settings) -> None:
+        self.policy, self.readers, self.postings = policy, readers, postings
+        self.vocabulary = readers.vocabulary
+        self.documents = documents
+        self.notes = notes
+        """Analysers and how many documents each read, languages, size of the vocabulary, mean length."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of postings and vocabulary."""
+        return self.postings.size_bytes + self.readers.size_bytes
+
+    def search(self, queries: Queries, top_k: int) -> Run:
+        """The best `top_k` documents that share a term with the query; ties by row, never a score of zero."""
+        depth = min(top_k, self.documents)
+        return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth))
+
+    def _terms(self, texts: Sequence[str]) -> QueryTerms:
+        """The distinct known terms of each query and how often each is in it."""
+        pairs = [np.zeros(0, dtype=np.int64)]
+        for analyser, rows in self.policy.groups(texts):
+            numbers, owners = self.readers[analyser].asked([texts[row] for row in rows.tolist()])
+            known = numbers >= 0
+            pairs.append(rows[owners[known]].astype(np.int64) << 32 | numbers[known])
+        distinct, counts = np.unique(np.concatenate(pairs), return_counts=True)
+        offsets = np.searchsorted(distinct, np.arange(len(texts) + 1) << 32)
+        return QueryTerms(offsets, (distinct & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float64))
+
+
+def from_spec(spec: ModelSpec) -> Bm25:
+    """BM25 with the options of a model name, such as `bm25?form=lucene&k1=0.9&b=0.4` or `bm25?preset=hakari`.
+
+    >>> from steelyard.spec import parse
+    >>> from_spec(parse("bm25?preset=hakari&b=0.5"))
+    Bm25(form='robertson', k1=1.5, b=0.5, delta=0.0, analyser='hakari', language='', name='bm25?b=0.5&preset=hakari')
+    """
+    if spec.id or spec.revision:
+        raise UsageError(f"bm25 has no models to choose from, found {str(spec)!r}", hint="write bm25?option=value")
+    for option in spec.options:
+        if option not in OPTIONS:
+            raise UnknownName("option of bm25", option, OPTIONS, hint=f"bm25 takes {', '.join(OPTIONS)}")
+    preset = _one_of(spec.options.get("preset", "default"), "preset", PRESETS)
+    options = {**PRESETS[preset], **spec.options}
+    form = _one_of(options["form"], "form", FORMS)
+    if "delta" in options and not FORMS[form].delta:
+        raise UsageError(f"the form {form} of bm25 has no delta", hint="bm25l and bm25+ have one")
+    return Bm25(
+        form=form,
+        k1=_number(options["k1"], "k1", 100.0),
+        b=_number(options["b"], "b", 1.0),
+        delta=_number(options["delta"], "delta", 100.0) if "delta" in options else FORMS[form].delta,
+        analyser=_one_of(options["analyser"], "analyser", KINDS),
+        language=_language(options.get("language", "")),
+        name=result_name(spec),
+    )
+
+
+def _one_of(value: str, option: str, known: Iterable[str]) -> str:
+    if value not in known:
+        raise UnknownName(f"{option} of bm25", value, known, hint=f"known: {', '.join(known)}")
+    return value
+
+
+def _language(code: str) -> str:
+    if code and canonical(code) != "code" and not is_language(canonical(code)):
+        raise UsageError(
+            f"the option language of bm25 is {code!r}",
+            hint="the code of a language (ja, not jp) was expected, code for programs, or und for words as they stand",
+        )
+    return code
+
+
+def _number(text: str, name: str, limit: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= limit:
+        raise UsageError(f"the option {name} of bm25 is {text!r}", hint=f"a number from 0 to {limit:g} was expected")
+    return value + 0.0  # -0 is 0

@@ -1,0 +1,1 @@
+"""Rerank candidate lists with cross-encoders and services."""

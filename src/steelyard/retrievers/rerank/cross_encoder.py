@@ -1,0 +1,147 @@
+"""Cross-encoders of sentence-transformers as rerankers: query and document go through the model together."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cached_property, partial
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from steelyard.encoders.backends.onnx.folder import wanted_files
+from steelyard.encoders.backends.transformers.complete import load_whole
+from steelyard.encoders.backends.transformers.model import DTYPES, batch_size, library
+from steelyard.encoders.backends.transformers.process import crew_of
+from steelyard.encoders.dense import kind_of
+from steelyard.encoders.devices.choice import choose
+from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.errors import ModelError
+from steelyard.options import Options
+from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
+from steelyard.spec import ModelSpec
+from steelyard.types import Float32, Int64
+from steelyard.types.protocols import Reranker, Settings
+
+OPTIONS = (
+    *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype"),
+    *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "trust_remote_code"),
+)
+BACKENDS = ("auto", "sentence-transformers", "onnx")
+ACTIVATIONS = ("auto", "identity", "sigmoid", "model")
+
+
+class CrossEncoderReranker(ReadsPairs):
+    """A cross-encoder of sentence-transformers.
+
+    With `activation=auto` a sigmoid is left out: it changes no order, but rounds the best scores to 1, where they tie.
+    """
+
+    def __init__(self, folder: ModelFolder, options: Options, name: str) -> None:
+        self.name = name
+        self._folder = folder
+        self._options = options
+        self._devices = choose(options.text("device"))
+        self._dtype = options.choice("dtype", DTYPES)
+        self._model = self._load()
+        # Until version 6 of the library, this had another name.
+        self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
+        if (longest := options.whole("max_length", None)) is not None:
+            setattr(self._model, self._length, longest)
+        self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, least=0), folder.id)
+        self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
+        compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
+        crew = crew_of(self._model, self._devices, compute)
+        super().__init__(options, crew, batch_size(options, self._devices))
+
+    def _load(self) -> Any:
+        options = self._options
+        encoder = library("CrossEncoder")
+        try:
+            make = partial(
+                encoder,
+                str(self._folder.path),
+                device=self._devices[0] if len(self._devices) == 1 else "cpu",
+                trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
+                model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
+                config_kwargs=options.json_object("config_kwargs"),
+            )
+            return load_whole(self._folder, make)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+            raise ModelError(
+                f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
+                hint="is it a model for sequence classification, such as BAAI/bge-reranker-v2-m3?",
+            ) from error
+
+    def _activation_function(self, asked: str) -> Any:
+        torch: Any = importlib.import_module("torch")
+        own = self._model.activation_fn
+        if asked == "auto":
+            asked = "identity" if self._label is None and isinstance(own, torch.nn.Sigmoid) else "model"
+        return {"identity": torch.nn.Identity(), "sigmoid": torch.nn.Sigmoid(), "model": own}[asked]
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a score."""
+        options = self._options
+        return {
+            "reranker": self._folder.name,
+            "revision": self._folder.revision,
+            "weights": self._folder.weights,
+            "max_length": self._limit,
+            "dtype": self._dtype,
+            "activation": type(self._activation).__name__,
+            "label": self._label,
+            **{name: options.text(name) for name in ("prompt", "query_prompt", "document_prompt")},
+            "model_kwargs": options.json_object("model_kwargs"),
+            "config_kwargs": options.json_object("config_kwargs"),
+            "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
+        }
+
+    def _tokens(self, texts: list[str]) -> Int64:
+        """How many tokens each text has; of a model that reads more than texts, its characters."""
+        tokenizer = self._model.tokenizer
+        if not callable(tokenizer):
+            return np.array([len(text) for text in texts], dtype=np.int64)
+        ids = tokenizer(texts, add_special_tokens=False, truncation=False, padding=False, verbose=False)["input_ids"]
+        return np.array([len(text) for text in ids], dtype=np.int64)
+
+    @property
+    def _limit(self) -> int | None:
+        """The most tokens of a pair; None where the model knows no limit (transformers then says 10 to the 30th)."""
+        longest = getattr(self._model, self._length)
+        return int(longest) if longest and longest < 1_000_000 else None
+
+
+def scores(
+    model: Any, pairs: list[tuple[str, str]], *, activation: Any, label: int | None, prompt: str | None
+) -> Float32:
+    """Those of a batch, on the device where the model is."""
+    found = model.predict(
+        pairs,
+        batch_size=len(pairs),
+        activation_fn=activation,
+        show_progress_bar=False,
+        convert_to_numpy=True,
+        **({"prompt": prompt} if prompt else {}),
+    )
+    given = np.asarray(found, dtype=np.float32)
+    return given if label is None else given[:, label]
+
+
+def from_spec(spec: ModelSpec) -> Reranker:
+    """The reranker of `rerank:ID@REVISION?OPTIONS`: a folder, or a model of the hub, for torch or for ONNX Runtime."""
+    given = dict(spec.options)
+    chosen = Options(
+        f"rerank:{spec.id}", {name: given.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
+    )
+    backend, hub = chosen.choice("backend", BACKENDS), chosen.choice("hub", HUBS)
+    only = wanted_files(given.get("file_name")) if backend == "onnx" else None
+    folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only)
+    if backend == "auto" and folder.revision is None and kind_of(folder) == "onnx":
+        backend = "onnx"
+    if backend == "onnx":
+        from steelyard.retrievers.rerank import cross_encoder_onnx
+
+        return cross_encoder_onnx.from_folder(folder, given, str(spec))
+    return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", given, OPTIONS), str(spec))

@@ -1,0 +1,117 @@
+"""Cross-encoders as ONNX files: `rerank:FOLDER` with `model.onnx` and `tokenizer.json`, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from importlib import metadata
+
+import numpy as np
+
+from steelyard.encoders.backends.onnx.declared import Declared
+from steelyard.encoders.backends.onnx.folder import model_file, padded, tokenizer, weights
+from steelyard.encoders.backends.onnx.session import OnnxSession, depends_on_batch, open_sessions
+from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.devices.worker_pool import Crew, Here
+from steelyard.encoders.model_folder import ModelFolder
+from steelyard.errors import UsageError
+from steelyard.options import Options
+from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
+from steelyard.types import Float32, Int64
+from steelyard.types.protocols import Settings
+
+OPTIONS = (
+    *("activation", "batch_size", "batch_tokens", "device", "document_prompt", "file_name", "first", "label"),
+    *("max_length", "query_prompt", "tokenizer"),
+)
+ACTIVATIONS = ("identity", "sigmoid", "softmax")
+BATCH_PAIRS, BATCH_TOKENS = 64, 4_096
+
+
+class OnnxCrossEncoder(ReadsPairs):
+    """An ONNX file that gives a score, or one for each label, for a pair of texts.
+
+    Where activations are quantised over the batch, a pair's score would depend on its neighbours: such a model gets one
+    pair at a time, unless `batch_size` says otherwise; then that is part of the settings.
+    """
+
+    def __init__(self, folder: ModelFolder, options: Options, name: str) -> None:
+        self.name = name
+        self._folder = folder
+        self._file = model_file(folder, options.text("file_name"))
+        sessions = open_sessions(self._file, options.text("device"), pooled=True)
+        self._session = sessions[0]
+        if self._session.gives_states:
+            raise UsageError(
+                f"{self._file} gives states of tokens, not a score", hint="is it a model for sequence classification?"
+            )
+        self._by_batch = depends_on_batch(self._file)
+        pairs: int = options.whole("batch_size", 1 if self._by_batch else BATCH_PAIRS)
+        size = BatchSize(self._session.batch or pairs, options.whole("batch_tokens", BATCH_TOKENS))
+        super().__init__(options, Crew([Here(partial(self._predict, session)) for session in sessions]), size)
+        longest = options.whole("max_length", Declared(folder, options.text("tokenizer")).limit)
+        fixed = self._session.length
+        self._longest = longest if fixed is None else min(longest or fixed, fixed)
+        self._words = options.text("tokenizer")
+        self._tokenizer, self._pad = tokenizer(folder, self._words, self._longest)
+        self._counting, _ = tokenizer(folder, self._words, None)
+        self._document_first = options.choice("first", ("query", "document")) == "document"
+        self._activation = options.choice("activation", ACTIVATIONS)
+        labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
+        self._label = chosen_label(labels, options.whole("label", None, least=0), folder.id)
+        if self._activation == "softmax" and self._label is None:
+            raise UsageError(f"{folder.id} gives one score for each pair", hint="softmax is for several labels")
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Everything that could change a score."""
+        return {
+            "reranker": self._folder.name,
+            "revision": self._folder.revision,
+            "weights": weights(self._folder, self._file),
+            "file": self._file.relative_to(self._folder.path).as_posix(),
+            "tokenizer": self._words,
+            "max_length": self._limit,
+            "first": "document" if self._document_first else "query",
+            "activation": self._activation,
+            "label": self._label,
+            "query_prompt": self._prompts[0],
+            "document_prompt": self._prompts[1],
+            "batch_size": self._size.texts if self._by_batch else None,
+            "library": f"onnxruntime {metadata.version('onnxruntime')}",
+        }
+
+    @property
+    def _limit(self) -> int | None:
+        return self._longest
+
+    def _tokens(self, texts: list[str]) -> Int64:
+        found = self._counting.encode_batch(texts, add_special_tokens=False)
+        return np.array([len(encoding.ids) for encoding in found], dtype=np.int64)
+
+    def _predict(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
+        """The score of each pair."""
+        logits = self._logits(session, pairs)
+        if self._activation == "softmax":  # its logarithm: the same order, and nothing rounds to 1
+            top = logits.max(axis=1, keepdims=True)
+            logits = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+        scores = logits[:, self._label or 0]
+        return (1 / (1 + np.exp(-scores))).astype(np.float32) if self._activation == "sigmoid" else scores
+
+    def _logits(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
+        """Pad and run. Where the file is fixed to a size, the batch is filled up to it."""
+        read = [(document, query) for query, document in pairs] if self._document_first else pairs
+        found = self._tokenizer.encode_batch(read)
+        lines = max(len(pairs), session.batch or 0)
+        length = session.length or max(len(encoding.ids) for encoding in found)
+        ids = padded([encoding.ids for encoding in found], lines, length, self._pad)
+        mask, types = (
+            padded([getattr(encoding, part) for encoding in found], lines, length, 0)
+            for part in ("attention_mask", "type_ids")
+        )
+        return session.run(ids, mask, types)[: len(pairs)]
+
+
+def from_folder(folder: ModelFolder, given: Mapping[str, str], name: str) -> OnnxCrossEncoder:
+    """The reranker of a folder."""
+    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", given, OPTIONS), name)

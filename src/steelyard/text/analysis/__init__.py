@@ -1,0 +1,1 @@
+"""Turn tokens into index terms: stop words, stemming, spelling variants, per language."""

@@ -1,0 +1,218 @@
+"""What is done to a text before BM25 sees it: an `Analyser` for each language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from steelyard.text.analysis import arabic_stemmer as arabic
+from steelyard.text.analysis.spelling import ANUSVARA, DEAD_N, spelling_of
+from steelyard.text.function_words import FUNCTION_WORDS
+from steelyard.text.languages import STEMMERS
+from steelyard.text.places import places_of
+from steelyard.text.tokenizer.identifiers import split_identifier
+from steelyard.text.tokenizer.spans import Grams, Spans, UInt64, find, keys, keys_of_bytes, keys_of_strings
+from steelyard.text.tokenizer.tokens import Tokens, Words, strings, utf8
+from steelyard.types import Int64
+
+ANALYSIS_VERSION = 7
+"""Counts up whenever any analyser gives other terms for some text; part of every result's key."""
+
+QUESTION_WORDS = {
+    "zh": """请问 为什么 为何 什么 怎么样 怎么办 怎么 怎样 如何 哪些 哪个 哪里 哪儿 哪种 哪位 哪一 哪 谁 多少
+        几个 是否 是不是 有没有 吗 呢 請問 為什麼 為何 什麼 怎麼樣 怎麼辦 怎麼 怎樣 哪個 哪裡 誰 幾個 嗎""",
+    "ja": """何 誰 どこ いつ なぜ どうして どのような どのように どのくらい どの どれ どちら どう いくつ いくら
+        でしょうか ましたか ですか ますか か""",
+    "th": """อะไร ใคร ที่ไหน ไหน เมื่อไหร่ เมื่อไร เมื่อใด อย่างไร ยังไง เท่าไหร่ เท่าไร เท่าใด ทำไม เพราะเหตุใด
+        เหตุใด กี่ หรือไม่ ไหม ใด บ้าง คือ""",
+}
+"""Words that ask, in languages without spaces; taken out of queries, where their n-grams would match anything."""
+
+_SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+_CUT = _SPACELESS | {"ko"}
+"""Languages cut into n-grams; the Latin words among them are read as English ones."""
+_WORD_WEIGHT = 3
+"""A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
+
+_FEW = 400
+"""Up to so many Arabic words Snowball itself is as fast as arrays."""
+
+_LETTER_BITS = np.uint64(0x4040404040404040)
+"""Every word of up to eight bytes has one of these in its key, unless it is a number, which is its own stem."""
+
+Word = TypeVar("Word", str, bytes)
+
+
+class Analysis(Protocol):
+    """How texts become terms."""
+
+    @property
+    def stems(self) -> bool:
+        """Whether a word that `words` found becomes another term, by `stem`; else it is one itself."""
+        ...
+
+    def words(self, texts: Sequence[str]) -> Words | None:
+        """The words of documents, if each becomes one term; else None."""
+        ...
+
+    def stem(self, words: Words, chosen: Int64) -> UInt64:
+        """The key of the term that each of these distinct words becomes."""
+        ...
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of documents."""
+        ...
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of queries."""
+        ...
+
+    def query_words(self, texts: Sequence[str]) -> Words | None:
+        """The words of queries, without those that every question has, if each becomes one term; else None."""
+        ...
+
+
+@dataclass(frozen=True)
+class Analyser:
+    """Words in lower case, stemmed where the language has a stemmer; n-grams of scripts without spaces.
+
+    Queries lose their function words unless they have no others.
+
+    >>> english = Analyser("en")
+    >>> english.tokens(["Running through 東京"]).lists(1)
+    [['run', 'through', '東', '京', '東京']]
+    >>> english.query_tokens(["Who is running?", "to be or not to be"]).lists(2)
+    [['run'], ['to', 'be', 'or', 'not', 'to', 'be']]
+    >>> str(english), str(Analyser("th")), str(Analyser("code"))
+    ('words, english stemmer', 'n-grams, words, english stemmer', 'identifiers, english stemmer')
+    """
+
+    language: str
+    grams: Grams = field(default_factory=Grams)
+
+    @property
+    def stemmer(self) -> str | None:
+        """The Snowball algorithm of the language or of the words inside its texts, if there is one."""
+        return "english" if self.language in _CUT else STEMMERS.get(self.language)
+
+    @property
+    def stems(self) -> bool:
+        """Whether there is a stemmer."""
+        return self.stemmer is not None
+
+    def words(self, texts: Sequence[str]) -> Words | None:
+        """Words and n-grams; None for code, where a word is several terms."""
+        return None if self.language == "code" else Words.of(self._find(texts))
+
+    def stem(self, words: Words, chosen: Int64) -> UInt64:
+        """The key of each word's stem."""
+        spans = words.spans.take(words.first[chosen])
+
+        def snowball(places: Int64) -> UInt64:
+            assert self.stemmer is not None
+            if self.stemmer == "nepali":
+                return keys_of_strings(self.terms(strings(spans, places)))
+            return keys_of_bytes(stem(self.stemmer, utf8(spans, places)))
+
+        found = words.keys[chosen]
+        if self.stemmer == "arabic" and len(chosen) > _FEW:
+            return arabic.stem_keys(spans, found, snowball)
+        others = places_of((found & _LETTER_BITS != 0) | (spans.lengths > 8))
+        found[others] = snowball(others)
+        return found
+
+    def terms(self, words: list[str]) -> list[str]:
+        """The stem of each word, or the word where the language has no stemmer."""
+        if self.stemmer is None:
+            return words
+        stems = stem(self.stemmer, words)
+        return list(map(_nepali, words, stems)) if self.stemmer == "nepali" else stems
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of documents."""
+        if self.language == "code":
+            return self._names(texts)
+        found = Tokens.of_spans(self._find(texts))
+        return found.map(self.terms(found.distinct))
+
+    def query_tokens(self, texts: Sequence[str]) -> Tokens:
+        """The terms of queries, without those that every question has."""
+        if self.language == "code":
+            return self._names(texts, FUNCTION_WORDS["en"])
+        words = self._asked(texts)
+        return Tokens(words.owners, words.numbers, words.strings()).map(self.terms(words.strings()))
+
+    def query_words(self, texts: Sequence[str]) -> Words | None:
+        """The words that `query_tokens` makes terms of; None for code."""
+        return None if self.language == "code" else self._asked(texts)
+
+    def _asked(self, texts: Sequence[str]) -> Words:
+        """The words of queries, without those that every question has."""
+        asking = _asking(self.language)
+        if asking is not None:
+            # A query of nothing but a question word keeps it.
+            bare = [asking.sub(" ", text) for text in texts]
+            texts = [left if left.strip() else text for left, text in zip(bare, texts, strict=True)]
+        words = Words.of(self._find(texts)).without(_function_words(self.language))
+        return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
+
+    def _find(self, texts: Sequence[str]) -> Spans:
+        """Words and n-grams, in the lower case of the language, each in one spelling."""
+        return find(texts, self.grams, spelling=spelling_of(self.language))
+
+    def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
+        """Identifiers, their parts, and the words of comments; programmers write English."""
+        found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
+        found = found.expand(list(map(split_identifier, found.distinct)))
+        if stop_words:
+            found = found.without(stop_words)
+        return found.map(stem("english", found.distinct))
+
+    def __str__(self) -> str:
+        if self.language == "code":
+            return "identifiers, english stemmer"
+        read = "n-grams, words" if self.language in _CUT else "words"
+        return f"{read}, {self.stemmer} stemmer" if self.stemmer else read
+
+
+@cache
+def _asking(language: str) -> re.Pattern[str] | None:
+    words = sorted(QUESTION_WORDS.get(language, "").split(), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words))) if words else None
+
+
+@cache
+def _function_words(language: str) -> UInt64:
+    words = " ".join(sorted(FUNCTION_WORDS.get(language, ())))
+    return np.sort(keys(find([words], Grams(), spelling=spelling_of(language))))
+
+
+def _nepali(word: str, stemmed: str) -> str:
+    """The stem with an anusvara at its end for a nasal that was spelled for what is gone: जान्छ, जांथ्यो.
+
+    A word that is nothing but endings is its own stem.
+    """
+    return f"{stemmed.removesuffix(DEAD_N)}{ANUSVARA}" if stemmed.endswith(DEAD_N) else stemmed or word
+
+
+@cache
+def _stemmer(algorithm: str) -> Any:
+    import Stemmer
+
+    # The cache inside would only slow it: every word comes once.
+    return Stemmer.Stemmer(algorithm, 0)
+
+
+def stem(algorithm: str, words: list[Word]) -> list[Word]:
+    """The Snowball stems of distinct words, given as strings or, sooner, in UTF-8.
+
+    >>> stem("english", ["relational", "cats"]), stem("english", [b"cats"])
+    (['relat', 'cat'], [b'cat'])
+    """
+    stem_words: Callable[[list[Word]], list[Word]] = _stemmer(algorithm).stemWords
+    return stem_words(words)

@@ -1,0 +1,1 @@
+"""Identify the language of a text."""

@@ -1,0 +1,124 @@
+"""What the letters of words say for each language: three in a row, as often as they come there.
+
+`trigrams.txt` has the frequent trigrams of each language, the most frequent first, and nothing more: by Zipf's law the
+place tells how often. `benchmarks/bm25_trigrams.py` writes it, from the translations of Django and Sphinx, the names of
+CLDR, our function words, and counts of Wikipedia that come with langdetect (Apache-2.0; copyright Cybozu Labs, Inc.).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.text.characters import SCRIPT_NAMES, script_table
+from steelyard.text.places import places_of
+from steelyard.text.tokenizer.spans import UInt64
+from steelyard.text.tokenizer.tokens import Tokens
+from steelyard.types import Int32, Int64
+
+FILE = Path(__file__).with_suffix(".txt")
+SCRIPTS = ("latin", "cyrillic", "arabic", "devanagari", "hebrew")
+"""The scripts that several of our languages are written in."""
+EDGE = "_"
+"""Begins and ends a word."""
+UNIT = 64
+"""What one nat of evidence is: whole numbers add up to the same in every order."""
+_FLAT, _UNSEEN = 30, 5
+"""The first places differ less than Zipf's law says; a trigram that is not listed is this much rarer than the last."""
+_LONGEST = 24
+"""Letters of a word that are looked at: no language is told by the rest of a checksum."""
+_FIRST_WORDS = 40
+"""So many words of a text are looked at."""
+_BLOCK = 4096
+"""Words looked at together, to bound memory."""
+_BITS = 21
+"""What a character takes in a key."""
+
+
+def cut(word: str) -> list[str]:
+    """The trigrams of a word, its edges included.
+
+    >>> cut("og"), cut("i")
+    (['_og', 'og_'], ['_i_'])
+    """
+    edged = f"{EDGE}{word[:_LONGEST]}{EDGE}"
+    return [edged[place : place + 3] for place in range(len(edged) - 2)]
+
+
+def script_of(word: str) -> str:
+    """The script of the word's first letter."""
+    name: str = SCRIPT_NAMES[script_table()[ord(word[0])]]
+    return name
+
+
+@cache
+def _table() -> tuple[tuple[str, ...], UInt64, Int32]:
+    """The languages, the keys of trigrams, ascending, and what each says for every language."""
+    lines = [line.split() for line in FILE.read_text(encoding="utf-8").splitlines()]
+    listed = {code: keys_of("".join(trigrams))[::3] for code, *trigrams in lines}
+    every = np.unique(np.concatenate(list(listed.values())))
+    says = np.zeros((len(every), len(lines)), dtype=np.int32)
+    for number, keys in enumerate(listed.values()):
+        rarer = (_UNSEEN * len(keys) + _FLAT) / (np.arange(len(keys)) + _FLAT)
+        says[np.searchsorted(every, keys), number] = np.rint(UNIT * np.log(rarer))
+    return tuple(listed), every, says
+
+
+def keys_of(text: str) -> UInt64:
+    """A key for every three characters in a row."""
+    points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    keys: UInt64 = points[:-2] | points[1:-1] << np.uint64(_BITS) | points[2:] << np.uint64(2 * _BITS)
+    return keys
+
+
+def languages() -> tuple[str, ...]:
+    """The languages whose trigrams are known."""
+    return _table()[0]
+
+
+def speak(words: Sequence[str], chosen: Sequence[str]) -> Int32:
+    """What the letters of each word say for each of the chosen languages, in units; only differences mean anything.
+
+    >>> found = speak(["jälkeen", "någonting"], ["da", "fi", "sv"])
+    >>> found.argmax(axis=1).tolist()
+    [1, 2]
+    """
+    known, every, table = _table()
+    says = table[:, [known.index(code) for code in chosen]]
+    sums = np.zeros((len(words), len(chosen)), dtype=np.int32)
+    for first in range(0, len(words), _BLOCK):
+        block = words[first : first + _BLOCK]
+        keys = keys_of(f"{EDGE}{EDGE.join([word[:_LONGEST] for word in block])}{EDGE}")
+        middle = keys >> np.uint64(_BITS) & np.uint64((1 << _BITS) - 1)
+        owners = np.cumsum(middle == ord(EDGE))
+        at = np.searchsorted(every, keys)
+        found = places_of(every.take(at, mode="clip") == keys)
+        if len(found):
+            mine = owners[found]
+            heads = places_of(np.append(True, mine[1:] != mine[:-1]))
+            sums[first + mine[heads]] = np.add.reduceat(says[at[found]], heads, axis=0)
+    return sums
+
+
+def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int64, Int64]:
+    """What the first words of these texts say for each of the chosen languages, in units; and how many letters do."""
+    sums, letters = np.zeros((len(rows), len(chosen)), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    place = np.full(max(int(tokens.owners.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
+    place[rows] = np.arange(len(rows))
+    at = place[tokens.owners]
+    order = places_of(at >= 0)
+    order = order[np.argsort(at[order], kind="stable")]
+    at = at[order]
+    early = np.arange(len(at)) - np.searchsorted(at, at) < _FIRST_WORDS
+    at, order = at[early], order[early]
+    if len(at):
+        distinct, numbers = np.unique(tokens.numbers[order], return_inverse=True)
+        words = [tokens.distinct[number] for number in distinct.tolist()]
+        sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words)).clip(max=_LONGEST)
+        heads = places_of(np.append(True, at[1:] != at[:-1]))
+        sums[at[heads]] = np.add.reduceat(speak(words, chosen)[numbers], heads, axis=0)
+        letters[at[heads]] = np.add.reduceat(sizes[numbers], heads)
+    return sums, letters

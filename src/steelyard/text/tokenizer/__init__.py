@@ -1,0 +1,1 @@
+"""Split texts of any script into tokens and map tokens to ids."""

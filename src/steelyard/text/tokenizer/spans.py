@@ -1,0 +1,317 @@
+"""Where the tokens of many texts lie in one buffer of bytes, found with array operations only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.text.analysis.spelling import PLAIN, Spelling
+from steelyard.text.characters import EMOJI, HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
+from steelyard.text.places import places_of
+from steelyard.text.tokenizer.clusters import cluster_begins
+from steelyard.text.tokenizer.fold import END, Folded, fold, fold_alone
+from steelyard.text.tokenizer.normalise import normalise
+from steelyard.types import Int32, Int64
+
+UInt64 = npt.NDArray[np.uint64]
+
+_HUGE = 1 << 10
+"""Bytes of a token (a genome, a dump in hexadecimal digits) that is hashed alone, not in passes of eight bytes."""
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Lengths of the n-grams that a run of each spaceless script is cut into.
+
+    They are n-grams of characters; in South-East Asian scripts, of clusters (`clusters`). A run that is shorter than
+    the shortest length is a token as it is.
+    """
+
+    han_kana: tuple[int, ...] = (1, 2)
+    hangul: tuple[int, ...] = (2,)
+    unspaced: tuple[int, ...] = (1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Tokens as places in `buffer`, UTF-8: token `i` of text `owners[i]` has `lengths[i]` bytes from `starts[i]`.
+
+    Eight zero bytes end the buffer, so that eight bytes can be read at every start.
+    """
+
+    buffer: UInt8
+    starts: Int64
+    lengths: Int64
+    owners: Int32
+    words: int
+    """So many of them are words and come first; the others are n-grams."""
+
+    def take(self, chosen: Int64) -> Spans:
+        """Some of the tokens."""
+        words = int(np.count_nonzero(chosen < self.words))
+        return Spans(self.buffer, self.starts[chosen], self.lengths[chosen], self.owners[chosen], words)
+
+
+def find(
+    texts: Sequence[str],
+    grams: Grams,
+    *,
+    fold_case: bool = True,
+    underscore: bool = False,
+    spelling: Spelling = PLAIN,
+) -> Spans:
+    """The tokens of the texts: words, and n-grams of spaceless scripts; a word keeps its marks and digits.
+
+    >>> spans = find(["The cat's मेज़", "東京都"], Grams())
+    >>> data = spans.buffer.tobytes()
+    >>> [data[s : s + n].decode() for s, n in zip(spans.starts, spans.lengths)]
+    ['the', 'cat', 's', 'मेज़', '東', '京', '都', '東京', '京都']
+    >>> spans.owners.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    """
+    if spelling.typed is not None:
+        texts = list(map(spelling.typed, texts))
+    if all(map(str.isascii, texts)):
+        return _ascii(texts, fold_case, underscore)
+    joined = _join(texts)
+    folded = fold(_code_points(joined), fold_case=fold_case, underscore=underscore, spelling=spelling)
+    if not isinstance(folded, Folded):
+        settled = _normalise_words(joined, folded, fold_case)
+        folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore, spelling=spelling)
+    if spelling.sequences is not None:
+        folded = folded.respelt(spelling.sequences)
+    buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
+    if folded.only_words:
+        return _between_spaces(buffer, places_of(buffer[:-8] == 0))
+    return _general(folded, buffer, grams)
+
+
+def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
+    """The texts, with the words at these places normalised; no character acts on another across a space."""
+    pieces, done = [], 0
+    for place in places.tolist():
+        if place < done:
+            continue
+        begin = max(joined.rfind(END, done, place), joined.rfind(" ", done, place), done - 1) + 1
+        end = joined.find(END, place)
+        space = joined.find(" ", place, end)
+        end = end if space < 0 else space
+        pieces += [joined[done:begin], normalise(joined[begin:end], fold_case=fold_case)]
+        done = end
+    return "".join([*pieces, joined[done:]])
+
+
+def _join(texts: Sequence[str]) -> str:
+    joined = END.join(["", *texts, ""])
+    if joined.count(END) > len(texts) + 1:
+        joined = END.join(["", *(text.replace(END, " ") for text in texts), ""])
+    return joined
+
+
+def code_points(texts: Sequence[str]) -> tuple[UInt32, Int64]:
+    """Every character of the texts, as written, and the text it is of."""
+    points = _code_points(_join(texts))
+    return points[1:], np.cumsum(points[:-1] == 0) - 1
+
+
+def _code_points(text: str) -> UInt32:
+    try:
+        data = text.encode("utf-32-le")
+    except UnicodeEncodeError:  # half of a surrogate pair, as broken JSON gives: no character
+        data = text.encode("utf-32-le", "replace")
+    return np.frombuffer(data, dtype=np.uint32)
+
+
+def _ascii_table(fold_case: bool, underscore: bool) -> bytes:
+    def entry(code: int) -> int:
+        character = chr(code)
+        if code < 128 and (character.isalnum() or (underscore and character == "_")):
+            return ord(character.lower()) if fold_case else code
+        return code and ord(" ")
+
+    return bytes(map(entry, range(256)))
+
+
+_ASCII_TABLES = {(fold, line): _ascii_table(fold, line) for fold in (False, True) for line in (False, True)}
+
+
+def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
+    # One end before the first text and one after the last; eight more to be read over.
+    joined = END.join(["", *texts, *[""] * 9])
+    data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    ends_of_texts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes + 1)))
+    return _between_spaces(np.frombuffer(data, dtype=np.uint8), ends_of_texts)
+
+
+def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
+    """Words, in texts that have nothing but words and spaces."""
+    in_word = buffer > ord(" ")
+    edges = places_of(in_word[1:] != in_word[:-1])
+    edges += 1
+    starts, ends = edges[0::2].copy(), edges[1::2]
+    return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
+
+
+def _general(folded: Folded, buffer: UInt8, grams: Grams) -> Spans:
+    """Words, and n-grams of runs of spaceless scripts."""
+    points, kinds = folded.points, folded.classes
+    edges = places_of(kinds[1:] != kinds[:-1])
+    edges += 1
+    pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
+    at_byte = places_of(buffer.view(np.int8) >= -64)  # the bytes that begin a character
+    starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
+    lengths = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
+    lengths -= starts
+    ends_of_texts = places_of(points == 0)
+    owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
+    return Spans(buffer, starts, lengths, owners, len(pieces[0][0]))
+
+
+def _utf8(points: UInt32) -> bytes:
+    if points.max(initial=0) < 0xD800:  # half the bytes, read in a third of the time
+        return str(points.astype(np.uint16).data, "utf-16-le").encode()
+    return str(points.data, "utf-32-le").encode()
+
+
+def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
+    """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
+    kinds_of_runs = kinds.take(first)
+    words = places_of(kinds_of_runs == WORD)
+    pieces = [(first.take(words), last.take(words))]
+    for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul), (EMOJI, (1,))):
+        characters = places_of(kinds == kind)
+        if len(characters):
+            pieces += _grams(characters, characters + 1, lengths)
+    chosen = places_of(kinds_of_runs == UNSPACED)
+    if len(chosen):
+        pieces += _grams(*_clusters(points, kinds, first.take(chosen), last.take(chosen)), grams.unspaced)
+    return pieces
+
+
+def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
+    """Begin and end of every n-gram, given characters or clusters; runs of them that are too short are kept whole."""
+    touching = ends[:-1] == begins[1:]
+    pieces = []
+    if min(lengths) > 1:
+        heads = places_of(np.append(True, ~touching))
+        sizes = np.diff(heads, append=len(begins))
+        short = sizes < min(lengths)
+        pieces.append((begins[heads[short]], ends[heads[short] + sizes[short] - 1]))
+    for length in lengths:
+        if length == 1:
+            pieces.append((begins, ends))
+            continue
+        together = touching
+        for step in range(1, length - 1):
+            together = together[:-1] & touching[step:]
+        at = places_of(together)
+        pieces.append((begins.take(at), ends.take(at + (length - 1))))
+    return pieces
+
+
+def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[Int64, Int64]:
+    """Begin and end of every cluster, given the runs of scripts that have them."""
+    begins = cluster_begins(points)
+    begins[first] = True
+    begins &= kinds == UNSPACED
+    clusters = places_of(begins)
+    ends = np.append(clusters[1:], last[-1])
+    ends[np.searchsorted(clusters, first[1:]) - 1] = last[:-1]
+    return clusters, ends
+
+
+def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
+    """The text of each place; places must ascend."""
+    counts = np.diff(np.searchsorted(begin, ends_of_texts))
+    return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+
+def keys(spans: Spans) -> UInt64:
+    """A 64-bit key for each token, equal for equal tokens.
+
+    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time, but for huge ones. Two
+    of ten million distinct long tokens share a key with a probability of about three in a million.
+    """
+    eights = _eights(spans.buffer)
+    result = eights[spans.starts]
+    result &= _MASKS.take(spans.lengths, mode="clip")
+    long = places_of(spans.lengths > 8)
+    at, left = spans.starts.take(long), spans.lengths.take(long)
+    if left.max(initial=0) > _HUGE:
+        for place in places_of(left > _HUGE).tolist():
+            token = spans.buffer[at[place] : at[place] + left[place]]
+            result[long[place]] = int.from_bytes(blake2b(token.data, digest_size=8).digest(), "little")
+        usual = places_of(left <= _HUGE)
+        long, at, left = long.take(usual), at.take(usual), left.take(usual)
+    while len(long):
+        at += 8
+        left -= 8
+        block = eights[at]
+        block &= _MASKS.take(left, mode="clip")
+        result[long] = _mix(result.take(long), block)
+        more = places_of(left > 8)
+        long, at, left = long.take(more), at.take(more), left.take(more)
+    return result
+
+
+def blocks(spans: Spans, count: int) -> UInt64:
+    """The first bytes of every token in a line, so many times eight, zeros behind its end."""
+    eights, found = _eights(spans.buffer), np.zeros((len(spans.starts), count), dtype=np.uint64)
+    at, left = spans.starts, spans.lengths
+    np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
+    rows = np.arange(len(at))
+    for number in range(1, count):
+        longer = places_of(left > 8)
+        rows, at, left = rows.take(longer), at.take(longer) + 8, left.take(longer) - 8
+        found[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
+    return found
+
+
+def _eights(buffer: UInt8) -> UInt64:
+    """The eight bytes from each place on, as a number."""
+    return np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
+
+
+def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
+    """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
+    result = blocks[0].copy()
+    for number, block in enumerate(blocks[1:], start=1):
+        rows = places_of(lengths > 8 * number)
+        result[rows] = _mix(result.take(rows), block.take(rows))
+    return result
+
+
+def keys_of_strings(strings: Sequence[str]) -> UInt64:
+    """The keys that `keys` gives for the same tokens in a buffer.
+
+    >>> spans = find(["cat 東京"], Grams())
+    >>> set(keys_of_strings(["cat", "東京"]).tolist()) <= set(keys(spans).tolist())
+    True
+    """
+    return keys_of_bytes([string.encode("utf-8", "surrogatepass") for string in strings])
+
+
+def keys_of_bytes(tokens: Sequence[bytes]) -> UInt64:
+    """The keys of tokens in UTF-8."""
+    lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+    buffer = np.frombuffer(b"".join([*tokens, bytes(8)]), dtype=np.uint8)
+    return keys(Spans(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(0, dtype=np.int32), len(tokens)))
+
+
+def _mix(key: UInt64, block: UInt64) -> UInt64:
+    mixed = key * _MULTIPLIER
+    mixed ^= mixed >> np.uint64(29)
+    mixed += block
+    mixed *= _MULTIPLIER_2
+    mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER_2 = np.uint64(0xD6E8FEB86659FD93)

@@ -1,0 +1,386 @@
+"""The values that flow between the stages; no input or output here.
+
+Inside Steelyard a document is a row number. Rows are numbered in *descending byte order of the document ids*,
+so the trec_eval tie rule (score descending, then id descending) is simply "the lower row wins", and the order in
+which a source stored its documents, which often tells the relevant ones, is gone before any model sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError, ModelError
+from steelyard.types import hashing as content_hash
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
+
+Role = Literal["query", "document", "text"]
+"""What a text is to an encoder; a query's vector is never taken for a document's. `text` is neither: one of a pair, a
+text to classify or to cluster."""
+
+
+def join_title(title: str, body: str) -> str:
+    """The text that models read of a document with a title: title, one space, body (mteb's rule).
+
+    >>> join_title("Nile", "A river."), join_title("", " A river. ")
+    ('Nile A river.', 'A river.')
+    """
+    return f"{title} {body}".strip() if title else body.strip()
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents, in descending byte order of their ids; build one with `Corpus.of`.
+
+    >>> corpus = Corpus.of(["a", "b"], ["first", "second"], titles=["One", ""])
+    >>> corpus.ids, corpus.texts
+    (('b', 'a'), ('second', 'One first'))
+    """
+
+    ids: tuple[str, ...]
+    bodies: tuple[str, ...]
+    titles: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, ids: Sequence[str], bodies: Sequence[str], titles: Sequence[str] | None = None) -> Corpus:
+        """Documents in any order, put into row order. Ids must be unique (validation says so with file and row)."""
+        counts = {"ids": len(ids), "texts": len(bodies), **({} if titles is None else {"titles": len(titles)})}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"{count} {noun}" for noun, count in counts.items())
+            raise DataError(f"{told} of documents", hint="one of each for every document")
+        # Python compares strings by code point, which is the byte order of their UTF-8 form.
+        order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+        has_title = titles is not None and any(titles)
+        return cls(
+            tuple(map(ids.__getitem__, order)),
+            tuple(map(bodies.__getitem__, order)),
+            tuple(titles[i] or "" for i in order) if has_title and titles is not None else None,
+        )
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What a model reads: the body, with the title in front where there is one (`join_title`)."""
+        if self.titles is None:
+            return self.bodies
+        return tuple(map(join_title, self.titles, self.bodies))
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row number by id."""
+        return {id_: row for row, id_ in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} documents)"
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries in the order of their source."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row number by id."""
+        return {id_: row for row, id_ in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Queries({len(self):,})"
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """A list of rows for each query, stored end to end: query `q` owns `rows[offsets[q]:offsets[q+1]]`."""
+
+    offsets: Int64
+    rows: Int32
+
+    @property
+    def counts(self) -> Int64:
+        """How many rows each query has."""
+        return np.diff(self.offsets)
+
+    def rows_of(self, query: int) -> Int32:
+        """The rows of one query."""
+        return self.rows[self.offsets[query] : self.offsets[query + 1]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded(Ragged):
+    """Candidate lists of which it is on record where a positive that no model found was put last: its safeguard."""
+
+    guarded: Int64
+    """The queries whose last candidate is a safeguard, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels(Ragged):
+    """Judgements: a grade for each (query, document) that somebody judged.
+
+    A row of -1 is a judged document that the corpus does not hold: it can't be found, but counts as relevant,
+    as in trec_eval. Within a query rows ascend. Grades are whole numbers; relevant means at least 1.
+
+    >>> qrels = Qrels.of([0, 0, 1], [2, 1, 0], [1, 3, 0], queries=2)
+    >>> qrels.rows_of(0).tolist(), qrels.grades_of(0).tolist(), qrels.positives.tolist()
+    ([1, 2], [3, 1], [2, 0])
+    """
+
+    grades: Int32
+
+    @classmethod
+    def of(
+        cls, query_rows: npt.ArrayLike, document_rows: npt.ArrayLike, grades: npt.ArrayLike, *, queries: int
+    ) -> Qrels:
+        """Judgements in any order, as three columns of equal length; a pair is judged once, with a whole grade.
+
+        >>> Qrels.of([0, 0], [2, 1], [1, 0.5], queries=1)
+        Traceback (most recent call last):
+        steelyard.errors.DataError: the grade 0.5, where a whole number was expected (scale the grades)
+        """
+        q = np.asarray(query_rows, dtype=np.int64)
+        d = np.asarray(document_rows, dtype=np.int32)
+        g = _whole(np.asarray(grades))
+        if not q.shape == d.shape == g.shape or q.ndim != 1:
+            raise DataError(
+                f"{q.size} queries, {d.size} documents and {g.size} grades of judgements", hint="one of each in a row"
+            )
+        if q.size and not 0 <= q.min() <= q.max() < queries:
+            odd = q.min() if q.min() < 0 else q.max()
+            raise DataError(
+                f"a judgement of query row {odd}, where there are {queries} queries", hint="rows begin at 0"
+            )
+        order = np.lexsort((d, q))
+        q, d = q[order], d[order]
+        twice = np.flatnonzero((q[1:] == q[:-1]) & (d[1:] == d[:-1]) & (d[1:] >= 0))
+        if len(twice):
+            pair = f"query row {q[twice[0]]} and document row {d[twice[0]]}"
+            raise DataError(f"two judgements of {pair}", hint="keep one: each would count as a document to be found")
+        offsets = np.zeros(queries + 1, dtype=np.int64)
+        np.cumsum(np.bincount(q, minlength=queries), out=offsets[1:])
+        return cls(offsets, d, g[order])
+
+    def grades_of(self, query: int) -> Int32:
+        """The grades of one query, beside `rows_of(query)`."""
+        return self.grades[self.offsets[query] : self.offsets[query + 1]]
+
+    @cached_property
+    def positives(self) -> Int64:
+        """How many relevant documents each query has, those outside the corpus included."""
+        hits = np.concatenate(([0], np.cumsum(self.grades > 0)))
+        return np.asarray(hits[self.offsets[1:]] - hits[self.offsets[:-1]], dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"Qrels({len(self):,} queries, {len(self.rows):,} judgements, {int(self.positives.sum()):,} positive)"
+
+
+def _whole(grades: npt.NDArray[Any]) -> Int32:
+    """Grades as whole numbers; a fraction is an error, since what is cut off it would change figures."""
+    with np.errstate(invalid="ignore"):  # NaN and infinity are told below
+        whole = grades.astype(np.int32)
+    if grades.dtype != np.int32 and (odd := grades[whole != grades]).size:
+        raise DataError(f"the grade {odd[0]:g}, where a whole number was expected", hint="scale the grades")
+    return whole
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What is known of a task beside its data. `language` is a two-letter code, `multilingual` or `unknown`."""
+
+    name: str
+    """`Group/task`, as on the command line."""
+    language: str = "unknown"
+    languages: tuple[str, ...] = ()
+    category: str = "natural_language"
+    """`natural_language` or `code`."""
+    type: str = "retrieval"
+    """`retrieval`, `reranking`, `sts`, `pair_classification`, `classification` or `clustering`."""
+    main_metric: str | None = None
+    """What the task is ranked by; None: what is usual for its type."""
+    source: str = ""
+    """Where the data came from: a path, a hub id, a package with its version."""
+    revision: str | None = None
+    split: str = "test"
+    description: str = ""
+    licence: str | None = None
+    ignore_identical_ids: bool = False
+    """Whether a document whose id equals the query's id is left out of its ranking."""
+    reference: Mapping[str, float] = field(default_factory=dict)
+    """Published figures, such as `bm25_ndcg_at_10`; to compare with, never reported as ours."""
+
+    @property
+    def group(self) -> str:
+        """The part of the name before the last slash."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def task(self) -> str:
+        """The part of the name after the last slash."""
+        return self.name.rpartition("/")[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One retrieval task: documents, queries, judgements and candidate lists, ready for the engine."""
+
+    info: TaskInfo
+    corpus: Corpus
+    queries: Queries
+    qrels: Qrels
+    candidates: Mapping[str, Ragged] = field(default_factory=dict)
+    """Ranked candidate rows by config name (`bm25`, `reranking_hybrid` ...)."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        corpus: Mapping[str, str | Mapping[str, str]],
+        queries: Mapping[str, str],
+        qrels: Mapping[str, Mapping[str, int] | Collection[str]],
+        **facts: Any,
+    ) -> Task:
+        """A task from dictionaries, as BEIR (grades by id) and sentence-transformers (sets of ids) have them.
+
+        A document is a text, or a dictionary with `text` and perhaps `title`. Queries that nobody judged are no part
+        of the task, as in files. `facts` are those of `TaskInfo`: language, category ...
+
+        >>> Task.of("Mine/places", {"d1": "A river.", "d2": {"title": "Alps", "text": "Mountains."}},
+        ...         {"q1": "longest river", "q2": "never judged"}, {"q1": {"d1": 2, "d2": 0}}, language="en")
+        Task('Mine/places': 1 queries x 2 documents, 1 positives, en)
+        """
+        texts = [{"text": document} if isinstance(document, str) else document for document in corpus.values()]
+        titles = [text.get("title") or "" for text in texts]
+        documents = Corpus.of(list(corpus), [text.get("text") or "" for text in texts], titles)
+        row_of = {query: row for row, query in enumerate(query for query in queries if qrels.get(query))}
+        judged: list[tuple[int, int, int]] = []
+        for query, found in qrels.items():
+            if query not in queries:
+                raise DataError(f"judgements of {query!r}, which is no query", where=name, hint="add the query")
+            for document in found:
+                if document not in documents.row_of:
+                    raise DataError(
+                        f"{document!r}, judged for {query!r}, is not in the corpus", where=name, hint="add it"
+                    )
+                grade = found[document] if isinstance(found, Mapping) else 1
+                judged.append((row_of[query], documents.row_of[document], grade))
+        asked = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
+        columns = zip(*judged, strict=True) if judged else ((), (), ())
+        return cls(TaskInfo(name, **facts), documents, asked, Qrels.of(*map(list, columns), queries=len(row_of)))
+
+    @property
+    def name(self) -> str:
+        """`Group/task`."""
+        return self.info.name
+
+    @cached_property
+    def content_hash(self) -> str:
+        """A hash of ids, texts, judgements and candidates: the same data has the same hash wherever it was read."""
+        return content_hash.of_task(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Task({self.name!r}: {len(self.queries):,} queries x {len(self.corpus):,} documents, "
+            f"{int(self.qrels.positives.sum()):,} positives, {self.info.language})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Ranked documents for each query: two arrays of shape (queries, depth).
+
+    Best first: score descending (compared as float32), then row ascending. A list that is shorter than the depth
+    ends in rows of -1 with a score of -inf.
+    """
+
+    rows: Int32
+    scores: npt.NDArray[np.floating[Any]]
+
+    @classmethod
+    def of(cls, rows: npt.ArrayLike, scores: npt.ArrayLike) -> Run:
+        """A run from lists in any order; rows of -1 are padding.
+
+        >>> Run.of([[2, 0, 1]], [[0.5, 0.9, 0.5]]).rows.tolist()
+        [[0, 1, 2]]
+        """
+        try:
+            given, s = np.asarray(rows), np.asarray(scores)
+        except ValueError:
+            raise ModelError("lists of documents that differ in length", hint="fill them up with rows of -1") from None
+        if given.ndim != 2 or given.shape != s.shape:
+            raise ModelError(f"rows of shape {given.shape} and scores of shape {s.shape}", hint="(queries, depth) both")
+        r = given.astype(np.int32, copy=False)
+        if given.dtype != np.int32 and (odd := given[r != given]).size:
+            raise ModelError(f"a document row of {odd[0]}", hint="rows are whole numbers; -1 is none")
+        s = np.where(r < 0, -np.inf, s)
+        s = s.astype(np.float32) if s.dtype != np.float64 else s
+        order = np.lexsort((np.where(r < 0, np.iinfo(np.int32).max, r), -s.astype(np.float32)), axis=1)
+        return cls(np.take_along_axis(r, order, axis=1), np.take_along_axis(s, order, axis=1))
+
+    @property
+    def depth(self) -> int:
+        """How many documents a list can hold."""
+        return int(self.rows.shape[1])
+
+    @property
+    def lengths(self) -> Int64:
+        """How many documents each query really has."""
+        return np.asarray((self.rows >= 0).sum(axis=1), dtype=np.int64)
+
+    def cut(self, depth: int) -> Run:
+        """The first `depth` documents of every list."""
+        return self if depth >= self.depth else Run(self.rows[:, :depth], self.scores[:, :depth])
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Run({len(self):,} queries, depth {self.depth:,}, {int(self.lengths.sum()):,} documents)"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the metrics gave: a value for each query and metric, and figures that only exist for the whole task."""
+
+    per_query: Mapping[str, Float64]
+    """By canonical name (`ndcg_at_10`): one value for each query of the task, in query order."""
+    whole: Mapping[str, float | None] = field(default_factory=dict)
+    """Figures that are not means of queries: `pooled_recall_at_100`, `nauc_...`. None where undefined."""
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """The mean over queries of every per-query metric."""
+        return {name: float(values.mean()) if len(values) else 0.0 for name, values in self.per_query.items()}
+
+    def __getitem__(self, name: str) -> float | None:
+        return self.means[name] if name in self.per_query else self.whole[name]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value:.4f}" for name, value in list(self.means.items())[:4])
+        return f"Scores({shown}{', ...' if len(self.means) > 4 else ''})"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A range that holds the true value with the given confidence."""
+
+    low: float
+    high: float
+    level: float = 0.95

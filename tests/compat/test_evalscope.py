@@ -1,0 +1,559 @@
+"""EvalScope's configs: every form, every field, every slip; stages, files, keys, names."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import api_server
+import pytest
+from evalscope_parts import QUERIES, RELEVANT, config, first_generation, retrieval_folder, write_jsonl
+
+from steelyard import run_task
+from steelyard.cli import main
+from steelyard.compat.evalscope.models import Keys, spec_of
+from steelyard.compat.evalscope.naming import Names, identity, label
+from steelyard.compat.evalscope.reading import read
+from steelyard.compat.evalscope.running import output_folder
+from steelyard.compat.evalscope.schema import ModelEntry, parse
+from steelyard.compat.evalscope.stages import prompt_for
+from steelyard.compat.evalscope.tasks import Wanted, references, wanted
+from steelyard.datasets import load_any
+from steelyard.engine import Results
+from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
+
+ONE_STAGE: dict[str, Any] = {
+    "eval_backend": "RAGEval",
+    "eval_config": {
+        "tool": "MTEB",
+        "model": [
+            {
+                "model_name_or_path": "AI-ModelScope/m3e-base",
+                "pooling_mode": None,
+                "max_seq_length": 512,
+                "prompt": "",
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 128},
+            }
+        ],
+        "eval": {
+            "tasks": ["TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC"],
+            "verbosity": 2,
+            "output_folder": "outputs",
+            "overwrite_results": True,
+            "limits": 500,
+        },
+    },
+}
+"""EvalScope's own example, as it stands."""
+
+TWO_STAGES: dict[str, Any] = {
+    "eval_backend": "RAGEval",
+    "eval_config": {
+        "tool": "MTEB",
+        "model": [
+            {
+                "model_name_or_path": "AI-ModelScope/m3e-base",
+                "is_cross_encoder": False,
+                "max_seq_length": 512,
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 64},
+            },
+            {
+                "model_name_or_path": "OpenBMB/MiniCPM-Reranker",
+                "is_cross_encoder": True,
+                "max_seq_length": 512,
+                "prompt": "Generate a retrieval representation for this question",
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 32},
+            },
+        ],
+        "eval": {"tasks": ["T2Retrieval"], "verbosity": 2, "output_folder": "outputs", "limits": 100},
+    },
+}
+
+
+def entry(**fields: Any) -> ModelEntry:
+    return replace(ModelEntry("eval_config.model[0]", path="AI-ModelScope/m3e-base"), **fields)
+
+
+def options(given: ModelEntry, prompt: str | None = None) -> dict[str, str]:
+    return spec_of(given, prompt, Keys()).options
+
+
+def changed(part: str, **fields: Any) -> dict[str, Any]:
+    copy: dict[str, Any] = json.loads(json.dumps(ONE_STAGE))
+    inner = copy["eval_config"]
+    {"top": copy, "inner": inner, "model": inner["model"][0], "eval": inner["eval"]}[part].update(fields)
+    return copy
+
+
+def test_the_examples_of_evalscope_are_read_as_they_stand() -> None:
+    one = parse(ONE_STAGE)
+    assert (one.version, one.top_k, one.limits, one.seed, one.overwrite, one.verbosity) == ("1.14", 5, 500, 42, True, 2)
+    spec = spec_of(one.models[0], one.models[0].prompt, Keys())
+    assert (spec.family, spec.id) == ("dense", "AI-ModelScope/m3e-base")
+    assert spec.options == {
+        "batch_size": "128",
+        "batch_tokens": str(128 * 512),
+        "document_prompt": "",
+        "hub": "modelscope",
+        "max_seq_length": "512",
+        "model_kwargs": '{"dtype": "auto"}',
+        "query_prompt": "",
+    }
+    two = parse(TWO_STAGES)
+    second = spec_of(two.models[1], two.models[1].prompt, Keys())
+    assert (second.family, second.id, second.options["max_length"]) == ("rerank", "OpenBMB/MiniCPM-Reranker", "512")
+    assert second.options["query_prompt"] == two.models[1].prompt and "document_prompt" not in second.options
+
+
+def test_the_tasks_of_the_example_are_all_their_splits() -> None:
+    names = [task.name for task in wanted(parse(ONE_STAGE), "2")]
+    assert names == [
+        *("C-MTEB/TNews", "C-MTEB/CLSClusteringS2S", "C-MTEB/T2Reranking", "C-MTEB/T2Retrieval"),
+        *("C-MTEB/ATEC:validation", "C-MTEB/ATEC"),
+    ]
+    assert [task.type for task in wanted(parse(ONE_STAGE), "2")][:3] == ["classification", "clustering", "reranking"]
+    assert references("CMedQAv1", "1.14") == ["C-MTEB/CMedQAv1-reranking?generation=v1"]
+    assert references("ATEC", "2", ("test",)) == ["C-MTEB/ATEC"]
+    with pytest.raises(UsageError, match="none of the splits"):
+        references("ATEC", "2", ("dev",))
+
+
+def test_types_and_languages_choose_where_no_task_is_named() -> None:
+    newer = {"models": [{"model_name_or_path": "bm25"}]}
+    chosen = parse({**newer, "eval": {"task_types": ["Reranking"], "languages": ["zho"]}})
+    assert {task.name for task in wanted(chosen, "2")} == {
+        *("C-MTEB/T2Reranking", "C-MTEB/MMarcoReranking", "C-MTEB/CMedQAv1-reranking", "C-MTEB/CMedQAv2-reranking")
+    }
+    assert len(wanted(parse({**newer, "eval": {"task_types": ["PairClassification"]}}), "2")) == 2
+    with pytest.raises(UnknownName, match="did you mean 'clustering'"):
+        wanted(parse({**newer, "eval": {"task_types": ["Clusterin"]}}), "2")
+
+
+def test_the_newer_schema_has_its_own_defaults() -> None:
+    newer = parse({"eval_config": {"models": [{"model_name_or_path": "x/y"}], "eval": {"task_names": ["ATEC"]}}})
+    assert (newer.version, newer.top_k, newer.tasks) == ("2", 10, ("ATEC",))
+    assert parse({"model": {"model_name_or_path": "x/y"}, "eval": {"tasks": "ATEC", "topk": 7}}).top_k == 7
+
+
+@pytest.mark.parametrize(
+    ("part", "fields", "message"),
+    [
+        ("model", {"poling_mode": "cls"}, r"eval_config\.model\[0\]\.poling_mode \(did you mean 'pooling_mode'\?\)"),
+        ("eval", {"overwrite_result": True}, r"eval_config\.eval\.overwrite_result \(did you mean 'overwrite_results'"),
+        ("inner", {"evals": {}}, r"eval_config\.evals \(did you mean 'eval'"),
+        ("top", {"datasets": ["gsm8k"]}, r"unknown field datasets \(Steelyard reads the fields of the backend RAGEval"),
+        ("top", {"eval_backend": "OpenCompass"}, "eval_backend is 'OpenCompass'"),
+        ("inner", {"tool": "RAGAS"}, "tool is 'RAGAS' .*Steelyard runs MTEB"),
+        ("model", {"max_seq_length": "512"}, r"model\[0\]\.max_seq_length is '512' \(expected a whole number"),
+        ("model", {"pooling_mode": "meen"}, r"pooling_mode is 'meen' \(did you mean 'mean'\?"),
+        ("model", {"hub": "github"}, r"model\[0\]\.hub is 'github'"),
+        ("model", {"api_key": 12345}, r"api_key is int \(expected a string\)"),
+        ("model", {"prompts": {"T2Retrieval": 1}}, r"prompts\.T2Retrieval is 1"),
+        ("model", {"model_name_or_path": None}, r"model\[0\] names no model"),
+        ("model", {"model_name": "x", "model_name_or_path": None}, "needs the address of its service"),
+        ("eval", {"verbosity": 4}, "whole number from 0 to 3"),
+        ("eval", {"limits": 0}, "whole number from 1 up"),
+        ("eval", {"limits": True}, "limits is True"),
+        ("eval", {"top_k": 5, "topk": 6}, "one field under two names"),
+        ("eval", {"tasks": []}, "names no task"),
+        ("eval", {"tasks": [1]}, "a list of strings"),
+        ("eval", {"custom_tasks": [{"name": "x"}]}, r"custom_tasks\[0\] has no data_path"),
+        ("inner", {"model": []}, "a list of models"),
+    ],
+)
+def test_slips_are_named_with_their_place(part: str, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse(changed(part, **fields))
+
+
+def test_a_secret_of_the_wrong_type_is_not_repeated() -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(changed("model", api_key=98765))
+    assert "98765" not in str(raised.value)
+
+
+def test_every_form_reads_alike(tmp_path: Path) -> None:
+    import yaml
+
+    plain = changed("model", pooling_mode="mean")  # TOML has no null
+    (tmp_path / "c.json").write_text(json.dumps(plain))
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(plain))
+    (tmp_path / "c.yml").write_text(yaml.safe_dump(plain))
+    (tmp_path / "c.toml").write_text(
+        'eval_backend = "RAGEval"\n[eval_config]\ntool = "MTEB"\n'
+        '[[eval_config.model]]\nmodel_name_or_path = "AI-ModelScope/m3e-base"\npooling_mode = "mean"\n'
+        'max_seq_length = 512\nprompt = ""\nmodel_kwargs = {torch_dtype = "auto"}\n'
+        "encode_kwargs = {batch_size = 128}\n[eval_config.eval]\n"
+        'tasks = ["TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC"]\n'
+        'verbosity = 2\noutput_folder = "outputs"\noverwrite_results = true\nlimits = 500\n'
+    )
+    (tmp_path / "inner.json").write_text(json.dumps(plain["eval_config"]))
+    forms = [
+        *(str(tmp_path / f"c.{ending}") for ending in ("json", "yaml", "yml", "toml")),
+        tmp_path / "c.json",
+        json.dumps(plain),
+        argparse.Namespace(**plain),
+        {**plain, "eval_config": str(tmp_path / "inner.json")},
+        {**plain, "eval_config": json.dumps(plain["eval_config"])},
+        tmp_path / "inner.json",
+    ]
+    for form in forms:
+        assert parse(read(form)) == parse(plain), form
+    assert [parse(one) for one in read(forms)] == [parse(plain)] * len(forms)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.json", "{", "c.json: the config cannot be read"),
+        ("c.yaml", "a: [", "c.yaml: the config cannot be read"),
+        ("c.toml", "a = ", "c.toml: the config cannot be read"),
+        ("c.json", "3", "found 3, expected a table"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / name)
+
+
+def test_what_is_no_config_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"ends in \.yaml"):
+        read("config.ini")
+    with pytest.raises(DataError, match="No such file"):
+        read(tmp_path / "none.json")
+    with pytest.raises(UsageError, match="cannot be a int"):
+        read(3)
+
+
+def test_fields_of_a_model_become_options(tmp_path: Path) -> None:
+    assert "query_prompt" not in options(entry())  # nothing said: the model's own prompts hold
+    assert options(entry(hub="huggingface"))["hub"] == "huggingface"
+    assert "hub" not in options(entry(path=str(tmp_path)))
+    given = entry(
+        pooling_mode="cls",
+        model_kwargs={"torch_dtype": "torch.float16", "attn_implementation": "sdpa"},
+        config_kwargs={"x": 1},
+        encode_kwargs={"show_progress_bar": True, "normalize_embeddings": True, "truncate_dim": 64},
+        revision="v1",
+    )
+    assert options(given) == {
+        "config_kwargs": '{"x": 1}',
+        "dtype": "float16",
+        "encode_kwargs": '{"normalize_embeddings": true}',
+        "hub": "modelscope",
+        "max_seq_length": "512",
+        "model_kwargs": '{"attn_implementation": "sdpa"}',
+        "pooling_mode": "cls",
+        "truncate_dim": "64",
+    }
+    assert spec_of(given, None, Keys()).revision == "v1"
+
+
+def test_remote_code_is_off_unless_asked_for() -> None:
+    assert "trust_remote_code" not in options(entry(model_kwargs={"trust_remote_code": False}))
+    assert options(entry(model_kwargs={"trust_remote_code": True}))["trust_remote_code"] == "true"
+    assert options(entry(config_kwargs={"trust_remote_code": True}))["trust_remote_code"] == "true"
+    with pytest.raises(UsageError, match=r"model_kwargs\.trust_remote_code is 'yes'"):
+        options(entry(model_kwargs={"trust_remote_code": "yes"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model_kwargs": {"torch_dtype": "int3"}}, "torch_dtype is 'int3'"),
+        ({"model_kwargs": {"quantization_config": object()}}, "model_kwargs holds what JSON cannot"),
+        ({"encode_kwargs": {"batch_size": "8"}}, "batch_size is '8'"),
+        ({"cross_encoder": True, "pooling_mode": "cls"}, "a cross-encoder does not pool"),
+        ({"cross_encoder": True, "encode_kwargs": {"normalize_embeddings": True}}, "does not go with a cross-encoder"),
+        ({"path": "bm25", "pooling_mode": "cls"}, "pooling_mode does not go with bm25"),
+        ({"model_name": "m", "api_base": "http://x/v1", "encode_kwargs": {"precision": "int8"}}, "a service"),
+        ({"model_name": "m", "api_base": "http://x/v1", "cross_encoder": True, "dimensions": 3}, "has no vectors"),
+    ],
+)
+def test_what_does_not_fit_a_model_is_an_error(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        options(entry(**given))
+
+
+def test_prompts_by_task_hold_where_there_is_none_for_all() -> None:
+    task = Wanted("C-MTEB/T2Retrieval?generation=v1", "retrieval", "T2Retrieval")
+    by_task = entry(prompts={"T2Retrieval": "ask: "})
+    assert prompt_for(by_task, task) == "ask: "
+    assert prompt_for(replace(by_task, prompt="all: "), task) == "all: "
+    assert prompt_for(entry(prompts={"Other": "x"}), task) is None
+    assert prompt_for(entry(prompt=""), task) == ""
+
+
+def test_folders_are_given_to_one_model_each(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "ckpt-100").mkdir(parents=True)
+    first, second = (entry(path=str(tmp_path / name / "ckpt-100")) for name in ("a", "b"))
+    assert label(first) == label(second) == "ckpt-100"
+    names = Names(tmp_path / "models.json")
+    plain = names.of(label(first), identity(first, "weights 1"))
+    other = names.of(label(second), identity(second, "weights 2"))
+    assert plain == "ckpt-100" and other.startswith("ckpt-100-") and len(other) == len("ckpt-100-") + 6
+    again = Names(tmp_path / "models.json")
+    assert again.of("ckpt-100", identity(second, "weights 2")) == other
+    assert again.of("ckpt-100", identity(first, "weights 1")) == plain
+    assert again.of("ckpt-100", identity(replace(first, prompt="q: "), "weights 1")) not in (plain, other)
+    batch = replace(first, encode_kwargs={"batch_size": 8})  # changes no figure, so it is the same model
+    assert again.of("ckpt-100", identity(batch, "weights 1")) == plain
+
+
+def test_where_files_go(tmp_path: Path) -> None:
+    given = parse(ONE_STAGE)
+    assert output_folder(given) == Path("outputs")
+    assert output_folder(replace(given, output_folder=None)) == Path("outputs")
+    assert output_folder(replace(given, use_cache="old")) == Path("old")
+    assert output_folder(replace(given, work_dir="work")).parent == Path("work")
+    assert output_folder(replace(given, work_dir="work", no_timestamp=True)) == Path("work")
+    assert output_folder(replace(given, no_timestamp=False)).parent == Path("outputs")
+
+
+def services(api: api_server.Api, key: str = "") -> list[dict[str, Any]]:
+    return [
+        {"model_name": "emb", "api_base": api.url, "api_key": key, "dimensions": 8, "encode_kwargs": {"batch_size": 2}},
+        {"model_name": "rer", "api_base": api.url, "api_key": key, "is_cross_encoder": True, "prompt": "ask: "},
+    ]
+
+
+def test_two_stages_with_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    data = retrieval_folder(tmp_path / "data")
+    custom = [{"name": "Mine", "data_path": str(data)}]
+    out = tmp_path / "out"
+    with api_server.serve() as api:
+        api.key = "sk-very-secret"
+        given = config(services(api, api.key), out, custom_tasks=custom, topk=3)
+        import_module("threadpoolctl")  # sets a variable of its own when it is first imported
+        before = dict(os.environ)
+        results = run_task(given, mteb_version="1.14")
+        assert isinstance(results, Results) and not results.failures
+        assert dict(os.environ) == before
+        embedded = [request["input"] for request in api.requests if "input" in request]
+        assert max(map(len, embedded)) == 2  # the batch size holds
+        asked = {request["query"] for request in api.requests if "query" in request}
+        assert asked == {f"ask: {text}" for text in QUERIES.values()}
+        assert {len(request["documents"]) for request in api.requests if "query" in request} == {3}
+    assert results.models == ("emb", "emb > rer")
+    first, second = (json.loads((out / f"stage{n}" / name / "master" / "Mine.json").read_text()) for n, name in FILES)
+    for file in (first, second):
+        assert list(file) == sorted(file) and file["mteb_version"] == "1.14.15" and file["task_name"] == "Mine"
+        (scores,) = file["scores"]["test"]
+        assert scores["main_score"] == scores["ndcg_at_10"] and list(scores) == sorted(scores)
+    lists = json.loads((out / "stage1" / "Mine_default_predictions.json").read_text())
+    assert {query: len(ranked) for query, ranked in lists.items()} == dict.fromkeys(QUERIES, 7)  # the first is not cut
+    ranked = json.loads((out / "stage2" / "Mine_default_predictions.json").read_text())
+    for query, documents in ranked.items():
+        best = sorted(lists[query], key=lists[query].__getitem__, reverse=True)[:3]
+        assert set(documents) == set(best)  # the second stage ranks the best three of the first, and no more
+        assert documents == {d: pytest.approx(score(query, d)) for d in documents}
+    found = [RELEVANT[query] in documents for query, documents in ranked.items()]
+    assert second["scores"]["test"][0]["recall_at_1000"] == pytest.approx(sum(found) / 4, abs=1e-5)
+    everything = "".join(path.read_text(errors="replace") for path in out.rglob("*") if path.is_file())
+    assert "sk-very-secret" not in everything and "STEELYARD_CONFIG_KEY" not in everything
+
+
+def test_a_reranker_whose_address_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    for ending in ("/rerank", "/reranks"):  # DashScope's is called so
+        with api_server.serve() as api:
+            models = services(api)
+            models[1]["api_base"] += ending
+            results = run_task(config(models, tmp_path / f"out{ending}", custom_tasks=custom))
+            assert isinstance(results, Results)
+            assert f"/v1{ending}" in api.paths and not any(path.count("rerank") > 1 for path in api.paths)
+
+
+FILES = ((1, "emb"), (2, "rer"))
+
+
+def score(query: str, document: str) -> float:
+    from evalscope_parts import DOCUMENTS
+
+    return api_server.score_of(f"ask: {QUERIES[query]}", DOCUMENTS[document])
+
+
+def test_what_is_there_is_not_done_again_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STEELYARD_CACHE_BYTES", "0")
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    with api_server.serve() as api:
+        given = config(services(api), tmp_path / "out", custom_tasks=custom, overwrite_results=False)
+        run_task(given)
+        asked = len(api.requests)
+        again = run_task(given)
+        assert len(api.requests) == asked and isinstance(again, Results) and len(again) == 2
+        given["eval_config"]["eval"]["overwrite_results"] = True
+        run_task(given)
+        assert len(api.requests) > asked
+        asked = len(api.requests)
+        del given["eval_config"]["eval"]["overwrite_results"]
+        run_task({**given, "use_cache": str(tmp_path / "out")})  # an earlier run is taken up
+        assert len(api.requests) == asked
+
+
+def test_a_list_gives_a_list_and_each_other_model_its_own_row(tmp_path: Path) -> None:
+    data = str(retrieval_folder(tmp_path / "data"))
+    models = [{"model_name_or_path": "bm25"}, {"model_name_or_path": "bm25?k1=0.9"}, {"model_name_or_path": "bm25?b=0"}]
+    given = config(models, tmp_path / "out", custom_tasks=[{"name": "Mine", "data_path": data}])
+    results = run_task([given, json.dumps(config(models[:1], tmp_path / "other", custom_tasks=[data]))])
+    assert isinstance(results, list) and [len(each) for each in results] == [3, 1]
+    assert sorted(path.name for path in (tmp_path / "out" / "results").iterdir()) == [
+        *("steelyard__bm25", "steelyard__bm25_b_0", "steelyard__bm25_k1_0.9")
+    ]
+    assert (tmp_path / "other" / "results" / "steelyard__bm25" / "master" / "CustomRetrieval.json").exists()
+
+
+def test_data_of_ones_own_by_dataset_path_and_by_split(tmp_path: Path) -> None:
+    data = retrieval_folder(tmp_path / "data")
+    (data / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td0\t1\n")
+    old = config([{"model_name_or_path": "bm25"}], tmp_path / "old", tasks=["CustomRetrieval"], dataset_path=str(data))
+    (result,) = run_task(old)
+    assert result.task == "CustomRetrieval" and result.facts.queries == 4
+    splits = [{"name": "Mine", "data_path": str(data), "eval_splits": ["dev", "test"]}]
+    results = run_task(config([{"model_name_or_path": "bm25"}], tmp_path / "new", custom_tasks=splits))
+    assert [(r.task, r.facts.split) for r in results] == [("Mine:dev", "dev"), ("Mine", "test")]
+    (file,) = (tmp_path / "new").rglob("Mine.json")
+    assert set(json.loads(file.read_text())["scores"]) == {"dev", "test"}  # one file of all splits
+    with pytest.raises(UsageError, match="the data of Mine is not there"):
+        run_task(config([{"model_name_or_path": "bm25"}], tmp_path, custom_tasks=[{"name": "Mine", "data_path": "x"}]))
+
+
+def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: Path) -> None:
+    """All were read from the one that the data stands for when none is named, and the figures were those of it."""
+
+    def tasks(**evaluation: Any) -> dict[str, str]:
+        given = parse(config([{"model_name_or_path": "bm25"}], tmp_path, **evaluation))
+        found = [each.task if not isinstance(each.task, str) else load_any(each.task) for each in wanted(given, "2")]
+        return {task.info.split: task.content_hash for task in found}
+
+    pairs = tmp_path / "pairs"
+    for split, score in (("validation", 1), ("test", 2)):
+        rows = [{"sentence1": "a", "sentence2": "b", "score": score}, {"sentence1": "a", "sentence2": "c", "score": 0}]
+        write_jsonl(pairs / f"{split}.jsonl", rows)
+        with (tmp_path / "one.jsonl").open("a") as file:
+            file.writelines(json.dumps({**row, "split": split}) + "\n" for row in rows)
+    data = retrieval_folder(tmp_path / "data")
+    (data / "qrels" / "test.tsv").rename(data / "qrels.test.tsv")
+    (data / "qrels.dev.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td0\t1\n")
+    named = [(pairs, "sts", "validation"), (tmp_path / "one.jsonl", "sts", "validation"), (data, "retrieval", "dev")]
+    for path, type, other in named:
+        entry = {"name": "Mine", "data_path": str(path), "type": type}
+        both = tasks(custom_tasks=[{**entry, "eval_splits": [other, "test"]}])
+        assert list(both) == [other, "test"] and both[other] != both["test"], path
+        assert tasks(custom_tasks=[entry], splits=[other]) == {other: both[other]}
+        assert tasks(custom_tasks=[entry]) == {"test": both["test"]}
+        with pytest.raises(SteelyardError, match="train"):
+            tasks(custom_tasks=[{**entry, "eval_splits": ["train"]}])
+    assert tasks(tasks=["CustomRetrieval"], dataset_path=str(data), splits=["dev"]) == {"dev": both["dev"]}
+    assert tasks(tasks=[str(data)], splits=["dev"]) == {"dev": both["dev"]}
+    for name in (str(data), "NanoAlmanac/en"):
+        with pytest.raises(UsageError, match="has none of the splits train"):
+            tasks(tasks=[name], splits=["train"])
+
+
+def test_dataset_path_is_a_folder_of_copies_for_known_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    copies = str(first_generation(tmp_path / "copies"))
+    given = config([{"model_name_or_path": "bm25"}], tmp_path / "o", tasks=["T2Retrieval"], dataset_path=copies)
+    (result,) = run_task(given)
+    assert result.done and result.task == "C-MTEB/T2Retrieval" and result.facts.queries == 4
+    file = json.loads((tmp_path / "o" / "bm25" / "master" / "T2Retrieval.json").read_text())
+    assert list(file["scores"]) == ["dev"] and "STEELYARD_DATA" not in os.environ
+
+
+def test_results_of_any_run_as_files_of_mteb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, files = retrieval_folder(tmp_path / "mine"), tmp_path / "files"
+    command = [
+        "run",
+        "bm25",
+        "-t",
+        str(data),
+        "-o",
+        str(tmp_path / "results"),
+        "--no-report",
+        "--mteb-files",
+        str(files),
+    ]
+    assert main(command) == 0
+    folder = files / "results" / "steelyard__bm25" / "no_revision_available"
+    assert len((folder / "run_settings.jsonl").read_text().splitlines()) == 1
+    (path,) = {*folder.glob("*.json")} - {folder / "model_meta.json"}
+    written = json.loads(path.read_text())
+    assert list(written)[:3] == ["dataset_revision", "task_name", "mteb_version"]
+    names = [phase["name"] for phase in written["evaluation_phases"]]
+    assert names == ["Data loading", "Encoding corpus", "Searching corpus", "Scoring"]
+    first = path.read_bytes()
+    assert main(command) == 0 and path.read_bytes() == first  # what is stored is written again, to the byte
+
+
+def test_limits_keep_what_is_judged_and_say_so(tmp_path: Path) -> None:
+    rows = [{"_id": f"d{n:03}", "text": f"number {n}"} for n in range(400)]
+    data = tmp_path / "data"
+    write_jsonl(data / "corpus.jsonl", rows)
+    write_jsonl(data / "queries.jsonl", [{"_id": f"q{n}", "text": f"number {n}"} for n in range(20)])
+    write_jsonl(data / "qrels.jsonl", [{"query-id": f"q{n}", "corpus-id": f"d{n:03}", "score": 1} for n in range(20)])
+    custom = [{"name": "Mine", "data_path": str(data)}]
+    (result,) = run_task(config([{"model_name_or_path": "bm25"}], tmp_path / "out", custom_tasks=custom, limits=5))
+    assert result.partial and result.metrics["recall_at_100"] == 1.0
+    facts = result.facts
+    assert (facts.queries, facts.queries_in_full, facts.documents, facts.documents_in_full) == (5, 20, 104, 400)
+    (file,) = (tmp_path / "out").rglob("Mine.json")
+    beside = json.loads(file.read_text())["steelyard"]["test/default"]
+    assert beside["partial"] is True and (beside["limit"], beside["documents"]) == (5, 104)
+
+
+def test_a_model_that_fails_is_among_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    with api_server.serve() as api:
+        api.always = api_server.status(401, "no")
+        results = run_task(config(services(api), tmp_path / "out", custom_tasks=custom))
+    assert [result.model for result in results.failures] == ["emb", "emb > rer"]
+    assert not list((tmp_path / "out").rglob("Mine.json"))
+
+
+@pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 0), (2, 2), (3, 5)])
+def test_verbosity(tmp_path: Path, verbosity: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    given = config([{"model_name_or_path": "bm25"}], tmp_path / "out", custom_tasks=custom, verbosity=verbosity)
+    run_task(given)
+    told = [record for record in caplog.records if record.name == "steelyard.evalscope"]
+    assert len(told) >= lines if verbosity == 3 else len(told) == lines
+    assert logging.getLogger("steelyard.evalscope").level == logging.NOTSET
+
+
+def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(config([{"model_name_or_path": "bm25"}], tmp_path / "out", custom_tasks=custom)))
+    assert main(["eval", str(path)]) == 0
+    assert "Mine" in capsys.readouterr().out
+    assert (tmp_path / "out" / "steelyard" / "report.html").exists()
+    assert main(["eval", str(path), "--json", "-o", str(tmp_path / "else"), "--mteb-version", "1.14"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert shown["mteb_version"] == "1.14.15" and (tmp_path / "else" / "bm25" / "master" / "Mine.json").exists()
+    path.write_text(json.dumps(changed("model", poling_mode="cls")))
+    assert main(["eval", str(path)]) == 2
+    assert "eval_config.model[0].poling_mode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["c.json", "c.toml", "c.yaml"])
+def test_an_empty_config_is_told_to_be_empty(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("\n", encoding="utf-8")
+    with pytest.raises(DataError, match="the config is empty") as error:
+        run_task(str(tmp_path / name))
+    assert "eval_config" in (error.value.hint or "")

@@ -1,0 +1,261 @@
+"""Tasks of mteb in our engine: read by mteb from repositories of its layout, weighed here, equal to what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mteb_parts
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hub_server import Repository, serve
+from test_mteb_adapters import assert_same
+
+import mteb
+from steelyard import evaluate
+from steelyard.build.source.source import open_sources
+from steelyard.cli import main
+from steelyard.compat.mteb import as_mteb_model
+from steelyard.datasets import load_any, task_facts, task_names
+from steelyard.datasets.formats.mteb.source import refusal
+from steelyard.errors import UnknownName, UsageError
+from steelyard.types.samples import Bootstrap, ClusterTask
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The task .* is superseded"),
+    pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge"),
+]
+
+Columns = Mapping[str, Sequence[Any]]
+RERANKING = "f77f0345c9b6ac0a2447a3a71483d5b27393cb35"
+STSB = "e036defee8f190911de6fc825a944b928c8cda53"
+
+
+def write(folder: Path, configs: Mapping[str, Mapping[str, Columns]]) -> None:
+    """A repository as the hub has it: Parquet files, and a card that lists them."""
+    card: list[str] = ["---", "configs:"]
+    told: list[str] = ["dataset_info:"]
+    for config, splits in configs.items():
+        card += [f"- config_name: {config}", "  data_files:"]
+        told += [f"- config_name: {config}", "  splits:"]
+        for split, columns in splits.items():
+            path = folder / config / f"{split}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+            card += [f"  - split: {split}", f"    path: {config}/{split}.parquet"]
+            told += [f"  - name: {split}", "    num_bytes: 1", f"    num_examples: {len(next(iter(columns.values())))}"]
+    (folder / "README.md").write_text("\n".join([*card, *told, "---", ""]))
+
+
+def searched(task: Any, split: str, lists: bool) -> dict[str, dict[str, Columns]]:
+    judged = [
+        (query, task.corpus.ids[row] if row >= 0 else "elsewhere", int(grade))
+        for number, query in enumerate(task.queries.ids)
+        for row, grade in zip(task.qrels.rows_of(number), task.qrels.grades_of(number), strict=True)
+    ]
+    query, document, grade = zip(*judged, strict=True)
+    configs: dict[str, dict[str, Columns]] = {
+        "corpus": {split: {"id": task.corpus.ids, "title": task.corpus.titles, "text": task.corpus.bodies}},
+        "queries": {split: {"id": task.queries.ids, "text": task.queries.texts}},
+        "qrels": {split: {"query-id": query, "corpus-id": document, "score": grade}},
+    }
+    if lists:
+        ranked = task.candidates["lists"]
+        names = [[task.corpus.ids[row] for row in ranked.rows_of(q)] for q in range(len(task.queries))]
+        configs["top_ranked"] = {split: {"query-id": task.queries.ids, "corpus-ids": names}}
+    return configs
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small data under names of C-MTEB: `datasets` takes a folder of that name for the repository."""
+    root = tmp_path_factory.mktemp("hub")
+    sts, pairs, labels, clusters = mteb_parts.sts(), mteb_parts.pairs(), mteb_parts.labels(), mteb_parts.clusters()
+    halves = {"validation": slice(0, 40), "test": slice(40, None)}
+    write(
+        root / "mteb/STSB",
+        {
+            "default": {
+                split: {"sentence1": sts.first[part], "sentence2": sts.second[part], "score": sts.gold[part].tolist()}
+                for split, part in halves.items()
+            }
+        },
+    )
+    gold = [[int(value) for value in pairs.gold]]
+    row = {"sent1": [list(pairs.first)], "sent2": [list(pairs.second)], "labels": gold}
+    write(root / "C-MTEB/OCNLI", {"default": {"validation": row}})
+    train = {"text": labels.train_texts * 3, "label": labels.train_labels * 3}
+    test = {"text": labels.texts, "label": labels.labels}
+    write(root / "C-MTEB/TNews-classification", {"default": {"train": train, "validation": test}})
+    rows = {
+        "sentences": [list(problem.texts) for problem in clusters.problems],
+        "labels": [[f"topic {levels[0]}" for levels in problem.labels] for problem in clusters.problems],
+    }
+    write(root / "C-MTEB/CLSClusteringS2S", {"default": {"test": rows}})
+    write(root / "mteb/CovidRetrieval", searched(mteb_parts.retrieval(), "dev", lists=False))
+    write(root / "mteb/CMedQAv1-reranking", searched(mteb_parts.reranking(), "test", lists=True))
+    return root
+
+
+@pytest.fixture
+def here(repositories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    import datasets
+
+    monkeypatch.chdir(repositories)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    return repositories
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("STSB", "STSB:validation", "Ocnli", "TNews", "CLSClusteringS2S", "CLSClusteringS2S.v2"),
+        *("CovidRetrieval", "CMedQAv1-reranking"),
+    ],
+)
+def test_the_figures_of_mteb(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer = {"TNews": {"n_experiments": 3}, "CLSClusteringS2S.v2": {"max_documents_per_cluster": 500, "n_clusters": 3}}
+    for trait, value in fewer.get(name, {}).items():  # of both sides
+        monkeypatch.setattr(type(mteb.get_task(name)), trait, value)
+    model = mteb_parts.lookup()
+    (ours,) = evaluate(model, f"mteb:{name}")
+    assert ours.done, ours.error
+    task, _, split = name.partition(":")
+    asked = mteb.get_task(task, eval_splits=[split or ours.facts.split])
+    (other,) = mteb.evaluate(as_mteb_model(model), [asked], cache=None, show_progress_bar=False).task_results
+    found = dict(other.scores[ours.facts.split][0])
+    assert_same(dict(ours.mteb), {key: found.get(key) for key in ours.mteb}, name, 1e-6)
+    assert ours.score == pytest.approx(found["main_score"], abs=1e-5)
+    assert (ours.task, ours.main_metric) == (f"mteb/{name}", asked.metadata.main_score)
+
+
+def test_what_is_known_of_it_comes_along(here: Path) -> None:
+    task = load_any("mteb:CLSClusteringS2S.v2")
+    assert isinstance(task, ClusterTask)
+    assert isinstance(task.bootstrap, Bootstrap)
+    assert (task.bootstrap.documents, task.bootstrap.size, task.bootstrap.rounds) == (2048, 16384, 10)
+    assert task.info.revision == "e458b3f5414b62b7f9f83499ac1f5497ae2e869f"
+    assert task.info.language == "zh"
+    assert task.info.source.startswith("mteb 2.")
+    lists = load_any("mteb:CMedQAv1-reranking").candidates["top_ranked"]  # type: ignore[union-attr]
+    assert set(lists.counts.tolist()) == {30}
+
+
+def test_the_cutter_reads_it(here: Path) -> None:
+    (opener,) = open_sources("mteb:CovidRetrieval")
+    source = opener()
+    assert len(source.queries) == 40
+    assert sum(len(batch["id"]) for batch in source.documents(False)) == 300
+
+
+def test_names() -> None:
+    assert task_names(["mteb:ATEC", "mteb:ATEC:validation"]) == ["mteb:ATEC", "mteb:ATEC:validation"]
+    assert task_names(["mteb:STS22.v2[zh]"]) == ["mteb:STS22.v2[zh]"]
+    assert len(task_names(["mteb:STS22.v2"])) == 18
+    assert task_names(["mteb:STS22.v2"], languages=["zh"]) == ["mteb:STS22.v2[zh]", "mteb:STS22.v2[zh-en]"]
+    chinese = task_names(["mteb:MTEB(cmn, v1)"])
+    assert {name.split(":")[1] for name in chinese} == {
+        task.metadata.name for task in mteb.get_benchmark("MTEB(cmn, v1)")
+    }
+    assert {"mteb:MultilingualSentiment", "mteb:MultilingualSentiment:validation"} <= set(chinese)
+    assert "mteb:CQADupstackRetrieval[CQADupstackGisRetrieval]" in task_names(["mteb:CQADupstackRetrieval"])
+
+
+def test_facts_without_data() -> None:
+    info = task_facts("mteb:STS22.v2[de-en]")
+    assert info is not None
+    assert (info.type, info.languages, info.main_metric) == ("sts", ("de", "en"), "cosine_spearman")
+    code = task_facts("mteb:CosQA")
+    assert code is not None
+    assert (code.category, code.language) == ("code", "en")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("mteb:STSBenchmar", "did you mean 'STSBenchmark'"),
+        ("mteb:MTEB(eng, v3)", r"did you mean 'MTEB\(eng, v2\)'"),
+        ("mteb:ATEC:dev", "it has validation, test"),
+        ("mteb:STS22.v2[xx]", "subset of STS22.v2 'xx'"),
+    ],
+)
+def test_unknown_names(reference: str, message: str) -> None:
+    with pytest.raises(UnknownName, match=message):
+        task_names([reference])
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("BornholmBitextMining", "of type BitextMining"),
+        ("SummEvalSummarization.v2", "of type Summarization"),
+        ("KorHateSpeechMLClassification", "of type MultilabelClassification"),
+        ("News21InstructionRetrieval", "of type InstructionReranking"),
+        ("Flickr30kT2IRetrieval", "text and image"),
+        ("MindSmallReranking", "max_over_subqueries_map_at_1000"),
+        ("SciRepEvalDRSMClassification", "cross-validated"),
+        ("TERRa.V2", "queries and documents"),
+    ],
+)
+def test_what_would_not_be_the_same_figure_is_refused(name: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        load_any(task_names([f"mteb:{name}"])[0])
+
+
+def test_most_tasks_of_texts_are_taken() -> None:
+    tasks = list(mteb.get_benchmark("MTEB(eng, v2)").tasks)
+    assert [task.metadata.name for task in tasks if refusal(task)] == ["MindSmallReranking", "SummEvalSummarization.v2"]
+
+
+def test_show_tells_of_it_without_its_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "mteb:STSB", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["name"], told["type"], told["language"]) == ("mteb/STSB", "sts", "zh")
+
+
+FETCH = """
+import json, sys
+from steelyard.datasets import load_any
+from steelyard.errors import HubError
+told = {}
+for name in sys.argv[1:]:
+    try:
+        told[name] = repr(load_any(name))
+    except HubError as error:
+        told[name] = f"HubError {error.message}"
+json.dump(told, sys.stdout)
+"""
+
+
+def test_from_a_hub_with_the_real_client(repositories: Path, tmp_path: Path) -> None:
+    def served(name: str, revision: str) -> Repository:
+        folder = repositories / name
+        files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        return Repository(files, branches=(revision,))
+
+    shelf = {
+        "mteb/STSB": served("mteb/STSB", STSB),
+        "mteb/CMedQAv1-reranking": served("mteb/CMedQAv1-reranking", RERANKING),
+    }
+    with serve(shelf) as hub:
+        environment = {
+            **{key: value for key, value in os.environ.items() if key not in ("HF_HUB_OFFLINE", "HF_TOKEN")},
+            "HF_ENDPOINT": hub.url,
+            "HF_HOME": str(tmp_path),
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_XET": "1",
+        }
+        command = [sys.executable, "-W", "ignore", "-c", FETCH, "mteb:STSB", "mteb:CMedQAv1-reranking", "mteb:LCQMC"]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["mteb:STSB"] == "PairTask('mteb/STSB': 50 pairs, sts, zh)"
+        assert told["mteb:CMedQAv1-reranking"].startswith("Task('mteb/CMedQAv1-reranking': 40 queries x 300 documents")
+        assert told["mteb:LCQMC"].startswith("HubError LCQMC of mteb could not be loaded")
+        assert hub.count("GET", STSB) > 0

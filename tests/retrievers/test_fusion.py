@@ -1,0 +1,273 @@
+"""Rank fusion against a plain dictionary."""
+
+import statistics
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.errors import ModelError, UnknownName, UsageError
+from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.fusion import join as fusion_join
+from steelyard.retrievers.fusion.retriever import Fusion, fuse
+from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types.protocols import Unjudged
+
+
+def run_of(lists):
+    """A run whose list `q` holds these rows, best first."""
+    depth = max((len(rows) for rows in lists), default=0)
+    rows = [list(rows) + [-1] * (depth - len(rows)) for rows in lists]
+    return Run.of(
+        np.array(rows, dtype=np.int32).reshape(len(lists), depth), -np.arange(depth) * np.ones((len(lists), 1))
+    )
+
+
+def plain(runs, k, weights, depth, top_k):
+    """Reciprocal rank fusion, the obvious way."""
+    lists = []
+    for query in range(len(runs[0])):
+        scores: dict[int, float] = {}
+        for run, weight in zip(runs, weights, strict=True):
+            for rank, row in enumerate(run.rows[query, :depth], start=1):
+                if row >= 0:
+                    scores[int(row)] = scores.get(int(row), 0.0) + weight / (k + rank)
+        ranked = sorted(scores, key=lambda row: (-np.float32(scores[row]), row))[:top_k]
+        lists.append([(row, np.float32(scores[row])) for row in ranked])
+    return lists
+
+
+@st.composite
+def cases(draw):
+    queries = draw(st.integers(1, 4))
+    lists = st.lists(st.integers(0, 15), unique=True, max_size=10)
+    runs = [run_of([draw(lists) for _ in range(queries)]) for _ in range(draw(st.integers(1, 3)))]
+    weights = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.7]), min_size=len(runs), max_size=len(runs)))
+    return runs, weights
+
+
+@given(cases(), st.sampled_from([0, 1, 10, 60]), st.integers(1, 12), st.none() | st.integers(1, 12))
+@settings(max_examples=200)
+def test_it_equals_a_dictionary(case, k, depth, top_k):
+    runs, weights = case
+    fused = fuse(runs, k=k, weights=weights, depth=depth, top_k=top_k)
+    expected = plain(runs, k, weights or [1.0] * len(runs), depth, top_k)
+    found = [
+        [(int(row), score) for row, score in zip(rows, scores, strict=True) if row >= 0]
+        for rows, scores in zip(fused.rows, fused.scores, strict=True)
+    ]
+    assert found == expected
+    assert np.isneginf(fused.scores[fused.rows < 0]).all()
+
+
+def scaled(method, scores):
+    """The gains of one list, the obvious way; statistics of the standard library."""
+    low, high = min(scores), max(scores)
+    if low == high:
+        return [{"minmax": 1.0, "combmnz": 1.0, "zscore": 0.0, "dbsf": 0.5}[method]] * len(scores)
+    if method in ("minmax", "combmnz"):
+        return [(score - low) / (high - low) for score in scores]
+    mean = statistics.fmean(scores)
+    if method == "zscore":
+        return [(score - mean) / statistics.pstdev(scores, mean) for score in scores]
+    spread = statistics.stdev(scores, mean)
+    return [(score - (mean - 3 * spread)) / (6 * spread) for score in scores]
+
+
+def plain_by_score(runs, method, weights, depth):
+    """Fusion of scores by dictionary; the lists as {row: score}."""
+    fused = []
+    for query in range(len(runs[0])):
+        totals: dict[int, float] = {}
+        held: Counter[int] = Counter()
+        for run, weight in zip(runs, weights, strict=True):
+            rows = [int(row) for row in run.rows[query, :depth] if row >= 0]
+            gains = scaled(method, [float(score) for score in run.scores[query, : len(rows)]]) if rows else []
+            for row, gain in zip(rows, gains, strict=True):
+                totals[row] = totals.get(row, 0.0) + weight * gain
+                held[row] += 1
+        fused.append({row: total * (held[row] if method == "combmnz" else 1) for row, total in totals.items()})
+    return fused
+
+
+@st.composite
+def scored_cases(draw):
+    queries = draw(st.integers(1, 4))
+    runs = []
+    for _ in range(draw(st.integers(1, 3))):
+        lists = [draw(st.lists(st.integers(0, 12), unique=True, max_size=8)) for _ in range(queries)]
+        depth = max(map(len, lists))
+        rows = np.array([rows + [-1] * (depth - len(rows)) for rows in lists], dtype=np.int32).reshape(queries, depth)
+        few = st.sampled_from([-3.5, -1.0, 0.0, 0.25, 1.0, 2.0, 7.5, 20.0])
+        scores = [draw(st.lists(few, min_size=depth, max_size=depth)) for _ in range(queries)]
+        runs.append(Run.of(rows, np.array(scores, dtype=np.float32).reshape(queries, depth)))
+    return runs, draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(runs), max_size=len(runs)))
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@given(scored_cases(), st.integers(1, 9))
+@settings(max_examples=100)
+def test_sums_of_scores_equal_a_dictionary(method, case, depth):
+    runs, weights = case
+    fused = fuse(runs, method=method, weights=weights, depth=depth)
+    expected = plain_by_score(runs, method, weights, depth)
+    for rows, scores, wanted in zip(fused.rows, fused.scores, expected, strict=True):
+        found = {int(row): score for row, score in zip(rows, scores, strict=True) if row >= 0}
+        assert found == {row: pytest.approx(total, abs=1e-5) for row, total in wanted.items()}
+    again = Run.of(fused.rows, fused.scores)
+    assert (again.rows == fused.rows).all(), "best first, ties by the lower row, also below zero"
+    assert np.isneginf(fused.scores[fused.rows < 0]).all()
+
+
+@pytest.mark.parametrize("method", ["rrf", "minmax", "zscore", "combmnz", "dbsf"])
+def test_blocks_threads_and_wide_corpora_change_nothing(monkeypatch, method):
+    draw = np.random.default_rng(0)
+    narrow = [
+        Run.of(np.stack([draw.choice(100, 20, replace=False) for _ in range(50)]), draw.random((50, 20)))
+        for _ in range(3)
+    ]
+    rows = np.sort(draw.choice(2**31 - 2, 100, replace=True))
+    wide = [Run(rows[run.rows].astype(np.int32), run.scores) for run in narrow]
+    whole, far = fuse(narrow, method=method), fuse(wide, method=method)
+    assert (np.where(whole.rows < 0, -1, rows[whole.rows]) == far.rows).all() and (whole.scores == far.scores).all()
+    monkeypatch.setattr(fusion_join, "BLOCK", 420)
+    monkeypatch.setattr(fusion_join, "ALONE", 600)
+    monkeypatch.setattr(fusion_join, "threads", lambda: 3)
+    for runs, before in ((narrow, whole), (wide, far)):
+        parts = fuse(runs, method=method)
+        assert (before.rows == parts.rows).all() and (before.scores == parts.scores).all()
+    assert fuse(narrow, method=method, top_k=7).rows.tolist() == whole.rows[:, :7].tolist()
+
+
+def test_no_queries_and_lists_of_another_length():
+    assert fuse([run_of([]), run_of([])]).rows.shape == (0, 0)
+    fused = fuse([run_of([[1, 2, 3], [4]]), run_of([[], []])], method="zscore", top_k=2)
+    assert fused.rows.tolist() == [[1, 2], [4, -1]]
+
+
+def test_a_list_of_weight_0_is_not_read():
+    runs = [run_of([[5, 3]]), run_of([[4, 3]])]
+    assert fuse(runs, weights=[0, 1]).rows.tolist() == [[4, 3]]
+
+
+def task_of(language, texts, languages=()):
+    queries = Queries(tuple(map(str, range(len(texts)))), tuple(texts))
+    info = TaskInfo("Some/task", language=language, languages=languages)
+    return Unjudged(info, Corpus.of(["a", "b", "c"], ["x", "y", "z"]), queries)
+
+
+def test_weights_follow_the_language():
+    fusion = Fusion.of({"weights": "1,1", "weights@zh": "0,1", "weights@de": "3,1"}, lists=2)
+    weights, told = fusion.weights_for(task_of("zh-Hans", ["什么", "1"]), 2)
+    assert weights.tolist() == [[0, 1], [0, 1]] and told == {}, "the task says its language"
+    assert fusion.weights_for(task_of("en", ["什么"]), 2)[0].tolist() == [[1, 1]]
+    mixed = task_of(
+        "multilingual", ["Wo entspringt der Fluss?", "这条河", "Where does the river rise?"], ("de", "zh", "en")
+    )
+    weights, told = fusion.weights_for(mixed, 2)
+    assert weights.tolist() == [[3, 1], [0, 1], [1, 1]], "each query says its own"
+    assert told == {"queries_by_weights": {"de": 1, "zh": 1, "others": 1}}
+    whole = Fusion.of({"weights@multilingual": "0.2,1"}, lists=2)
+    assert whole.weights_for(mixed, 2)[0].tolist() == [[0.2, 1]] * 3
+    assert fusion.settings["weights_by_language"] == {"de": [3, 1], "zh": [0, 1]}
+
+
+def test_presets():
+    assert Fusion.of({"preset": "hakari"}, lists=2).k == 100
+    assert Fusion.of({"preset": "hakari", "k": "7"}, lists=2).k == 7
+
+
+def test_a_document_of_one_list_counts_there_and_ties_go_to_the_lower_row():
+    fused = fuse([run_of([[5, 3]]), run_of([[4, 3]])], k=60)
+    assert fused.rows.tolist() == [[3, 4, 5]]
+
+
+def test_weights_decide():
+    runs = [run_of([[1, 2]]), run_of([[2, 1]])]
+    assert fuse(runs, weights=[2, 1]).rows.tolist() == [[1, 2]]
+    assert fuse(runs, weights=[1, 2]).rows.tolist() == [[2, 1]]
+
+
+def test_no_documents_at_all():
+    fused = fuse([run_of([[], []]), run_of([[], []])])
+    assert fused.rows.shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": "-1"}, "k is -1"),
+        ({"k": "sixty"}, "option k is 'sixty', which is not a number"),
+        ({"depth": "0"}, "depth is 0"),
+        ({"weights": "1,-1"}, "weights"),
+        ({"weights": "0,0"}, "weights"),
+        ({"weights@zh": "1,2,3"}, "3 fusion weights for 2 models"),
+        ({"preset": "hakary"}, "unknown fusion preset 'hakary'"),
+        ({"weights": "1,2,3"}, "3 fusion weights for 2 models"),
+        ({"method": "borda"}, "unknown fusion method 'borda'"),
+        ({"kk": "1"}, "unknown fusion option 'kk'"),
+        ({"method": "minmax", "k": "10"}, "option k is '10', and the method minmax has no k"),
+        (
+            {"method": "dbsf", "preset": "hakari"},
+            "option k of the preset hakari is '100', and the method dbsf has no k",
+        ),
+        ({"k": "1e308"}, r"k is 1e\+308"),
+        ({"k": "nan"}, "k is nan"),
+        ({"weights": ""}, "option weights is '', which is not numbers with commas"),
+        ({"depth": "1.5"}, "option depth is '1.5', which is not a whole number"),
+        ({"weights": "nan,1"}, "weights are"),
+        ({"weights": "1e308,1"}, "weights are"),
+        ({"weights@": "1,2"}, "option weights@ names no language"),
+        ({"weights@jp": "1,2"}, "option weights@jp names no language"),
+        ({"weights@zh": "1,2", "weights@zho": "2,1"}, "weights for zh twice"),
+    ],
+)
+def test_a_bad_option_says_so(options, message):
+    with pytest.raises(UsageError, match=message):
+        Fusion.of(options, lists=2)
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@pytest.mark.parametrize("endless", [np.inf, -np.inf])
+def test_an_infinite_score_has_no_place_on_a_scale(method, endless):
+    """It made the others of its list NaN, and they were dropped without a word."""
+    odd = Run.of([[0, 1, 2]], [[3, 2, endless]])
+    with pytest.raises(ModelError, match=rf"list 2 has a score of {endless} for query 0, which {method} cannot"):
+        fuse([run_of([[1, 2]]), odd], method=method)
+    assert fuse([run_of([[1, 2]]), odd]).lengths.tolist() == [3]
+    if endless < 0:  # below the depth it is not read
+        assert fuse([run_of([[1, 2]]), odd], method=method, depth=2).lengths.tolist() == [3]
+
+
+def test_runs_of_different_queries_are_refused():
+    with pytest.raises(UsageError, match="runs of 1, 2 queries"):
+        fuse([run_of([[1]]), run_of([[1], [2]])])
+    with pytest.raises(UsageError, match="nothing to fuse"):
+        fuse([])
+
+
+def test_names_are_made_whole():
+    assert str(canonical("[dense, [bm25, dense]]?k=5")) == (
+        "[dense:use-multilingual-v3, [bm25, dense:use-multilingual-v3]]?k=5"
+    )
+    with pytest.raises(UnknownName, match="unknown model family 'dens'"):
+        load_retriever("dens")
+    with pytest.raises(UsageError, match="a fusion needs its models"):
+        load_retriever("fusion")
+
+
+def test_a_fused_retriever_joins_its_parts(monkeypatch, tmp_path):
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
+    corpus = Corpus.of(["a", "b", "c"], ["the cat sleeps", "stock markets fell", "rain in the north"])
+    queries = Queries(("q",), ("a sleeping cat",))
+    retriever = load_retriever("[dense, dense]?k=1")
+    index = retriever.index(corpus, TaskInfo("Some/task"))
+    part = retriever.parts[0].index(corpus, TaskInfo("Some/task"))
+    assert index.search(queries, 2).rows.tolist() == part.search(queries, 2).rows.tolist()
+    assert index.search(queries, 1).scores[0, 0] == np.float32(1.0)
+    assert index.size_bytes == 2 * part.size_bytes
+    assert retriever.name == "[dense:use-multilingual-v3, dense:use-multilingual-v3]?k=1"
+    assert retriever.settings["fusion"]["k"] == 1.0
+    assert retriever.settings["parts"][0]["encoder"] == "use-multilingual-v3"
