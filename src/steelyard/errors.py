@@ -1,26 +1,28 @@
 """Every error that Steelyard raises on purpose.
 
-SteelyardError            something went wrong that a person can mend        exit 1
-├── UsageError            the request itself is wrong                        exit 2
+SteelyardError            something failed that a person can fix             exit 1
+├── UsageError            the request is wrong: option, name, combination    exit 2
 │   └── UnknownName       no such task, model, metric ... with near names    exit 2
 ├── DataError             input data is wrong: file, row, found, expected    exit 2
 ├── MissingPart           a package, file or service is needed               exit 3
 │   └── HubError          a hub refused, failed or is out of reach           exit 3
-├── ModelError            a model cannot be opened, or gives NaN, nothing    exit 1
+├── ModelError            a model cannot be loaded, or returned NaN          exit 1
 └── ResultError           a stored result cannot be read or written          exit 1
 
-The command line prints the message, then the hint, and exits with `exit_code`.
+The command line prints the message, then the hint, and exits with `exit_code`. Every error carries what a program may
+need as fields: `option`, `path`, `row`, `field`, `found`, `expected`. Tests assert these, not the wording.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 
 class SteelyardError(Exception):
-    """Something went wrong that a person can mend; `hint` says how.
+    """Something failed that a person can fix; `hint` is what to do, in the imperative.
 
     >>> str(SteelyardError("the disk is full", hint="free some space"))
     'the disk is full (free some space)'
@@ -28,47 +30,90 @@ class SteelyardError(Exception):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        option: str | None = None,
+        path: str | Path | None = None,
+        row: int | None = None,
+        field: str | None = None,
+        found: Any = None,
+        expected: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.option = option
+        self.path = None if path is None else str(path)
+        self.row = row
+        self.field = field
+        self.found = found
+        self.expected = expected
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
+    @classmethod
+    def invalid(cls, what: str, *, expected: str, found: Any, hint: str | None = None, **fields: Any) -> Self:
+        """Return the error "WHAT must be EXPECTED, got FOUND", with both kept as fields.
+
+        >>> error = UsageError.invalid("--limit", expected="at least 1", found=0, option="--limit")
+        >>> str(error), error.option, error.found
+        ('--limit must be at least 1, got 0', '--limit', 0)
+        """
+        shown = repr(found) if isinstance(found, str) else found
+        return cls(f"{what} must be {expected}, got {shown}", hint=hint, expected=expected, found=found, **fields)
+
 
 class UsageError(SteelyardError):
-    """The request itself is wrong: an option, a name, a combination."""
+    """The request is wrong: an option, a name, a combination."""
 
     exit_code = 2
 
 
 class UnknownName(UsageError):
-    """No such task, model or metric; names the nearest ones.
+    """No such task, model or metric; lists the nearest names.
 
     >>> str(UnknownName("metric", "ncdg", ["ndcg", "map"])), UnknownName("task", "x/EN", ["X/zh", "X/en"]).near
     ("unknown metric 'ncdg' (did you mean 'ndcg'?)", ['X/en'])
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str | None = None) -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, hint: str | None = None, option: str | None = None
+    ) -> None:
         folded = {other.casefold(): other for other in known}
         near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
         guess = f"did you mean {' or '.join(map(repr, near))}?" if near else None
-        super().__init__(f"unknown {kind} {name!r}", hint=guess or hint)
+        super().__init__(f"unknown {kind} {name!r}", hint=guess or hint, option=option, found=name)
         self.kind, self.name, self.near = kind, name, near
 
 
 class DataError(SteelyardError):
-    """Input data is wrong; says where, what was found, what was expected.
+    """Input data is wrong; reports where, what was found, what was expected.
 
-    >>> str(DataError("empty text", where="corpus.jsonl row 3", hint="remove the row"))
-    'corpus.jsonl row 3: empty text (remove the row)'
+    `where` is printed before the message. It defaults to the path and row, if those are given.
+
+    >>> str(DataError("the text must not be empty", path="corpus.jsonl", row=3, hint="remove the row"))
+    'corpus.jsonl row 3: the text must not be empty (remove the row)'
     """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(f"{where}: {message}" if where else message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        path: str | Path | None = None,
+        row: int | None = None,
+        **fields: Any,
+    ) -> None:
+        if where is None and path is not None:
+            where = str(path) if row is None else f"{path} row {row}"
+        super().__init__(f"{where}: {message}" if where else message, hint=hint, path=path, row=row, **fields)
         self.where = where
 
 
@@ -83,7 +128,7 @@ class MissingPart(SteelyardError):
 
     @classmethod
     def extra(cls, package: str, extra: str) -> MissingPart:
-        """The error for a package that one of Steelyard's extras would bring."""
+        """Return the error for a package that one of Steelyard's extras installs."""
         return cls(f"the package {package!r} is not installed", hint=f"pip install 'steelyard[{extra}]'")
 
 
@@ -92,7 +137,7 @@ class HubError(MissingPart):
 
 
 class ModelError(SteelyardError):
-    """A model cannot be opened, or gave what no model may give: NaN, a wrong shape, nothing."""
+    """A model cannot be loaded, or returned what no model may return: NaN, a wrong shape, nothing."""
 
 
 class ResultError(SteelyardError):
