@@ -19,7 +19,7 @@ from steelyard.encoders.batching import (
 from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.encoders.parts import joined
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 
 class EncodesByLength(ABC):
@@ -60,7 +60,7 @@ class EncodesByLength(ABC):
                 check_finite(vectors, [sound[row] for row in rows], role, self.name)
                 yield rows + window.start, vectors
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """Of the texts encoded since the last call: how many were longer than the model reads, and batches halved."""
         seen, cut, halved = self._seen, self._cut, self._size.halved
         self._seen = self._cut = self._size.halved = 0

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Settings, Tick
+from steelyard.types.protocols import ModelSettings, Tick
 
 PART = 4096
 """Vectors that are kept together, at most: a file of the store each."""
@@ -40,7 +40,7 @@ class LooksUpVectors(Protocol):
 class KeepsAccount(Protocol):
     """An encoder that can say what encoding has cost."""
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """What happened since the last call, JSON-ready; counting starts anew."""
         ...
 

@@ -12,7 +12,7 @@ from steelyard.encoders.backends.transformers.dense import token_counts
 from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, whole
 from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.types import Int64, Role
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 R = TypeVar("R")
 REMEDY = "a smaller max_seq_length, a smaller dtype, or another device"
@@ -50,7 +50,7 @@ class Batches(Generic[R]):
         subject = Subject(self._name, partial(described, sound, role), REMEDY)
         yield from encode_in_batches(lengths, self._crew, job, self._size, subject)
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """Since the last call: how many texts were longer than the model reads, and batches halved."""
         cut, halved = self._cut, self._size.halved
         self._cut = self._size.halved = 0

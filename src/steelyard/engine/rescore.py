@@ -18,7 +18,7 @@ from steelyard.results import Result, ResultStore
 from steelyard.results.keys import digest, result_key
 from steelyard.results.store import Report, warn
 from steelyard.types import Task
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 from steelyard.types.samples import AnyTask
 
 NAMED = 3
@@ -85,7 +85,7 @@ def _distinct(results: Iterable[Result]) -> list[Result]:
     return list(found.values())
 
 
-def _is_so(settings: Settings, made: Mapping[str, Any]) -> bool:
+def _is_so(settings: ModelSettings, made: Mapping[str, Any]) -> bool:
     whole = {"profile": PROFILES[0], **settings}
     return all(whole.get(name) == value for name, value in made.items())
 
@@ -149,7 +149,7 @@ class _Rescoring:
         return self._evaluation(old).result(status="failed", main_metric=old.main_metric, error=failed.failure)
 
 
-def _part(task: Task, settings: Settings) -> Task:
+def _part(task: Task, settings: ModelSettings) -> Task:
     """What of the task a result with these settings was made on."""
     if (limit := settings.get("limit")) is None:
         return task

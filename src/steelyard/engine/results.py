@@ -15,7 +15,7 @@ from steelyard.engine.summary import Summary, summarise
 from steelyard.errors import UsageError
 from steelyard.metrics import parse
 from steelyard.results import TITLES, Result
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 Cell = str
 TaskKey = tuple[str, str | None]
@@ -67,7 +67,7 @@ class Results(Sequence[Result]):
 
         Such are runs that were saved at several depths: tables and reports have one place for each name.
         """
-        settings: dict[tuple[str, TaskKey], list[Settings]] = {}
+        settings: dict[tuple[str, TaskKey], list[ModelSettings]] = {}
         for result in self:
             settings.setdefault((result.model, _task_key(result)), []).append(result.settings)
         differing: dict[str, set[str]] = {model: set() for model in self.models}

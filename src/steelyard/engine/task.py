@@ -21,7 +21,7 @@ from steelyard.results.keys import digest
 from steelyard.retrievers.candidates import own_lists
 from steelyard.retrievers.ranking import rank
 from steelyard.types import Ragged, Run, Task
-from steelyard.types.protocols import Composite, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Composite, ModelSettings, Retriever, Tick, Unjudged, no_tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Retrieval:
     reused: float
     index_bytes: int
     peak_memory_bytes: int | None
-    notes: Settings
+    notes: ModelSettings
 
 
 class Bench:

@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.results.layout import plain
 from steelyard.results.schema import TaskFacts
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 SCORING_VERSION = 1
 """Raised whenever the same run on the same data would get another figure; old results then count as missing."""
@@ -28,12 +28,12 @@ def digest(value: Any) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def settings_hash(settings: Settings) -> str:
+def settings_hash(settings: ModelSettings) -> str:
     """Twelve hex digits for the folder that one model with one set of settings has."""
     return digest([SCORING_VERSION, settings])[:12]
 
 
-def result_key(settings: Settings, task: str, facts: TaskFacts) -> str:
+def result_key(settings: ModelSettings, task: str, facts: TaskFacts) -> str:
     """The key of a result. Language and category are in it because analysers are chosen by them."""
     data = [task, facts.data_hash, facts.split, facts.language, facts.languages, facts.category, facts.type]
     unusual = ["ignore_identical_ids"] if facts.ignore_identical_ids else []  # most keys stay what they were without it

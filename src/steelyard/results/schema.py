@@ -11,7 +11,7 @@ from typing import Any, Literal
 from steelyard.errors import ResultError, UnknownName
 from steelyard.results.queries import QueryScores, queries_path
 from steelyard.types import Interval
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 SCHEMA_VERSION = 1
 """The form of the `steelyard` part of a result file."""
@@ -118,7 +118,7 @@ class Result:
     """`Group/task`."""
     model: str
     """The canonical model name."""
-    settings: Settings
+    settings: ModelSettings
     """Everything asked for that could change a figure: the model's settings, top_k, metrics, fusion, limit."""
     key: str
     """A hash of settings, data and version of the scoring: equal keys, equal figures."""
@@ -139,9 +139,9 @@ class Result:
     """The most memory that the process held while the model indexed and searched."""
     misses: tuple[Miss, ...] = ()
     """The worst queries, worst first; at most ten."""
-    notes: Settings = field(default_factory=dict)
+    notes: ModelSettings = field(default_factory=dict)
     """What was decided on the way: analyser chosen, texts cut, vectors taken from the cache."""
-    provenance: Settings = field(default_factory=dict)
+    provenance: ModelSettings = field(default_factory=dict)
     """Versions of the software, and the machine."""
     error: Failure | None = None
     created: str = ""

@@ -21,7 +21,7 @@ from steelyard.results.keys import model_slug, settings_hash, task_slug
 from steelyard.results.layout import NewerResult
 from steelyard.results.queries import has_both_ends, queries_path
 from steelyard.results.schema import Result
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 Report = Callable[[ResultError], None]
 """Told of every damaged file that was passed over."""
@@ -46,7 +46,7 @@ class ResultStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def path(self, model: str, settings: Settings, task: str, data_hash: str | None) -> Path:
+    def path(self, model: str, settings: ModelSettings, task: str, data_hash: str | None) -> Path:
         """Where such a result is, whether or not it is there."""
         name = f"{task_slug(task)}@{data_hash[:8] if data_hash else 'unknown'}.json"
         return self.folder / model_slug(model) / settings_hash(settings) / name

@@ -12,7 +12,7 @@ from steelyard.options import Options
 from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
-from steelyard.types.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Combined, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick
 
 SAFEGUARDS = "safeguards"
 """The option that says whether they stay."""
@@ -39,7 +39,7 @@ class CandidateRetriever:
     reads: int | None = None
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Which lists; what is in them belongs to the task."""
         kept = {} if self.safeguards else {"safeguards": False}
         return {"candidates": self.lists or None, "depth": self.depth, **kept}

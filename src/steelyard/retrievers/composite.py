@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.types import Corpus, Queries, Run, TaskInfo
-from steelyard.types.protocols import Composite, Index, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Composite, Index, ModelSettings, Tick, Unjudged, no_tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class CompositeIndex:
         return sum(part.size_bytes for part in self.parts)
 
     @property
-    def notes(self) -> Settings:
+    def notes(self) -> ModelSettings:
         """The notes of each part, by its name, and once searched those of the composite."""
         names = (part.name for part in self.composite.parts)
         return {**{name: dict(part.notes) for name, part in zip(names, self.parts, strict=True)}, **self.decided}

@@ -15,7 +15,7 @@ from steelyard.retrievers.ranking import searched
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
-from steelyard.types.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
 
 
@@ -72,7 +72,7 @@ class DenseRetriever:
         return self.shared or SharedVectors(self.encoder, self.store)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The encoder's settings, and how vectors are stored and compared."""
         return {
             **self.encoder.settings,
@@ -101,7 +101,7 @@ class DenseRetriever:
         """How vectors are compared, as the model declares it."""
         return self.encoder.similarity
 
-    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
+    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
         """A raw vector for each text, shortened and coded as the variant says; `tick` counts texts."""
         self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)

@@ -15,7 +15,7 @@ from steelyard.retrievers.names import result_name
 from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
 from steelyard.vectors.token_pooling import pooled
 
@@ -32,7 +32,7 @@ class LateRetriever:
     """The name of the model without caps or pooling, where this one has some."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The encoder's settings, how texts are compared, and how documents are pooled."""
         return {
             **self.encoder.settings,

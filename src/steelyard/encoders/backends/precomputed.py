@@ -22,7 +22,7 @@ from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.file_hash import file_hash
 from steelyard.options import Options
 from steelyard.types import Float32, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
 SUFFIXES = (".npy", ".npz", ".parquet")
@@ -113,7 +113,7 @@ class Precomputed:
             )
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The contents of the files, by a hash."""
         hashes = {ALL_STEMS[role]: file_hash(path).hex()[:32] for role, path in self._files.items()}
         names = [self._ids_of(path) for path in self._tables]

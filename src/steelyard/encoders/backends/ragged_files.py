@@ -21,7 +21,7 @@ from steelyard.encoders.batching import refuse_bad
 from steelyard.encoders.cache.ragged import B
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 STEMS = {"document": "documents", "query": "queries"}
 SUFFIXES = (".npz", ".parquet", ".jsonl")
@@ -60,7 +60,7 @@ class FileEncoder(Generic[B]):
         self._loaded: dict[str, tuple[Columns, dict[str, int], B]] = {}
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The contents of the files, by a hash."""
         import hashlib
 

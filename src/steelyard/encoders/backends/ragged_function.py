@@ -11,7 +11,7 @@ from typing import Any, Generic
 from steelyard.encoders.cache.ragged import B
 from steelyard.errors import UsageError
 from steelyard.types import Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 Function = Callable[[Sequence[str], Role], Any]
 """Takes texts and their role, gives the encoding of each."""
@@ -30,7 +30,7 @@ class FunctionEncoder(Generic[B]):
         self._kind = kind
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The name, and what kind of encoding it gives."""
         return {"encoder": self.name, "kind": self._kind}
 

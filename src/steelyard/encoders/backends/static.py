@@ -16,7 +16,7 @@ from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart, ModelError
 from steelyard.options import Options
 from steelyard.types import Float32, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
 OPTIONS = (
@@ -48,7 +48,7 @@ class DenseStatic(prompts.PromptsByTask):
         self._seen = self._cut = 0
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         return {
             "encoder": self.name,
@@ -89,7 +89,7 @@ class DenseStatic(prompts.PromptsByTask):
         found = self._model.tokenizer.encode_batch(candidates, add_special_tokens=False)
         self._cut += sum(len(encoding.ids) > self._limit for encoding in found)
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """How many of the texts encoded since the last call were longer than the model reads."""
         seen, cut = self._seen, self._cut
         self._seen = self._cut = 0

@@ -28,7 +28,7 @@ from steelyard.encoders.cache.segments import Damaged, NotASegment
 from steelyard.encoders.cache.vector_store import describe, digests, fingerprint, of_folder, prompt_of, remove_damaged
 from steelyard.files import write_whole
 from steelyard.types import Role
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 MARK = b"SYBLOB02"
 HEADER = struct.Struct("<8sQQ")
@@ -41,7 +41,7 @@ Place = tuple[Path, int, int, int]
 class BlobStore:
     """The stored encodings of one encoder. `problems` says what could not be read or written, each thing once."""
 
-    def __init__(self, name: str, settings: Settings, home: Path | None = None) -> None:
+    def __init__(self, name: str, settings: ModelSettings, home: Path | None = None) -> None:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
         self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(of_folder(settings))}"
         self.problems: list[str] = []

@@ -14,7 +14,7 @@ from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.parts import EncodesInParts, KeepsAccount, LooksUpVectors, receive
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 
 PROMISE = "an encoder gives one vector for each text, of the dimension that it declares"
 PART = 512
@@ -31,11 +31,11 @@ class Tally:
     stored: int
     """Distinct texts whose vectors were in the store."""
     problems: tuple[str, ...] = ()
-    account: Settings = field(default_factory=dict)
+    account: ModelSettings = field(default_factory=dict)
     """What encoding has cost, from an encoder that keeps account: requests, tokens, texts cut."""
 
     @property
-    def notes(self) -> Settings:
+    def notes(self) -> ModelSettings:
         """For the notes of an index."""
         notes: dict[str, Any] = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
         notes |= self.account

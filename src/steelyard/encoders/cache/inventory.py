@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.encoders.cache import blob_store, budget, segments
 from steelyard.encoders.cache.vector_store import DESCRIBED
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 COUNTED = {segments.MARK: (segments.HEADER, 2), blob_store.MARK: (blob_store.HEADER, 1)}
 """Where in its header a file says how many encodings it has."""
@@ -22,7 +22,7 @@ class Kept:
     folder: Path
     encoder: str
     """The encoder's name; empty where the folder does not say."""
-    settings: Settings
+    settings: ModelSettings
     files: int
     bytes: int
     encodings: int

@@ -19,7 +19,7 @@ from steelyard.encoders.cache.cached_encoder import Tally
 from steelyard.encoders.parts import KeepsAccount
 from steelyard.errors import ModelError
 from steelyard.types import Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PART = 512
 """Texts that each of the encoder's `workers` encodes between two writes to the store: what an interruption can cost."""
@@ -68,7 +68,7 @@ class BundleEncoder(Protocol[B_co]):
         ...
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change an encoding."""
         ...
 

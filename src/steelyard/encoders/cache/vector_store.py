@@ -22,7 +22,7 @@ from steelyard.encoders.cache import budget, compaction
 from steelyard.encoders.cache.segments import KEY, Damaged, Keys, NotASegment, Segment, write
 from steelyard.files import write_whole
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Encoder, Settings
+from steelyard.types.protocols import Encoder, ModelSettings
 
 __all__ = ["DESCRIBED", "KEY", "Keys", "VectorStore", "fingerprint", "keys_of"]
 
@@ -32,7 +32,7 @@ ATTEMPTS = 4
 SLUG = 100
 
 
-def fingerprint(settings: Settings) -> str:
+def fingerprint(settings: ModelSettings) -> str:
     """A hash of everything that could change a vector.
 
     >>> fingerprint({"a": 1, "b": None}) == fingerprint({"b": None, "a": 1})
@@ -42,7 +42,7 @@ def fingerprint(settings: Settings) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def of_folder(settings: Settings) -> Settings:
+def of_folder(settings: ModelSettings) -> ModelSettings:
     """What a folder is named after: all but the prompts, each of which is part of its texts' keys (`digests`).
 
     So another prompt for queries leaves the documents where they are.
@@ -53,7 +53,7 @@ def of_folder(settings: Settings) -> Settings:
     return {name: value for name, value in settings.items() if name != "prompts"}
 
 
-def prompt_of(settings: Settings, role: Role) -> str:
+def prompt_of(settings: ModelSettings, role: Role) -> str:
     """What the settings put in front of a text in that role."""
     prompts = settings.get("prompts")
     return (prompts.get(role) or "") if isinstance(prompts, Mapping) else ""
@@ -75,7 +75,7 @@ def keys_of(texts: Sequence[str], role: str, prompt: str = "") -> Keys:
     return np.frombuffer(b"".join(digests(texts, role, prompt)), dtype=KEY)
 
 
-def describe(folder: Path, name: str, settings: Settings) -> None:
+def describe(folder: Path, name: str, settings: ModelSettings) -> None:
     """Say, in the folder itself, whose encodings lie in it; once."""
     described = folder / DESCRIBED
     if not described.exists():

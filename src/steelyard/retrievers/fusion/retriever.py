@@ -24,7 +24,7 @@ from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.text.languages import canonical, is_language
 from steelyard.types import Corpus, Float64, Run, TaskInfo
-from steelyard.types.protocols import Combined, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Combined, ModelSettings, Retriever, Tick, Unjudged, no_tick
 
 OPTIONS = ("depth", "k", "method", "preset", "weights")
 BY_LANGUAGE = "weights@"
@@ -104,7 +104,7 @@ class Fusion:
         return replace(fusion, weights=None) if set(fusion.weights or ()) == {1.0} else fusion
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything here that could change a figure."""
         by_language = {language: list(weights) for language, weights in self.by_language}
         return {
@@ -127,7 +127,7 @@ class Fusion:
             weights = np.tile(self.weights or (1.0,) * len(runs), (len(runs[0]), 1))
         return join([run.cut(self.depth) for run in runs], weights, self.method, self.k, top_k)
 
-    def weights_for(self, task: Unjudged, lists: int) -> tuple[Float64, Settings]:
+    def weights_for(self, task: Unjudged, lists: int) -> tuple[Float64, ModelSettings]:
         """The weights of every query of a task, a line each, and what was decided.
 
         A task in one language has one set of weights. Where the languages of the queries differ or nobody says, each
@@ -235,7 +235,7 @@ class FusedRetriever:
     fusion: Fusion
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The settings of the fusion and of every part."""
         return {"fusion": dict(self.fusion.settings), "parts": [dict(part.settings) for part in self.parts]}
 

@@ -12,7 +12,7 @@ from steelyard.retrievers.rerank.load import lacks_candidates
 from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Ragged, Run, TaskInfo
-from steelyard.types.protocols import Combined, Index, Retriever, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Combined, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class LoneReranker:
     reads: int | None = None
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The reranker's; which candidates belongs to the task."""
         return {"reranker": dict(self.scorer.reranker.settings)}
 

@@ -24,7 +24,7 @@ from steelyard.http.tokens import estimated_tokens
 from steelyard.retrievers.names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PATH = "rerank"
 BATCH_SIZE = 100
@@ -98,7 +98,7 @@ class ApiReranker:
         self._lock = threading.Lock()
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a score; the key and how the service is used are not among it."""
         return {
             "reranker": f"api/{self.model}",
@@ -153,7 +153,7 @@ class ApiReranker:
                 places_of_part = np.array([place for group in at for place in group], dtype=np.int64)
                 yield pairs[span[0]][0], places_of_part, np.repeat(scores, [len(group) for group in at])
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """What was asked of the service since the last call: requests, tokens, searches, cost, documents cut."""
         notes = self._service.usage.take()
         with self._lock:

@@ -21,7 +21,7 @@ from steelyard.options import Options
 from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
-from steelyard.types.protocols import Reranker, Settings
+from steelyard.types.protocols import ModelSettings, Reranker
 
 OPTIONS = (
     *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype"),
@@ -81,7 +81,7 @@ class CrossEncoderReranker(ReadsPairs):
         return {"identity": torch.nn.Identity(), "sigmoid": torch.nn.Sigmoid(), "model": own}[asked]
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a score."""
         options = self._options
         return {

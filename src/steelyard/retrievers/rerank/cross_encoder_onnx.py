@@ -18,7 +18,7 @@ from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
 from steelyard.types import Float32, Int64
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 OPTIONS = (
     *("activation", "batch_size", "batch_tokens", "device", "document_prompt", "file_name", "first", "label"),
@@ -63,7 +63,7 @@ class OnnxCrossEncoder(ReadsPairs):
             raise UsageError(f"{folder.id} gives one score for each pair", hint="softmax is for several labels")
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a score."""
         return {
             "reranker": self._folder.name,

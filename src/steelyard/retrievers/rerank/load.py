@@ -17,7 +17,7 @@ from steelyard.options import Options
 from steelyard.registry import Registry
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32
-from steelyard.types.protocols import Reranker, Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Reranker, Tick, no_tick
 
 RERANKERS: Registry[Callable[[ModelSpec], Reranker]] = Registry("reranker", "steelyard.rerankers", {})
 """Rerankers of plug-ins by id: a factory takes a ModelSpec and returns a Reranker."""
@@ -39,7 +39,7 @@ class FunctionReranker:
         self._version = version
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The name, the version, and a hash of the function's source where there is one."""
         return {"reranker": self.name, "version": self._version, "source": source_hash(self._function)}
 

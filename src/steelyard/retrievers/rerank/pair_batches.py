@@ -13,7 +13,7 @@ from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 MARKS = 3
 """Tokens that a model adds to a pair: a start, a middle, an end."""
@@ -80,7 +80,7 @@ class ReadsPairs(ABC):
         for places, found in encode_in_batches(lengths, self._crew, job, self._size, subject):
             yield rows[places], found
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """How many pairs were longer than the model reads, since the last call."""
         cut, self._cut = self._cut, 0
         return {"pairs_cut": cut} if self._limit is not None else {}

@@ -23,7 +23,7 @@ from steelyard.encoders.given_numbers import as_floats
 from steelyard.encoders.parts import KeepsAccount
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Float64, Int32, Int64, Role
-from steelyard.types.protocols import Reranker, Settings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick
 
 PART = 4096
 """Pairs that each of the reranker's `workers` scores between two writes to the store: what an interruption can cost."""
@@ -45,7 +45,7 @@ class _Scale:
     """A reranker in the eyes of the store: an encoder of pairs whose vectors have one number."""
 
     name: str
-    settings: Settings
+    settings: ModelSettings
     dimension: int = 1
     similarity: str = "dot"
 
@@ -85,7 +85,7 @@ class Scored:
     """Beside the rows; -inf where there is no document."""
     reused: float
     """Seconds that another model of the same task had spent on some of these pairs."""
-    notes: Settings
+    notes: ModelSettings
 
 
 class PairScorer:

@@ -14,7 +14,7 @@ from steelyard.encoders.cache.cached_encoder import encode_once, open_store
 from steelyard.errors import UsageError
 from steelyard.spec import parse
 from steelyard.types import Corpus, Float32, Queries
-from steelyard.types.protocols import Encoder, Settings, Tick, no_tick
+from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import similarity
 from steelyard.vectors.topk import normalised
 
@@ -40,7 +40,7 @@ class Vectors:
         return cls(encoder)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector or how vectors are compared."""
         return {**self.encoder.settings, "similarity": self.encoder.similarity, "dimension": self.encoder.dimension}
 
@@ -49,12 +49,12 @@ class Vectors:
         """Whether vectors are compared by cosine; else by inner product."""
         return self.encoder.similarity == "cosine"
 
-    def documents(self, corpus: Corpus, tick: Tick = no_tick) -> tuple[Float32, Settings]:
+    def documents(self, corpus: Corpus, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
         """One row a document, and how the vectors were obtained."""
         vectors, tally = encode_once(self.encoder, corpus.texts, "document", store=open_store(self.encoder), tick=tick)
         return self._scaled(vectors), tally.notes
 
-    def queries(self, queries: Queries) -> tuple[Float32, Settings]:
+    def queries(self, queries: Queries) -> tuple[Float32, ModelSettings]:
         """One row a query, and how the vectors were obtained."""
         vectors, tally = encode_once(self.encoder, queries.texts, "query", store=open_store(self.encoder))
         return self._scaled(vectors), tally.notes
@@ -67,7 +67,7 @@ class Vectors:
         return normalised(vectors) if self.cosine else vectors
 
 
-def content_name(corpus: Corpus, settings: Settings) -> str:
+def content_name(corpus: Corpus, settings: ModelSettings) -> str:
     """Sixteen hex digits that are the same for the same documents under the same settings: the name to find them by.
 
     >>> a, b = Corpus.of(["1"], ["x"]), Corpus.of(["1"], ["y"])

@@ -14,7 +14,7 @@ from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id,
 from steelyard.retrievers.search_services.template import Template
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class HttpRetriever:
     revision: str | None = None
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The template, with variables unfilled, and the revision."""
         return {"family": "http", "revision": self.revision, **self.template.settings}
 

@@ -27,7 +27,7 @@ from steelyard.retrievers.search_services.options import Manners, Options, refus
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, patient, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Run, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 VERSION = 1
 LOCAL = "http://localhost:6333"
@@ -120,7 +120,7 @@ class QdrantRetriever:
     secrets: Secrets = field(default_factory=Secrets)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The plan, the encoder, and of a collection that is not ours its address and revision."""
         there = {"address": self.address, "revision": self.revision} if self.plan.collection else {}
         return {**self.plan.settings, "encoder": dict(self.vectors.settings), **self.manners.settings, **there}

@@ -20,7 +20,7 @@ from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 from steelyard.vectors.similarity import similarity
 from steelyard.vectors.topk import normalised
 
@@ -73,7 +73,7 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._tokenizer, self._pad = tokenizer(folder, self._words, self._limit)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         return {
             "encoder": self.name,

@@ -20,7 +20,7 @@ from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64, Role
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 from steelyard.vectors.similarity import similarity
 
 OWN_OPTIONS = (
@@ -84,7 +84,7 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         return given
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         pooling = [module.pooling_mode for module in self._model if hasattr(module, "pooling_mode")]
         return {

@@ -22,7 +22,7 @@ from steelyard.encoders.ragged_batches import Batches
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.maxsim import TokenVectors
 
 OWN_OPTIONS = ("batch_tokens", "document_length", "query_expansion", "query_length", "similarity_fn_name", "skiplist")
@@ -108,7 +108,7 @@ class TransformerTokens:
         return str(self._model.similarity_fn_name)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         transformer = self._model[0]
         masks = [module for module in self._model if hasattr(module, "skiplist_words")]
@@ -149,7 +149,7 @@ class TransformerTokens:
         """How many devices share the texts."""
         return self._batches.workers
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """How many texts were longer than the model reads."""
         return self._batches.account()
 

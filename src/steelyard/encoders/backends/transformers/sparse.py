@@ -17,7 +17,7 @@ from steelyard.encoders.ragged_batches import Batches
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.types import Role
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
 
@@ -58,7 +58,7 @@ class TransformerSparse:
         self._batches = Batches(self._model, self.name, crew, batch_size(options, loading.devices, BATCH_TOKENS))
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """Everything that could change a vector. `max_active_dims` is the model's own cap."""
         return {
             "encoder": self.name,
@@ -93,7 +93,7 @@ class TransformerSparse:
         """How many devices share the texts."""
         return self._batches.workers
 
-    def account(self) -> Settings:
+    def account(self) -> ModelSettings:
         """How many texts were longer than the model reads."""
         return self._batches.account()
 

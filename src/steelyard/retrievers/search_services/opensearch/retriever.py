@@ -28,7 +28,7 @@ from steelyard.retrievers.search_services.paths import Path
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 VERSION = 1
 """Of the definition of our indices: raised when it changes, so that old ones are not taken for new."""
@@ -122,7 +122,7 @@ class OpenSearchRetriever:
     secrets: Secrets = field(default_factory=Secrets)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The plan, the encoder and the revision; an index that is not ours is told apart by its address, too."""
         encoder = dict(self.vectors.settings) if self.vectors else None
         there = {"address": self.address, "revision": self.revision} if self.plan.index else {}

@@ -25,7 +25,7 @@ from steelyard.retrievers.search_services.postgres.sql import Plan
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, patient, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
-from steelyard.types.protocols import Settings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class PostgresRetriever:
     """Tells states of tables that are not ours apart."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ModelSettings:
         """The plan, the encoder, and of tables that are not ours the address and revision."""
         there = {"address": self.address.text, "revision": self.revision} if self.plan.sql else {}
         encoder = dict(self.vectors.settings) if self.vectors else None
