@@ -1,1 +1,0 @@
-"""Models run by ONNX Runtime."""
