@@ -15,7 +15,7 @@ from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.inventory import inventory
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.models import cards
-from steelyard.models.machine import MODULES
+from steelyard.models.availability import MODULES
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers import RETRIEVERS
 

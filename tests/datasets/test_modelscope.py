@@ -11,7 +11,7 @@ from modelscope_server import serve
 from onnx_export import export
 from torch_models import save_bert
 
-from steelyard.models.machine import find_files
+from steelyard.models.availability import find_files
 
 SCRIPT = """
 import json, sys

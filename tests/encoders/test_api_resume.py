@@ -77,7 +77,7 @@ def test_an_interruption_keeps_what_has_arrived_and_waits_for_nobody(monkeypatch
 
 KILLED = """
 import sys
-from steelyard.encoders import parts
+from steelyard.encoders import streaming as parts
 from steelyard.encoders.backends.api import from_options
 from steelyard.encoders.cache.cached_encoder import encode_once, open_store
 
@@ -105,7 +105,7 @@ def test_a_process_that_is_killed() -> None:
 
 
 def test_vectors_are_kept_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.encoders import parts
+    from steelyard.encoders import streaming as parts
 
     monkeypatch.setattr(parts, "PART", 20)
     with api_server.serve() as api:

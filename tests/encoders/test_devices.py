@@ -23,7 +23,7 @@ from torch_models import save_bert
 
 from steelyard.cli import main
 from steelyard.encoders import load_encoder
-from steelyard.encoders.backends.transformers.process import crew_of
+from steelyard.encoders.backends.transformers.device_process import crew_of
 from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
 from steelyard.encoders.devices.worker_pool import Crew
 from steelyard.errors import ModelError

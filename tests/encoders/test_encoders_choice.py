@@ -17,8 +17,8 @@ from steelyard import evaluate, file_hash
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.function import from_function
 from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
-from steelyard.encoders.dense import kind_of
 from steelyard.encoders.devices.worker_pool import Crew, Here
+from steelyard.encoders.load import kind_of
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import DataError, HubError, MissingPart, ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from torch_models import DOCUMENTS, QUESTIONS
 
 from steelyard.encoders import load_encoder
-from steelyard.encoders.backends.onnx.dense import DenseOnnx
+from steelyard.encoders.backends.onnx import DenseOnnx
 from steelyard.encoders.backends.static import DenseStatic
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import MissingPart, ModelError, UsageError

@@ -9,9 +9,9 @@ from encoder_parts import Letters
 
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache import cached_encoder as cached
-from steelyard.encoders.cache import segments as segments_of
+from steelyard.encoders.cache import vector_file as segments_of
 from steelyard.encoders.cache.cached_encoder import encode_once, open_store
-from steelyard.encoders.cache.segments import HEADER, MARK
+from steelyard.encoders.cache.vector_file import HEADER, MARK
 from steelyard.encoders.cache.vector_store import VectorStore, fingerprint, keys_of
 from steelyard.errors import ModelError, UsageError
 

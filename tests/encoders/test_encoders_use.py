@@ -19,9 +19,9 @@ from steelyard.encoders.use import encoder as use_multilingual
 from steelyard.encoders.use import network as use_network
 from steelyard.encoders.use import pieces as use_pieces
 from steelyard.encoders.use.encoder import UseMultilingual, _resource
-from steelyard.encoders.use.tokenizer import UseTokenizer
+from steelyard.encoders.use.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.vectors import cores
+from steelyard.vectors import threads as cores
 
 GOLDEN = {
     "The steelyard is a balance with one arm.": [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.encoders.cache import compaction
 from steelyard.encoders.cache.cached_encoder import encode_once
-from steelyard.encoders.cache.segments import ENTRY, HEADER, MARK, Damaged, NotASegment, Segment, sums, write
+from steelyard.encoders.cache.vector_file import ENTRY, HEADER, MARK, Damaged, NotASegment, Segment, sums, write
 from steelyard.encoders.cache.vector_store import VectorStore, keys_of
 
 ROLES = st.sampled_from(["query", "document"])

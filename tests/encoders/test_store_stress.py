@@ -18,7 +18,7 @@ from encoder_parts import Letters
 
 from steelyard.encoders.cache import budget, compaction, inventory
 from steelyard.encoders.cache.cached_encoder import encode_once
-from steelyard.encoders.cache.segments import Segment
+from steelyard.encoders.cache.vector_file import Segment
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.types.protocols import no_tick
 

@@ -15,8 +15,8 @@ from sentence_transformers import SentenceTransformer, SparseEncoder
 from torch_models import save_bert
 
 from steelyard.encoders import load_encoder
-from steelyard.encoders.multi_vector import load_multi_vector_encoder
-from steelyard.encoders.sparse import load_sparse_encoder
+from steelyard.encoders.backends.sparse_input import load_sparse_encoder
+from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.errors import ModelError
 from steelyard.retrievers.rerank.load import load_reranker
 from steelyard.spec import parse

@@ -13,8 +13,8 @@ from steelyard import models
 from steelyard.encoders import load_encoder
 from steelyard.errors import DataError, UsageError
 from steelyard.models import Card, card, cards, prompts_for
-from steelyard.models.machine import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
-from steelyard.models.reading import read
+from steelyard.models.availability import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
+from steelyard.models.model_cards import read
 from steelyard.retrievers import RETRIEVERS, canonical
 from steelyard.retrievers.variants import with_variants
 from steelyard.spec import parse

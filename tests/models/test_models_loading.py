@@ -9,9 +9,9 @@ import torch
 from torch_models import save_bert
 
 from steelyard.cli import main
-from steelyard.encoders.backends.onnx.declared import Declared
-from steelyard.encoders.backends.transformers.model import Loading
+from steelyard.encoders.backends.transformers.loading import Loading
 from steelyard.encoders.devices.choice import choose
+from steelyard.encoders.model_config import Declared
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import HubError, UsageError
 from steelyard.options import Options

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.encoders.backends.transformers.multi_vector import declares_late_interaction
-from steelyard.encoders.cache.ragged import encode_bundle, open_blobs
+from steelyard.encoders.backends.token_input import from_function, load_multi_vector_encoder
+from steelyard.encoders.backends.transformers.multi_vector_encoder import declares_late_interaction
+from steelyard.encoders.cache.cached_ragged import encode_bundle, open_blobs
 from steelyard.encoders.model_folder import ModelFolder
-from steelyard.encoders.multi_vector import from_function, load_multi_vector_encoder
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.late import LateRetriever

@@ -16,8 +16,8 @@ from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInf
 from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling, MultiVectorMask
 from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
 
-from steelyard.encoders.backends.transformers.multi_vector import TransformerTokens
-from steelyard.encoders.multi_vector import load_multi_vector_encoder
+from steelyard.encoders.backends.token_input import load_multi_vector_encoder
+from steelyard.encoders.backends.transformers.multi_vector_encoder import TransformerTokens
 from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever

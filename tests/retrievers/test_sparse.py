@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from steelyard.encoders.sparse import as_sparse, from_function
+from steelyard.encoders.backends.sparse_input import as_sparse, from_function
 from steelyard.errors import DataError, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.bm25 import search as postings_search

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from steelyard.vectors import cores, topk
+from steelyard.vectors import threads as cores
+from steelyard.vectors import topk
 from steelyard.vectors.exact import Exact
 
 LINES = 8 * cores.WORTH

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.vectors import topk
-from steelyard.vectors.copies import Copies
+from steelyard.vectors.duplicate_rows import Copies
 from steelyard.vectors.topk import normalised, top_k
 
 

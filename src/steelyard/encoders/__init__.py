@@ -36,7 +36,7 @@ def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str
         from steelyard.encoders.backends.api import from_options
 
         return from_options(id.removeprefix("api/"), revision, options or {})
-    from steelyard.encoders import dense as dense_encoders
+    from steelyard.encoders import load as dense_encoders
 
     if id not in ENCODERS and ("backend" in (options or {}) or dense_encoders.known_by_itself(id)):
         return dense_encoders.load(id, revision, options or {})

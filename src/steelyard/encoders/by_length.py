@@ -17,7 +17,7 @@ from steelyard.encoders.batching import (
     windows,
 )
 from steelyard.encoders.devices.worker_pool import Crew, Job
-from steelyard.encoders.parts import joined
+from steelyard.encoders.streaming import joined
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 

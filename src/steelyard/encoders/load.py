@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.encoders.backends.onnx.folder import PLACES, wanted_files
-from steelyard.encoders.declared import tensor_shapes
+from steelyard.encoders.backends.onnx_folder import PLACES, wanted_files
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.model_metadata import tensor_shapes
 from steelyard.options import Options
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def _load_model(id: str, revision: str | None, given: dict[str, str], backend: s
 
         return dense_static.from_folder(folder, given)
     if backend == "onnx":
-        from steelyard.encoders.backends.onnx import dense as dense_onnx
+        from steelyard.encoders.backends import onnx as dense_onnx
 
         return dense_onnx.from_folder(folder, given)
-    from steelyard.encoders.backends.transformers import dense as dense_transformer
+    from steelyard.encoders.backends.transformers import dense_encoder as dense_transformer
 
     return dense_transformer.from_folder(folder, given)
 

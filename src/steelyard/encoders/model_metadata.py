@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from steelyard.encoders.backends.onnx.declared import Declared
+from steelyard.encoders.model_config import Declared
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 

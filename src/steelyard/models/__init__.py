@@ -4,6 +4,6 @@ Cards are for reading and choosing. A model without a card works as well as one 
 declares, and what the user asks for, count before what its card says.
 """
 
-from steelyard.models.reading import Card, card, cards, prompts_for
+from steelyard.models.model_cards import Card, card, cards, prompts_for
 
 __all__ = ["Card", "card", "cards", "prompts_for"]

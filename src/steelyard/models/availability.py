@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.models.reading import card
+from steelyard.models.model_cards import card
 
 MODULES: dict[str, tuple[str, ...]] = {
     "torch": ("torch", "sentence_transformers"),

@@ -67,7 +67,7 @@ def _family(model: str) -> str:
     Nobody guesses: a wrong guess would run, and give figures.
     """
     from steelyard.models import card
-    from steelyard.models.machine import declared_family
+    from steelyard.models.availability import declared_family
 
     path, known = Path(model).expanduser(), card(model)
     found = declared_family(path) if path.is_dir() else known.family if known else None

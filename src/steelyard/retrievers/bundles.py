@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from steelyard.encoders.cache.ragged import B
+from steelyard.encoders.cache.cached_ragged import B
 from steelyard.types import Queries, Run
 
 

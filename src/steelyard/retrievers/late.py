@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
-from steelyard.encoders.cache.ragged import BundleEncoder, encode_bundle, open_blobs
-from steelyard.encoders.multi_vector import load_multi_vector_encoder
+from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.retrievers.bundles import BundleIndex
 from steelyard.retrievers.names import result_name

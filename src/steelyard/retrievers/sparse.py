@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.encoders.backends.sparse_input import load_sparse_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
-from steelyard.encoders.cache.ragged import BundleEncoder, encode_bundle, open_blobs
-from steelyard.encoders.sparse import load_sparse_encoder
+from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.bundles import BundleIndex

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from steelyard.types import Float64
-from steelyard.vectors.cores import undivided_products
+from steelyard.vectors.threads import undivided_products
 
 BLOCK = 1 << 22
 """Entries of a matrix made at a time, so that memory stays small however many queries there are."""

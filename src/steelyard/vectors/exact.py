@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.types import Float32, Int32, Ragged, Run
-from steelyard.vectors.copies import Copies
-from steelyard.vectors.cores import by_cores
+from steelyard.vectors.duplicate_rows import Copies
 from steelyard.vectors.similarity import DOT, Similarity
+from steelyard.vectors.threads import by_cores
 from steelyard.vectors.topk import BLOCK_SCORES, Matrix, best_of, ranked, search
 
 KEPT = 1 << 22

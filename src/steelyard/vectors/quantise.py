@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.types import Float32
-from steelyard.vectors.copies import Copies
+from steelyard.vectors.duplicate_rows import Copies
 from steelyard.vectors.similarity import Similarity
 from steelyard.vectors.topk import Documents, Matrix
 

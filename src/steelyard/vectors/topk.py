@@ -14,10 +14,10 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
-from steelyard.vectors.copies import Copies
-from steelyard.vectors.cores import by_cores
+from steelyard.vectors.duplicate_rows import Copies
 from steelyard.vectors.similarity import DOT, Similarity
 from steelyard.vectors.similarity import similarity as named
+from steelyard.vectors.threads import by_cores
 
 BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24

@@ -44,7 +44,7 @@ COLUMNS: dict[str, Column] = {
 def _carded(languages: Collection[str]) -> list[Row]:
     from steelyard.datasets.languages import same_languages
     from steelyard.models import cards
-    from steelyard.models.machine import installed
+    from steelyard.models.availability import installed
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
 
     defaults = {str(canonical(name)) for name in DEFAULT_MODELS}
@@ -64,7 +64,7 @@ def _carded(languages: Collection[str]) -> list[Row]:
 def _uncarded() -> list[Row]:
     """The families, for any model of one's own; and the fusion that is weighed by default."""
     from steelyard.models import card
-    from steelyard.models.machine import FAMILY_NEEDS, lacking
+    from steelyard.models.availability import FAMILY_NEEDS, lacking
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
 
     names = [(f"{name}:ID" if RETRIEVERS.origin(name) == "steelyard" else name, name) for name in RETRIEVERS]

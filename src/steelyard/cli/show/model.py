@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from steelyard.cli._ui.output import Output
-    from steelyard.models.machine import Files
+    from steelyard.models.availability import Files
     from steelyard.spec import ModelSpec
 
 SHOWN = 20
@@ -91,9 +91,9 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
 
 def _declared(spec: ModelSpec) -> dict[str, Any]:
     """What the files of a model without a card say of it, where they are here."""
-    from steelyard.encoders.declared import declared_facts
     from steelyard.encoders.model_folder import ModelFolder
-    from steelyard.models.machine import MODELS, find_files
+    from steelyard.encoders.model_metadata import declared_facts
+    from steelyard.models.availability import MODELS, find_files
 
     files = find_files(spec.id) if spec.family in MODELS else None
     if files is None or not files.path.is_dir():
@@ -125,7 +125,7 @@ def _check(spec: ModelSpec) -> None:
 
 def _is_light(spec: ModelSpec) -> bool:
     """Whether loading it costs next to nothing and reaches for nothing."""
-    from steelyard.models.machine import OWN
+    from steelyard.models.availability import OWN
     from steelyard.retrievers import RETRIEVERS
 
     if spec.parts:
@@ -136,7 +136,7 @@ def _is_light(spec: ModelSpec) -> bool:
 def _machine(spec: ModelSpec) -> dict[str, Any]:
     from steelyard import config
     from steelyard.encoders.cache.inventory import inventory
-    from steelyard.models.machine import OWN, find_files, is_function, lacking
+    from steelyard.models.availability import OWN, find_files, is_function, lacking
 
     if spec.parts:
         parts = [_machine(part) for part in spec.parts]
@@ -171,9 +171,9 @@ def _importable(id: str, function: bool) -> bool:
 
 def _extra(spec: ModelSpec, files: Files | None) -> str | None:
     """What it needs: its files know best."""
-    from steelyard.encoders.dense import kind_of
+    from steelyard.encoders.load import kind_of
     from steelyard.encoders.model_folder import ModelFolder
-    from steelyard.models.machine import extra_for
+    from steelyard.models.availability import extra_for
 
     if spec.family not in ("dense", "rerank") or files is None:
         return extra_for(spec.family, spec.id)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.schema import MAX_SEQ_LENGTH, ModelEntry
-from steelyard.encoders.backends.transformers.model import DTYPES
-from steelyard.encoders.dense import kind_of
+from steelyard.encoders.backends.transformers.loading import DTYPES
+from steelyard.encoders.load import kind_of
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS

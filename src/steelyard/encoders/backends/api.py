@@ -17,7 +17,7 @@ import numpy as np
 from steelyard import config
 from steelyard.encoders.backends.api_reply import read_vectors
 from steelyard.encoders.cache.vector_store import fingerprint
-from steelyard.encoders.parts import joined
+from steelyard.encoders.streaming import joined
 from steelyard.errors import ModelError, UsageError
 from steelyard.files import remember, remembered
 from steelyard.http import Options, Refused, Service, Traffic, in_batches

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard.encoders.backends.ragged_function import load_function, source_hash
-from steelyard.encoders.given_numbers import as_floats
+from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError
 from steelyard.options import Options
 from steelyard.types import Float32, Role

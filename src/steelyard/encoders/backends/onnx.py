@@ -9,12 +9,12 @@ from importlib import metadata
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.backends.onnx.declared import Declared
-from steelyard.encoders.backends.onnx.folder import model_file, padded, tokenizer, weights
-from steelyard.encoders.backends.onnx.session import OnnxSession, depends_on_batch, open_sessions
+from steelyard.encoders.backends.onnx_folder import model_file, padded, tokenizer, weights
+from steelyard.encoders.backends.onnx_session import OnnxSession, depends_on_batch, open_sessions
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.devices.worker_pool import Crew, Here, Job
+from steelyard.encoders.model_config import Declared
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import UsageError

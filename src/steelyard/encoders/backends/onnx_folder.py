@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.onnx.session import Ids
+from steelyard.encoders.backends.onnx_session import Ids
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart
 

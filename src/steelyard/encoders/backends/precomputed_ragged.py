@@ -18,7 +18,7 @@ from typing import Any, Generic
 import numpy as np
 
 from steelyard.encoders.batching import refuse_bad
-from steelyard.encoders.cache.ragged import B
+from steelyard.encoders.cache.cached_ragged import B
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
-from steelyard.encoders.cache.ragged import B
+from steelyard.encoders.cache.cached_ragged import B
 from steelyard.errors import UsageError
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

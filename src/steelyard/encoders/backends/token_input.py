@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.ragged_files import Columns, FileEncoder, has_files
+from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
 from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
-from steelyard.encoders.cache.ragged import BundleEncoder
-from steelyard.encoders.given_numbers import as_floats
+from steelyard.encoders.cache.cached_ragged import BundleEncoder
+from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import DataError
 from steelyard.options import Options
 from steelyard.vectors.maxsim import SIMILARITIES, TokenVectors
@@ -32,7 +32,7 @@ def load_multi_vector_encoder(
         return FileEncoder(folder, _read_columns, kind=KIND, similarity=_similarity(id, given))
     if backend == "python" or (backend == "auto" and ":" in id and not folder.exists()):
         return from_function(load_function(id), name=id, similarity=_similarity(id, given))
-    from steelyard.encoders.backends.transformers.multi_vector import from_options
+    from steelyard.encoders.backends.transformers.multi_vector_encoder import from_options
 
     return from_options(id, revision, given)
 

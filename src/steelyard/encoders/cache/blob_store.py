@@ -24,7 +24,7 @@ import numpy as np
 from steelyard import config
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.budget import SUFFIX
-from steelyard.encoders.cache.segments import Damaged, NotASegment
+from steelyard.encoders.cache.vector_file import Damaged, NotASegment
 from steelyard.encoders.cache.vector_store import describe, digests, fingerprint, of_folder, prompt_of, remove_damaged
 from steelyard.files import write_whole
 from steelyard.types import Role

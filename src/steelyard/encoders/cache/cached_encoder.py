@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.encoders.batching import check_finite
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.vector_store import VectorStore
-from steelyard.encoders.parts import EncodesInParts, KeepsAccount, LooksUpVectors, receive
+from steelyard.encoders.streaming import EncodesInParts, KeepsAccount, LooksUpVectors, receive
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick

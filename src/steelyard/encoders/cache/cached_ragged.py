@@ -16,7 +16,7 @@ from steelyard.encoders.batching import refuse_bad
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
-from steelyard.encoders.parts import KeepsAccount
+from steelyard.encoders.streaming import KeepsAccount
 from steelyard.errors import ModelError
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.encoders.cache import budget
-from steelyard.encoders.cache.segments import KEY, Damaged, Keys, NotASegment, Segment, write
+from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
 
 MANY = 64
 """Small files that may lie side by side."""

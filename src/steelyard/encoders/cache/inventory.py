@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.encoders.cache import blob_store, budget, segments
+from steelyard.encoders.cache import blob_store, budget
+from steelyard.encoders.cache import vector_file as segments
 from steelyard.encoders.cache.vector_store import DESCRIBED
 from steelyard.types.protocols import ModelSettings
 

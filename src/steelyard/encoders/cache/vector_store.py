@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from steelyard import config
 from steelyard.encoders.cache import budget, compaction
-from steelyard.encoders.cache.segments import KEY, Damaged, Keys, NotASegment, Segment, write
+from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
 from steelyard.files import write_whole
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.encoders.use.network import UseNetwork
 from steelyard.encoders.use.pieces import DIMENSION
-from steelyard.encoders.use.tokenizer import UseTokenizer
+from steelyard.encoders.use.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import Float32, Int32, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

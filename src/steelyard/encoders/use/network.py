@@ -27,7 +27,7 @@ from steelyard.encoders.use.convolution import STEP, Convolution
 from steelyard.encoders.use.pieces import EMPTY, TABLES, WINDOWS, Pieces
 from steelyard.encoders.use.tile import AFTER, BEFORE, FEATURES, Tile
 from steelyard.types import Float32, Int32, Int64
-from steelyard.vectors.cores import Spread, spreading, undivided_products
+from steelyard.vectors.threads import Spread, spreading, undivided_products
 
 GAP = 2
 """Empty places between texts: the reach of the widest window."""

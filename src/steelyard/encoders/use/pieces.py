@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.types import Float32, Int64
-from steelyard.vectors.cores import Spread, in_turn
+from steelyard.vectors.threads import Spread, in_turn
 
 DIMENSION = 512
 WIDTH = 256

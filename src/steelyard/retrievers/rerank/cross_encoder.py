@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.onnx.folder import wanted_files
+from steelyard.encoders.backends.onnx_folder import wanted_files
 from steelyard.encoders.backends.transformers.complete import load_whole
-from steelyard.encoders.backends.transformers.model import DTYPES, batch_size, library
-from steelyard.encoders.backends.transformers.process import crew_of
-from steelyard.encoders.dense import kind_of
+from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, library
 from steelyard.encoders.devices.choice import choose
+from steelyard.encoders.load import kind_of
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.errors import ModelError
 from steelyard.options import Options

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from steelyard.encoders.backends.ragged_function import load_function, source_hash
-from steelyard.encoders.given_numbers import as_floats
+from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.registry import Registry

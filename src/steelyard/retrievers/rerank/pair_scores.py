@@ -19,8 +19,8 @@ import numpy as np
 from steelyard.encoders.batching import shown
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.vector_store import KEY, Keys, VectorStore, keys_of
-from steelyard.encoders.given_numbers import as_floats
-from steelyard.encoders.parts import KeepsAccount
+from steelyard.encoders.float_arrays import as_floats
+from steelyard.encoders.streaming import KeepsAccount
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Float64, Int32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick

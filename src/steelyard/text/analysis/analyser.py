@@ -12,9 +12,9 @@ import numpy as np
 
 from steelyard.text.analysis import arabic_stemmer as arabic
 from steelyard.text.analysis.spelling import ANUSVARA, DEAD_N, spelling_of
+from steelyard.text.arrays import places_of
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.languages import STEMMERS
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.identifiers import split_identifier
 from steelyard.text.tokenizer.spans import Grams, Spans, UInt64, find, keys, keys_of_bytes, keys_of_strings
 from steelyard.text.tokenizer.tokens import Tokens, Words, strings, utf8

@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import UInt8
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.spans import Spans, UInt64, blocks, keys_of_blocks
 from steelyard.types import Int64
 

@@ -16,8 +16,8 @@ from functools import cache
 
 import numpy as np
 
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import SCRIPT_NAMES, UInt32, script_table
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.normalise import NON_JOINER
 from steelyard.types import Int64
 

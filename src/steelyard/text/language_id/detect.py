@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import SCRIPT_NAMES, UInt8, script_table
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.language_id import trigrams
-from steelyard.text.places import places_of
 from steelyard.text.portions import portions
 from steelyard.text.tokenizer.spans import Grams, code_points, find
 from steelyard.text.tokenizer.tokens import Tokens

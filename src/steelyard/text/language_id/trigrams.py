@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import SCRIPT_NAMES, script_table
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.spans import UInt64
 from steelyard.text.tokenizer.tokens import Tokens
 from steelyard.types import Int32, Int64

@@ -13,8 +13,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from steelyard.text.analysis.spelling import PLAIN, Sequences, Spelling
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import SEPARATOR, WORD, UInt8, UInt32, class_of
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.text.analysis.spelling import PLAIN, Spelling
+from steelyard.text.arrays import places_of
 from steelyard.text.characters import EMOJI, HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
-from steelyard.text.places import places_of
 from steelyard.text.tokenizer.clusters import cluster_begins
 from steelyard.text.tokenizer.fold import END, Folded, fold, fold_alone
 from steelyard.text.tokenizer.normalise import normalise

@@ -10,7 +10,7 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.places import places_of
+from steelyard.text.arrays import places_of
 from steelyard.text.tokenizer.spans import Spans, UInt64, keys, keys_of_strings
 from steelyard.types import Int32, Int64
 

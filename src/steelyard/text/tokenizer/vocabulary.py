@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from steelyard.text.analysis.analyser import Analysis
-from steelyard.text.places import places_of
+from steelyard.text.arrays import places_of
 from steelyard.text.tokenizer.spans import UInt64
 from steelyard.text.tokenizer.tokens import ODD, Words, numbered
 from steelyard.types import Int32, Int64

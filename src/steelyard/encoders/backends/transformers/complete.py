@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.encoders.backends.transformers.model import quiet
+from steelyard.encoders.backends.transformers.loading import quiet
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import ModelError
 

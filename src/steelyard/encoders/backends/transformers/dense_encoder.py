@@ -11,8 +11,15 @@ import numpy as np
 
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.complete import load_whole, saved_as
-from steelyard.encoders.backends.transformers.model import OPTIONS, Loading, batch_size, failed_to_load, known, library
-from steelyard.encoders.backends.transformers.process import crew_of
+from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.loading import (
+    OPTIONS,
+    Loading,
+    batch_size,
+    failed_to_load,
+    known,
+    library,
+)
 from steelyard.encoders.by_length import EncodesByLength
 from steelyard.encoders.devices.worker_pool import Job
 from steelyard.encoders.model_folder import ModelFolder

@@ -15,10 +15,17 @@ from typing import Any
 
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.complete import load_whole
-from steelyard.encoders.backends.transformers.model import OPTIONS, Loading, batch_size, failed_to_load, known, library
-from steelyard.encoders.backends.transformers.process import crew_of
+from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.loading import (
+    OPTIONS,
+    Loading,
+    batch_size,
+    failed_to_load,
+    known,
+    library,
+)
+from steelyard.encoders.backends.transformers.ragged_batches import Batches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
-from steelyard.encoders.ragged_batches import Batches
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Role

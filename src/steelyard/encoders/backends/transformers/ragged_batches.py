@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from steelyard.encoders.backends.transformers.dense import token_counts
+from steelyard.encoders.backends.transformers.dense_encoder import token_counts
 from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, whole
 from steelyard.encoders.devices.worker_pool import Crew, Job
 from steelyard.types import Int64, Role

@@ -10,10 +10,17 @@ import numpy as np
 
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.complete import load_whole, saved_as
-from steelyard.encoders.backends.transformers.model import OPTIONS, Loading, batch_size, failed_to_load, known, library
-from steelyard.encoders.backends.transformers.process import crew_of
+from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.loading import (
+    OPTIONS,
+    Loading,
+    batch_size,
+    failed_to_load,
+    known,
+    library,
+)
+from steelyard.encoders.backends.transformers.ragged_batches import Batches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
-from steelyard.encoders.ragged_batches import Batches
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.types import Role
