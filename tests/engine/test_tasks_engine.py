@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from task_parts import ROW_OF, VECTORS, expected, pairs, sample_tasks, vectors_of
 
+from steelyard.encoders.backends.api_texts import Reading
 from steelyard.encoders.backends.function import from_function
 from steelyard.encoders.backends.precomputed import from_options
 from steelyard.encoders.cache.vector_store import VectorStore
@@ -18,7 +19,6 @@ from steelyard.encoders.prompts import OPTIONS, TEXT_OPTIONS, all_prompts
 from steelyard.engine import evaluate
 from steelyard.engine.events import Event, Finished
 from steelyard.errors import DataError
-from steelyard.http.reading import Reading
 from steelyard.options import Options
 from steelyard.results import Result
 from steelyard.retrievers.dense import DenseRetriever

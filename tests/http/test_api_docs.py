@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.encoders.backends import api
+from steelyard.encoders.backends.api_texts import Reading
 from steelyard.http import Traffic, Usage
 from steelyard.http.endpoint import OWNERS
-from steelyard.http.reading import Reading
 from steelyard.retrievers.rerank import api as rerank_api
 
 PAGE = (Path(__file__).parents[2] / "docs" / "services.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from engine_parts import small_task
 from steelyard.engine import evaluate
 from steelyard.options import Traffic
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.spec import parse
 
 SLOW = "batch_size=2&concurrency=1&timeout=9&max_retries=1&max_wait=3&backoff=0.01"

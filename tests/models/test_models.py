@@ -16,7 +16,7 @@ from steelyard.models import Card, card, cards, prompts_for
 from steelyard.models.availability import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
 from steelyard.models.model_cards import read
 from steelyard.retrievers import RETRIEVERS, canonical
-from steelyard.retrievers.variants import with_variants
+from steelyard.retrievers.model_variants import with_variants
 from steelyard.spec import parse
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.late import LateRetriever
-from steelyard.retrievers.variants import variants
+from steelyard.retrievers.model_variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors import maxsim
 from steelyard.vectors.maxsim import MaxSim, TokenVectors

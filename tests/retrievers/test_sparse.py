@@ -16,9 +16,9 @@ from steelyard.encoders.backends.sparse_input import as_sparse, from_function
 from steelyard.errors import DataError, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.bm25 import search as postings_search
+from steelyard.retrievers.model_variants import variants
 from steelyard.retrievers.sparse import SparseRetriever
 from steelyard.retrievers.sparse_search import SparseSearch
-from steelyard.retrievers.variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors.sparse import SparseVectors
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
 from steelyard.http.secrets import Secrets, authorization
-from steelyard.retrievers.search_services.options import Manners, Options
-from steelyard.retrievers.search_services.paths import Path
+from steelyard.retrievers.search_services.json_path import Path
+from steelyard.retrievers.search_services.request_options import Manners, Options
 from steelyard.retrievers.search_services.responses import Asked, Hits, ask_all, by_id, patient, to_run
 from steelyard.types import Queries
 

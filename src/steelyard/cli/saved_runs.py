@@ -34,7 +34,7 @@ def rescored(
     from steelyard.engine import expand
     from steelyard.engine.rescore import rescore
     from steelyard.results import ResultStore
-    from steelyard.retrievers.names import result_name
+    from steelyard.retrievers.model_names import result_name
 
     for name in NEEDING_A_MODEL:
         if getattr(arguments, name):

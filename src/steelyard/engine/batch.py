@@ -222,7 +222,7 @@ def _know_family(model: ModelSpec) -> None:
 def _load_model(model: ModelSpec | Retriever) -> Model:
     """The model, loaded and described: some have to be run for that, and settings may be what no key is made of."""
     from steelyard.retrievers import load_retriever
-    from steelyard.retrievers.names import result_name
+    from steelyard.retrievers.model_names import result_name
 
     if not isinstance(model, ModelSpec) and not (hasattr(model, "name") and hasattr(model, "index")):
         raise UsageError(

@@ -12,8 +12,8 @@ from typing import Any
 from steelyard.errors import MissingPart, ModelError, SteelyardError
 from steelyard.http.client import Client, Reply, Unanswered
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.pacing import Pace
 from steelyard.http.retry import backoff, may_heal, retry_after
+from steelyard.http.traffic import Pace
 from steelyard.http.usage import Usage, billed
 from steelyard.options import Traffic
 

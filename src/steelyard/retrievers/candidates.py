@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.options import Options
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
 from steelyard.types.protocols import Combined, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick

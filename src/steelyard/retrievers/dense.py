@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.retrievers.candidates import run_of
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.ranking import searched
 from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
 from steelyard.spec import ModelSpec

@@ -10,9 +10,9 @@ from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
-from steelyard.retrievers.bundles import BundleIndex
-from steelyard.retrievers.names import result_name
-from steelyard.retrievers.variants import base
+from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.model_variants import base
+from steelyard.retrievers.ragged_index import BundleIndex
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

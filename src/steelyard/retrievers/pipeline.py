@@ -20,10 +20,10 @@ from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.candidates import SAFEGUARDS, CandidateRetriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.defaults import DEPTH
-from steelyard.retrievers.names import stage_name
+from steelyard.retrievers.model_names import stage_name
+from steelyard.retrievers.model_variants import variants as grid
 from steelyard.retrievers.rerank.load import load_reranker
 from steelyard.retrievers.rerank.pair_scores import PairScorer
-from steelyard.retrievers.variants import variants as grid
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Run, TaskInfo
 from steelyard.types.protocols import Combined, ModelSettings, Reranker, Retriever, Tick, Unjudged, no_tick

@@ -11,10 +11,10 @@ from steelyard.encoders.cache.cached_encoder import Tally
 from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
 from steelyard.options import Options
-from steelyard.retrievers.bundles import BundleIndex
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.model_variants import base
+from steelyard.retrievers.ragged_index import BundleIndex
 from steelyard.retrievers.sparse_search import SparseSearch
-from steelyard.retrievers.variants import base
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

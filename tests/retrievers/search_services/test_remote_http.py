@@ -21,7 +21,7 @@ from steelyard.cli import main
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.search_services.template import Template
+from steelyard.retrievers.search_services.http_template import Template
 from steelyard.types import Queries, Run, Task
 
 SECRET = "tok-8c1f0a77"

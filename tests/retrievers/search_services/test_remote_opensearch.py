@@ -13,7 +13,7 @@ from search_servers import OpenSearchShaped, Reply, Store
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.search_services.opensearch import load as opensearch_load
+from steelyard.retrievers.search_services.opensearch import bulk as opensearch_load
 from steelyard.types import Corpus, Queries, Run, Task, TaskInfo
 
 KINDS = ("opensearch", "elasticsearch")

@@ -16,7 +16,7 @@ from search_servers import postgres
 import steelyard
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.search_services.postgres.address import hang_up
+from steelyard.retrievers.search_services.postgres.connection import hang_up
 from steelyard.retrievers.search_services.postgres.retriever import PostgresRetriever
 from steelyard.retrievers.search_services.postgres.schema import check_vectors
 from steelyard.retrievers.search_services.postgres.sql import Plan

@@ -16,6 +16,7 @@ import numpy as np
 
 from steelyard import config
 from steelyard.encoders.backends.api_reply import read_vectors
+from steelyard.encoders.backends.api_texts import Reading, shown
 from steelyard.encoders.cache.vector_store import fingerprint
 from steelyard.encoders.streaming import joined
 from steelyard.errors import ModelError, UsageError
@@ -23,7 +24,6 @@ from steelyard.files import remember, remembered
 from steelyard.http import Options, Refused, Service, Traffic, in_batches
 from steelyard.http.batches import BatchSize, Span
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.reading import Reading, shown
 from steelyard.http.tokens import estimated_tokens
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

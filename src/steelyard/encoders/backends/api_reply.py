@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.encoders.backends.api_texts import shown
 from steelyard.errors import ModelError
-from steelyard.http.reading import shown
 from steelyard.types import Float32
 
 FORM = "an embeddings service answers with a vector for each text, numbered by index"

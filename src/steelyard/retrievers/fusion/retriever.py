@@ -20,7 +20,7 @@ from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.defaults import FUSION_PRESETS as PRESETS
 from steelyard.retrievers.fusion.join import join
 from steelyard.retrievers.fusion.methods import METHODS
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.text.languages import canonical, is_language
 from steelyard.types import Corpus, Float64, Run, TaskInfo

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.retrievers.candidates import own_lists, run_of
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.pipeline import shared_scorer
 from steelyard.retrievers.rerank.load import lacks_candidates
 from steelyard.retrievers.rerank.pair_scores import PairScorer

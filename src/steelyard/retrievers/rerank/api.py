@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.encoders.backends.api_texts import Reading, shown
 from steelyard.errors import ModelError, UsageError
 from steelyard.http import Options, Refused, Service, Traffic, in_batches
 from steelyard.http.batches import BatchSize, Span
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.reading import Reading, shown
 from steelyard.http.tokens import estimated_tokens
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

@@ -8,10 +8,10 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.http.secrets import Secrets
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.search_services.client import Client
+from steelyard.retrievers.search_services.http_template import Template
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, to_run
-from steelyard.retrievers.search_services.template import Template
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

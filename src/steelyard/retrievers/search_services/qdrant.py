@@ -20,10 +20,10 @@ from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.http.endpoint import is_loopback
 from steelyard.http.retry import may_heal
 from steelyard.http.secrets import Secrets
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.search_services.encoding import Vectors, content_name
 from steelyard.retrievers.search_services.optional import need
-from steelyard.retrievers.search_services.options import Manners, Options, refuse_at
+from steelyard.retrievers.search_services.request_options import Manners, Options, refuse_at
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, patient, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Run, TaskInfo

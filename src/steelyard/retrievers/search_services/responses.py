@@ -20,7 +20,7 @@ import numpy as np
 
 from steelyard.errors import MissingPart, ModelError
 from steelyard.http.retry import backoff
-from steelyard.retrievers.search_services.options import Manners
+from steelyard.retrievers.search_services.request_options import Manners
 from steelyard.types import Queries, Run
 
 FIRST_WAIT = 0.2

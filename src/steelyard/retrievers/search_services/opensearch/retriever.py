@@ -12,19 +12,19 @@ from urllib.parse import quote
 
 from steelyard.errors import UsageError
 from steelyard.http.secrets import Secrets, authorization
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.search_services.client import Client, Refusal
 from steelyard.retrievers.search_services.encoding import Vectors, content_name
-from steelyard.retrievers.search_services.opensearch.load import load
-from steelyard.retrievers.search_services.opensearch.shapes import (
+from steelyard.retrievers.search_services.json_path import Path
+from steelyard.retrievers.search_services.opensearch.bulk import load
+from steelyard.retrievers.search_services.opensearch.requests import (
     DEEPEST,
     Dialect,
     analyzer_for,
     definition,
     text_query,
 )
-from steelyard.retrievers.search_services.options import Manners, Options, refuse_at
-from steelyard.retrievers.search_services.paths import Path
+from steelyard.retrievers.search_services.request_options import Manners, Options, refuse_at
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo

@@ -14,14 +14,14 @@ from typing import Any
 
 from steelyard.errors import ModelError, SteelyardError, UsageError
 from steelyard.http.secrets import Secrets
-from steelyard.retrievers.names import result_name
+from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.search_services.encoding import Vectors, content_name
 from steelyard.retrievers.search_services.optional import need
-from steelyard.retrievers.search_services.options import Manners, Options, refuse_at
 from steelyard.retrievers.search_services.postgres import schema
-from steelyard.retrievers.search_services.postgres.address import Address, hang_up
+from steelyard.retrievers.search_services.postgres.connection import Address, hang_up
 from steelyard.retrievers.search_services.postgres.pool import Pool
 from steelyard.retrievers.search_services.postgres.sql import Plan
+from steelyard.retrievers.search_services.request_options import Manners, Options, refuse_at
 from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, patient, to_run
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo

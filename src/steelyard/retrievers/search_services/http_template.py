@@ -23,9 +23,9 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from steelyard.errors import DataError, UsageError
 from steelyard.http.secrets import VARIABLE, Secrets
+from steelyard.retrievers.search_services.json_path import Path
 from steelyard.retrievers.search_services.optional import need
-from steelyard.retrievers.search_services.options import Manners, Options
-from steelyard.retrievers.search_services.paths import Path
+from steelyard.retrievers.search_services.request_options import Manners, Options
 
 PLACE = re.compile(r"\{(query|k)\}")
 SENSITIVE = re.compile(r"authorization|cookie|token|secret|password|(^|[-_])api[-_]?key|access[-_]?key", re.IGNORECASE)
