@@ -1,110 +1,262 @@
-"""Where things are kept, and the few settings that come from the environment.
+"""Settings of an evaluation: where data, models and results are, and what the machine may do.
 
-STEELYARD_HOME          cache of vectors and built-in sets   (default: the user's cache folder + /steelyard)
-STEELYARD_RESULTS       where results go                     (default: ./results)
-STEELYARD_CACHE_BYTES   the most that stored vectors may take (default: 10GB; 0: store none)
-STEELYARD_HUB           where published datasets come from: huggingface (default) or modelscope
-STEELYARD_DATA          a folder of copies of published datasets, read instead of any hub
-STEELYARD_DEVICE        where models compute that do not say so themselves: auto (default), cpu, cuda:0,cuda:1, mps ...
-STEELYARD_OFFLINE       1: never reach for the network       (HF_HUB_OFFLINE does the same)
+One frozen `Settings` value is made by the command line, or by the Python caller, and passed down to every loader. Each
+setting comes from the first of these places that has it: the argument, the environment, `steelyard.toml` in the
+current folder, the default.
 
-What is not in the environment may stand in `steelyard.toml` in the folder where the command is given, by the same name
-without STEELYARD_ and in small letters: `results = "weighed"`, `cache_bytes = "20GB"`, `offline = true`.
+| setting       | environment             | meaning                                                                 |
+|---------------|-------------------------|-------------------------------------------------------------------------|
+| `device`      | `STEELYARD_DEVICE`      | device of models that do not name one: `auto`, `cpu`, `cuda:0,cuda:1`    |
+| `offline`     | `STEELYARD_OFFLINE`     | never use the network (`HF_HUB_OFFLINE` does the same)                   |
+| `hub`         | `STEELYARD_HUB`         | hub of published datasets: `huggingface` (default) or `modelscope`       |
+| `data`        | `STEELYARD_DATA`        | folder of copies of published datasets, read instead of any hub          |
+| `home`        | `STEELYARD_HOME`        | folder of vectors and built-in sets (default: user cache + `/steelyard`) |
+| `cache_bytes` | `STEELYARD_CACHE_BYTES` | limit of stored vectors, such as `500MB` (default `10GB`; 0: store none) |
+| `threads`     | `STEELYARD_THREADS`     | threads of BM25 and fusion (default: available cores, at most 8)         |
+| `results`     | `STEELYARD_RESULTS`     | folder of results (default `results`)                                    |
 
-The variables of the hub clients (HF_TOKEN, HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE) are left to those clients.
+`home` is not accepted from `steelyard.toml`: a file that comes with a project must not choose the folder that
+`steelyard cache rm` empties. The hub clients read their own variables (HF_TOKEN, HF_HOME, HF_ENDPOINT) themselves.
 """
 
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
-from steelyard.errors import DataError, UnknownName
+from steelyard.errors import DataError, UnknownName, UsageError
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 HUBS = ("huggingface", "modelscope")
-"""The hubs that datasets can come from."""
+"""Hubs of datasets."""
 FILE = "steelyard.toml"
-SETTINGS = ("home", "results", "cache_bytes", "hub", "data", "device", "offline")
-"""What the file may say."""
+PREFIX = "STEELYARD_"
+UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
+UNITS |= {"TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
-def setting(name: str) -> str | None:
-    """What the variable of that name says, else the file; None where both are silent."""
-    return os.environ.get(f"STEELYARD_{name.upper()}") or _from_file().get(name)
+def default_home() -> Path:
+    """Return the folder for files that can be made again: `steelyard` in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "steelyard"
 
 
-def check() -> None:
-    """Say what is wrong with the settings, if anything, also where none of them will be asked for."""
-    _from_file()
-    offline()
-    hub()
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one evaluation; `Settings.load` merges arguments, environment, file and defaults.
+
+    >>> settings = Settings.load(offline=True, cache_bytes="2GB")
+    >>> settings.offline, settings.cache_bytes
+    (True, 2000000000)
+    """
+
+    device: str = "auto"
+    """Device of models whose names do not say one."""
+    offline: bool = False
+    """Never use the network."""
+    hub: str = HUBS[0]
+    """Hub of published datasets."""
+    data: Path | None = None
+    """Folder of copies of published datasets, read instead of any hub."""
+    home: Path = field(default_factory=default_home)
+    """Folder of files that can be made again: vectors, built-in sets, hashes."""
+    cache_bytes: int = 10 * 10**9
+    """Limit of stored vectors, in bytes; 0 stores none."""
+    threads: int | None = None
+    """Threads of BM25 and fusion; None: the available cores, at most 8."""
+    results: Path = Path("results")
+    """Folder of results."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """API keys by the name that models use for them (`key_env=NAME`); the environment is read for other names."""
+
+    def __post_init__(self) -> None:
+        for name, value in self._values().items():
+            object.__setattr__(self, name, _READERS[name].read(name, value))
+
+    def _values(self) -> dict[str, Any]:
+        return {own.name: value for own in fields(self) if (value := getattr(self, own.name)) is not None}
+
+    @classmethod
+    def load(cls, **overrides: Any) -> Settings:
+        """Merge arguments (None: not given), the environment, `steelyard.toml` and the defaults, in this order."""
+        return cls(**{**_from_file(), **_from_environment(), **_known(overrides)})
+
+    def updated(self, **overrides: Any) -> Settings:
+        """Return these settings with the given ones replaced; None leaves a setting as it is."""
+        return replace(self, **_known(overrides))
+
+    def secret(self, name: str) -> str | None:
+        """Return the API key of that name, from `secrets` or the environment variable; None if neither has it."""
+        return self.secrets.get(name) or os.environ.get(name)
 
 
-def _from_file() -> dict[str, str]:
+def _known(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    for name in overrides:
+        if name not in _READERS:
+            raise UnknownName("setting", name, _READERS, hint=f"known: {', '.join(_READERS)}")
+    return {name: value for name, value in overrides.items() if value is not None}
+
+
+def _from_environment() -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, reader in _READERS.items():
+        variable = f"{PREFIX}{name.upper()}"
+        if name != "secrets" and (text := os.environ.get(variable)):
+            values[name] = reader.read(variable, text)
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in TRUE_WORDS:
+        values["offline"] = True
+    return values
+
+
+def _from_file() -> dict[str, Any]:
+    """Return the settings of `steelyard.toml` in the current folder; an unknown name or a bad value is an error."""
     path = Path(FILE).absolute()
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else {}
-
-
-@lru_cache(maxsize=1)
-def _read(path: Path, changed: int) -> dict[str, str]:
-    """The settings in the file; what is none of them, or no value, is an error."""
+    if not path.is_file():
+        return {}
     import tomllib
 
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", where=str(path), hint="see who may read it") from error
-    except ValueError as error:
-        raise DataError(f"not TOML: {error}", where=str(path), hint='such as: results = "weighed"') from error
-    for name, value in found.items():
-        if name not in SETTINGS:
-            raise UnknownName(f"setting in {path}", name, SETTINGS, hint=f"known: {', '.join(SETTINGS)}")
-        if not isinstance(value, str | bool | int):
-            raise DataError(f"{name} is {value!r}", where=str(path), hint="a text, a whole number, true or false")
-    return {name: str(value) for name, value in found.items()}
+        raise DataError(f"cannot be read: {error.strerror}", path=path, hint="check its permissions") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not valid TOML: {error}", path=path, hint='write, for example: results = "out"') from error
+    for name, value in table.items():
+        if name == "home":
+            raise DataError(
+                "home must not be set in a project's file, because `steelyard cache rm` empties that folder",
+                path=path,
+                field=name,
+                found=value,
+                hint=f"export {PREFIX}HOME=FOLDER",
+            )
+        if name not in FILE_SETTINGS:
+            raise UnknownName(f"setting in {path}", name, FILE_SETTINGS, hint=f"known: {', '.join(FILE_SETTINGS)}")
+    try:
+        return {name: _READERS[name].read(name, value) for name, value in table.items()}
+    except UsageError as error:
+        raise DataError(
+            error.message, path=path, field=error.option, found=error.found, expected=error.expected
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How a value of a setting is read from text, TOML or Python."""
+
+    convert: Callable[[Any], Any]
+    expected: str
+
+    def read(self, label: str, value: Any) -> Any:
+        """Return the value in its own type; what cannot be one is a UsageError that names the label."""
+        try:
+            return self.convert(value)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise UsageError.invalid(label, expected=self.expected, found=value, option=label) from error
+
+
+def parse_bytes(text: str | int) -> int:
+    """Return the number of bytes of a size such as `500MB`.
+
+    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("0")
+    (2000000000, 1572864, 0)
+    """
+    match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*", str(text))
+    if not match or match[2].upper() not in UNITS or isinstance(text, bool):
+        raise UsageError.invalid("the size", expected="a number of bytes such as 500MB, 2GB or 1.5GiB", found=text)
+    return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+def _bytes(value: Any) -> int:
+    try:
+        return parse_bytes(value)
+    except UsageError as error:
+        raise ValueError from error
+
+
+def _switch(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in TRUE_WORDS | FALSE_WORDS:
+        raise ValueError
+    return word in TRUE_WORDS
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _hub(value: Any) -> str:
+    if value not in HUBS:
+        raise ValueError
+    return str(value)
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, str | Path) or not str(value).strip():
+        raise ValueError
+    return Path(value).expanduser()
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool | float) or int(value) < 1:
+        raise ValueError
+    return int(value)
+
+
+_READERS = {
+    "device": _Reader(_text, "a device such as auto, cpu or cuda:0"),
+    "offline": _Reader(_switch, "true or false (1, yes, on, 0, no, off)"),
+    "hub": _Reader(_hub, f"one of {', '.join(HUBS)}"),
+    "data": _Reader(_path, "a folder"),
+    "home": _Reader(_path, "a folder"),
+    "cache_bytes": _Reader(_bytes, "a size such as 500MB, 2GB or 1.5GiB"),
+    "threads": _Reader(_count, "a whole number of at least 1"),
+    "results": _Reader(_path, "a folder"),
+    "secrets": _Reader(dict, "a mapping of names to keys"),
+}
+FILE_SETTINGS = tuple(name for name in _READERS if name not in ("home", "secrets"))
+"""Settings that `steelyard.toml` may have."""
+
+
+# The functions below read the settings anew at each call. They go once every loader takes a Settings value.
 
 
 def home() -> Path:
-    """The folder of everything that can be made again."""
-    if path := setting("home"):
-        return Path(path).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "steelyard"
+    """Return `Settings.load().home`."""
+    return Settings.load().home
 
 
 def results_folder() -> Path:
-    """Where results are written unless the command says otherwise."""
-    return Path(setting("results") or "results").expanduser()
+    """Return `Settings.load().results`."""
+    return Settings.load().results
 
 
 def offline() -> bool:
-    """Whether the network is off limits; a word that is neither yes nor no is an error, lest it be taken for no."""
-    said = (setting("offline") or "no").lower()
-    if said not in TRUE_WORDS | FALSE_WORDS:
-        known = ", ".join(sorted(TRUE_WORDS | FALSE_WORDS))
-        raise UnknownName(
-            "word of offline", said, (), hint=f"STEELYARD_OFFLINE, or offline in {FILE}, is one of {known}"
-        )
-    return said in TRUE_WORDS or os.environ.get("HF_HUB_OFFLINE", "").lower() in TRUE_WORDS
+    """Return `Settings.load().offline`."""
+    return Settings.load().offline
 
 
 def device() -> str:
-    """Where models compute whose names do not say so."""
-    return setting("device") or "auto"
+    """Return `Settings.load().device`."""
+    return Settings.load().device
 
 
 def hub() -> str:
-    """Where published datasets come from."""
-    name = setting("hub") or HUBS[0]
-    if name not in HUBS:
-        raise UnknownName("hub", name, HUBS, hint=f"STEELYARD_HUB, or hub in {FILE}, is one of {', '.join(HUBS)}")
-    return name
+    """Return `Settings.load().hub`."""
+    return Settings.load().hub
 
 
 def data_folder() -> Path | None:
-    """Where copies of published datasets are read from instead of any hub; None: nowhere."""
-    path = setting("data")
-    return Path(path).expanduser() if path else None
+    """Return `Settings.load().data`."""
+    return Settings.load().data
+
+
+def check() -> None:
+    """Raise the error of a setting that cannot be read."""
+    Settings.load()

@@ -127,7 +127,7 @@ def _names(thing: Stored) -> tuple[str, ...]:
 
 def _trim(home: Path, most: str | None, output: Output) -> None:
     try:
-        trimmed = budget.trim(home / budget.FOLDER, budget.parse_bytes(most) if most else budget.limit())
+        trimmed = budget.trim(home / budget.FOLDER, config.parse_bytes(most) if most else budget.limit())
     except OSError as error:
         raise SteelyardError(f"stored vectors are not trimmed: {error}", hint=f"see who may write in {home}") from error
     if output.json:

@@ -6,7 +6,6 @@ STEELYARD_CACHE_BYTES   the most that stored vectors may take, such as 500MB or 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,37 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard import config
-from steelyard.errors import UsageError
 
 VARIABLE = "STEELYARD_CACHE_BYTES"
-DEFAULT = "10GB"
 FOLDER = "vectors"
 SUFFIX = ".vectors"
 ABANDONED = 3600.0
 """Seconds after which a file in the making has lost its writer: writing one takes a moment."""
-UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
-UNITS |= {"TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-
-def parse_bytes(text: str) -> int:
-    """A size as people write it.
-
-    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("0")
-    (2000000000, 1572864, 0)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    if not match or match[2].upper() not in UNITS:
-        raise UsageError(f"cannot read the size {text!r}", hint="such as 500MB, 2GB or 1.5GiB")
-    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def limit() -> int:
     """The most bytes that stored vectors may take; 0 means that none are stored."""
-    said = config.setting("cache_bytes") or DEFAULT
-    try:
-        return parse_bytes(said)
-    except UsageError as error:
-        raise UsageError(f"{VARIABLE}, or cache_bytes in {config.FILE}: {error.message}", hint=error.hint) from error
+    return config.Settings.load().cache_bytes
 
 
 @dataclass(frozen=True)
