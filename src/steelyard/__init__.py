@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.compat.evalscope import run_task
     from steelyard.datasets import load_task, load_tasks
-    from steelyard.engine import Results, evaluate
+    from steelyard.engine import evaluate
     from steelyard.errors import SteelyardError
-    from steelyard.results import Result
+    from steelyard.results import Result, Results, load_results
     from steelyard.retrievers import load_retriever
     from steelyard.types import Run, Task
 
@@ -26,11 +26,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "evaluate": "steelyard.engine",
-    "Results": "steelyard.engine",
+    "Results": "steelyard.results",
     "load_task": "steelyard.datasets",
     "load_tasks": "steelyard.datasets",
     "load_retriever": "steelyard.retrievers",
     "Result": "steelyard.results",
+    "load_results": "steelyard.results",
     "Run": "steelyard.types",
     "Task": "steelyard.types",
     "SteelyardError": "steelyard.errors",
@@ -45,6 +46,7 @@ __all__ = [
     "Task",
     "__version__",
     "evaluate",
+    "load_results",
     "load_retriever",
     "load_task",
     "load_tasks",

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.cli import main
 from steelyard.engine import Results
-from steelyard.engine.summary import summarise
+from steelyard.results.summary import summarise
 from steelyard.results import Failure, Result, TaskFacts
 
 MODELS = [

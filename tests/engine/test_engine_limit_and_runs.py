@@ -130,7 +130,7 @@ def test_rescoring_takes_the_runs_that_were_made_so_and_tells_several_apart(tmp_
     conditions, events = Conditions.of(metrics=["ndcg@7"]), list[Event]()
     both = Results(rescore(store, [task], conditions, listen=events.append))
     assert len(both) == 2 and events[0] == Planned(models=1, tasks=1, stored=0, runs=2)
-    columns, (row,) = both.told_apart().table()
+    columns, (row,) = both.distinct_names().table()
     assert sorted(columns[1:]) == ["overlap (top_k 1000)", "overlap (top_k 2)"] and "-" not in row
     (shallow,) = rescore(store, [task], conditions, made={"top_k": 2})
     assert shallow.settings["top_k"] == 2

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.cli._ui.output import Output
-    from steelyard.engine import Results
     from steelyard.engine.plan import Conditions
-    from steelyard.results import Result
+    from steelyard.results import Result, Results
     from steelyard.spec import ModelSpec
 
 
@@ -257,7 +256,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The conditions that were given; the others are as ever."""
-    from steelyard.engine.plan import CONDITIONS
+    from steelyard.results.table import CONDITIONS
 
     return {name: value for name in CONDITIONS if (value := getattr(arguments, name)) is not None}
 

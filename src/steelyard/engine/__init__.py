@@ -10,11 +10,10 @@ from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import PROFILES, STRATEGIES, TOP_K, Conditions, OverwriteStrategy, Profile, SaveRuns, Shelf
-from steelyard.engine.results import Results
 from steelyard.engine.runs import FORMS
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
-from steelyard.results import ResultStore
+from steelyard.results import Results, ResultStore
 from steelyard.spec import ModelSpec
 from steelyard.types.protocols import Encoder, Retriever
 from steelyard.types.samples import AnyTask

@@ -36,10 +36,6 @@ SEARCHED = ("retrieval", "reranking")
 """The types of tasks that are weighed by lists."""
 
 
-CONDITIONS = ("top_k", "limit", "seed", "profile")
-"""The conditions that have one value each, by their names in settings and in `Conditions`."""
-
-
 @dataclass(frozen=True)
 class Conditions:
     """What is the same for every model and task of a batch and could change a figure."""

@@ -14,6 +14,7 @@ from steelyard.results.schema import (
     TaskFacts,
 )
 from steelyard.results.store import ResultStore
+from steelyard.results.table import Results, load_results
 
 __all__ = [
     "HEADLINES",
@@ -27,5 +28,7 @@ __all__ = [
     "QueryScores",
     "Result",
     "ResultStore",
+    "Results",
     "TaskFacts",
+    "load_results",
 ]

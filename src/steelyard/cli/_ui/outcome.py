@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from steelyard.cli._ui.output import Output
     from steelyard.cli._ui.progress import Progress
-    from steelyard.engine import Results
-    from steelyard.results import Result
+    from steelyard.results import Result, Results
 
 REPORT = "report.html"
 
@@ -32,7 +31,7 @@ class Gathered:
     @property
     def results(self) -> Results:
         """As the engine gives them."""
-        from steelyard.engine import Results
+        from steelyard.results import Results
 
         return Results(self.ready)
 
@@ -71,7 +70,7 @@ def write_report(results: Results, folder: Path) -> Path:
     from steelyard.reports import write_report
 
     try:
-        return write_report(results.told_apart(), folder / REPORT)
+        return write_report(results.distinct_names(), folder / REPORT)
     except ResultError as error:
         raise ResultError(error.message, hint=f"{error.hint}; --no-report leaves the report out") from error
 

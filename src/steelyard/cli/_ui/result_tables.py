@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.cli._ui.output import Output
-    from steelyard.engine import Results
+    from steelyard.results import Results
 
 
 def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (), summary: bool = False) -> None:
@@ -24,7 +24,7 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
         figures = results.to_dicts()
         output.data({"results": figures, "summary": results.summary().to_dict()} if summary else figures)
     elif results:
-        _show_figures(results.told_apart(), output, metrics)
+        _show_figures(results.distinct_names(), output, metrics)
         tell_stages(results, output)
         if summary:
             output.line("")
@@ -35,10 +35,9 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
 
 def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> None:
     """A table for each metric; variants stand apart, in one table by the first metric."""
-    from steelyard.engine import Results
     from steelyard.metrics import parse_many
     from steelyard.reports.run_report.variants import variant_rows
-    from steelyard.results import MAIN_METRIC
+    from steelyard.results import MAIN_METRIC, Results
 
     named = dict.fromkeys(str(metric) for words in metrics for metric in parse_many(words))
     asked: list[str | None] = [*named] or [None]

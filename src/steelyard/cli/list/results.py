@@ -50,7 +50,8 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
 
 def _conditions(settings: ModelSettings) -> dict[str, Any]:
     """What the result was made under that is not as ever: a limit, a depth, more metrics."""
-    from steelyard.engine.plan import CONDITIONS, Conditions
+    from steelyard.engine.plan import Conditions
+    from steelyard.results.table import CONDITIONS
 
     usual = {name: getattr(Conditions(), name) for name in CONDITIONS}
     found = {name: settings[name] for name in CONDITIONS if settings.get(name, usual[name]) != usual[name]}

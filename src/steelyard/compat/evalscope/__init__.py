@@ -14,9 +14,8 @@ from pathlib import Path
 from steelyard.compat.evalscope.reading import read
 from steelyard.compat.evalscope.running import carry_out, output_folder
 from steelyard.compat.evalscope.schema import Config, parse
-from steelyard.engine import Results
 from steelyard.engine.events import Event, Finished
-from steelyard.results import Result
+from steelyard.results import Result, Results
 from steelyard.results.schema import with_interval
 
 __all__ = ["run_task"]

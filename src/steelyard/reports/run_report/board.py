@@ -1,4 +1,4 @@
-"""Results arranged for reading: tasks down, models across, and which model is strongest where."""
+"""The results of a report, and the mark of each model throughout it."""
 
 from __future__ import annotations
 
@@ -6,119 +6,88 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from steelyard.results import Result
-from steelyard.stats import paired_test
-
-SIGNIFICANT = 0.05
-"""Below this p-value of the paired test a lead is called a lead."""
-
-
-@dataclass(frozen=True)
-class Strongest:
-    """The model with the highest figure of a task, and the runner-up if chance could explain its lead."""
-
-    model: str
-    score: float
-    rival: str | None = None
-    p_value: float | None = None
+from steelyard.results import Result, Results
+from steelyard.results.leaders import Leaders
 
 
 @dataclass(frozen=True)
 class Board:
-    """Results by task and model; of several for the same pair the newest counts.
-
-    Different data under one name is different tasks, told apart by its hash.
-    """
+    """The one view of results (`Results`) with the places of its models in the whole report."""
 
     results: Sequence[Result]
-
     series: Sequence[str] = ()
     """The models of the whole report, where this is a part of it: each has its place among them, and its mark."""
 
+    @cached_property
+    def view(self) -> Results:
+        """Everything that is computed from the results."""
+        return Results(self.results)
+
     def part(self, wanted: Callable[[Result], bool]) -> Board:
-        """Some of the results; every model keeps its mark."""
+        """Return some of the results; every model keeps its mark."""
         return Board([result for result in self.results if wanted(result)], self.series or self.models)
 
     def place(self, model: str) -> int:
-        """The place of the model in the whole report, by which its mark goes."""
+        """Return the place of the model in the whole report, which decides its mark."""
         return list(self.series or self.models).index(model)
 
-    @cached_property
+    @property
     def tasks(self) -> list[str]:
-        """Task names, in the order in which they were met."""
-        return list(dict.fromkeys(map(self.task_of, self.results)))
+        """The tasks, in the order of their first result."""
+        return list(self.view.labels)
 
     def task_of(self, result: Result) -> str:
-        """The name under which the result's task stands here."""
-        name, data = result.task, result.facts.data_hash
-        return f"{name}@{data[:8]}" if data and len(self._data[name]) > 1 else name
-
-    @cached_property
-    def _data(self) -> dict[str, set[str]]:
-        """The hashes of the data that goes by each name; a task that could not be read has none."""
-        known: dict[str, set[str]] = {result.task: set() for result in self.results}
-        for result in self.results:
-            if result.facts.data_hash:
-                known[result.task].add(result.facts.data_hash)
-        return known
+        """Return the label of the result's task."""
+        return self.view.label_of(result)
 
     @cached_property
     def models(self) -> list[str]:
-        """Model names, in the order in which they were met in the whole report."""
-        here = dict.fromkeys(result.model for result in self.results)
-        return [model for model in self.series if model in here] if self.series else list(here)
-
-    @cached_property
-    def _cells(self) -> dict[tuple[str, str], Result]:
-        return {(self.task_of(r), r.model): r for r in sorted(self.results, key=lambda r: r.created)}
+        """The models, in their order in the whole report."""
+        present = self.view.models
+        return [model for model in self.series if model in present] if self.series else list(present)
 
     def cell(self, task: str, model: str) -> Result | None:
-        """The finished result of a pair, if there is one."""
-        result = self._cells.get((task, model))
+        """Return the finished result of a pair, if there is one."""
+        result = self.view.cell(task, model)
         return result if result is not None and result.done else None
 
     def first(self, task: str) -> Result:
-        """What tells of the task: its first finished result, or a failure where there is none."""
-        there = [result for model in self.models if (result := self._cells.get((task, model)))]
-        return next((result for result in there if result.done), there[0])
+        """Return the first finished result of the task, or a failure if no model finished it."""
+        cells = [result for model in self.models if (result := self.view.cell(task, model))]
+        return next((result for result in cells if result.done), cells[0])
 
     @cached_property
     def failures(self) -> list[Result]:
-        """Pairs that have no figures, with their error."""
-        return [r for r in self._cells.values() if not r.done]
+        """The newest results without scores, with their error."""
+        cells = (self.view.cell(task, model) for task in self.tasks for model in self.models)
+        return [result for result in cells if result is not None and not result.done]
 
     def failed(self, task: str, model: str) -> bool:
-        """Whether the pair was tried and has no figures."""
-        result = self._cells.get((task, model))
+        """Return whether the pair was tried and has no scores."""
+        result = self.view.cell(task, model)
         return result is not None and not result.done
 
     @cached_property
     def common_tasks(self) -> list[str]:
-        """Tasks that every model finished, but for models that finished none: only their means may be compared."""
-        able = [model for model in self.models if any(self.cell(task, model) for task in self.tasks)]
-        return [task for task in self.tasks if able and all(self.cell(task, model) for model in able)]
+        """The tasks that every model finished, models without any score aside."""
+        return list(self.view.common_tasks())
 
     def mean(self, model: str, metric: str | None = None) -> float | None:
-        """The mean of a metric, or of the main figure of every task, over the common tasks."""
-        cells = (self.cell(task, model) for task in self.common_tasks)
-        values = [
-            value for cell in cells if cell and (value := cell.metrics.get(metric or cell.main_metric)) is not None
-        ]
-        return sum(values) / len(values) if values and len(values) == len(self.common_tasks) else None
+        """Return the mean of a metric, or of the main score of every task, over the common tasks."""
+        values = [self.view.score(task, model, metric) for task in self.common_tasks]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known and len(known) == len(values) else None
 
-    def strongest(self, task: str) -> Strongest | None:
-        """The leader of a task by the main metric; with its rival where the paired test can't tell them apart."""
-        cells = [cell for model in self.models if (cell := self.cell(task, model)) and cell.score is not None]
-        ranked = sorted(cells, key=lambda cell: -(cell.score or 0.0))
-        if not ranked:
-            return None
-        first = ranked[0]
-        if len(ranked) == 1:
-            return Strongest(first.model, first.score or 0.0)
-        second = ranked[1]
-        a, b = (cell.per_query.by_metric.get(first.main_metric) for cell in (first, second))
-        if a is None or b is None or len(a) != len(b):
-            return Strongest(first.model, first.score or 0.0)
-        p_value = paired_test(a, b).p_value
-        rival = second.model if p_value >= SIGNIFICANT else None
-        return Strongest(first.model, first.score or 0.0, rival, p_value)
+    def leaders(self, task: str, metric: str | None = None) -> Leaders | None:
+        """Return the model with the highest score of a task and those that cannot be distinguished from it."""
+        return self.view.leaders(task, metric)
+
+    def best(self, task: str, metric: str | None = None) -> tuple[str, ...]:
+        """Return the models that cannot be distinguished from the best of a task; none if there is only one model."""
+        leaders = self.leaders(task, metric) if len(self.models) > 1 else None
+        return leaders.best if leaders else ()
+
+    def best_means(self, metric: str | None = None) -> tuple[str, ...]:
+        """Return the models whose mean over the common tasks cannot be distinguished from the highest one."""
+        leaders = self.view.overall_leaders(metric) if len(self.models) > 1 else None
+        return leaders.best if leaders else ()

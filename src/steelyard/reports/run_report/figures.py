@@ -6,20 +6,24 @@ marks that an eye can tell apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.reports.components.charts import SERIES_CLASSES, Dot, dot_plot, legend, swatch
 from steelyard.reports.components.markup import Markup, join, table, tag, th
-from steelyard.reports.run_report.board import Board, Strongest
+from steelyard.reports.run_report.board import Board
 from steelyard.results import HEADLINES, MAIN_METRIC, Result
+from steelyard.results.leaders import Leaders
 
 DEEPEST = 100
 """The greatest cut-off of the figures that are shown."""
 NOTE = (
     "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
-    "(on reranking tasks, the highest MAP); “or” names a rival that a paired randomisation test (p ≥ 0.05) can't "
-    "tell from it. recall@100 is the mean of each query's recall."
+    "(on reranking tasks, the highest MAP). “or” names the models that cannot be distinguished from it (paired "
+    "randomisation test with Holm's correction, p ≥ 0.05), and so does the marked colour in every column. recall@100 "
+    "is the mean of each query's recall."
 )
+TIED_SHOWN = 3
+"""Tied models that are named in a cell."""
 
 
 def figures(board: Board) -> Markup:
@@ -76,20 +80,19 @@ def _models_down(board: Board) -> Markup:
     spans += [th(name, colspan=wide, class_="first") for name in HEADLINES.values()]
     short = _without_group(board.tasks)
     heads = [_head(name, None, first=c == 0) for _ in HEADLINES for c, name in enumerate([*mean, *short])]
-    best = {(task, metric): _best_of(board, task, metric) for task in board.tasks for metric in HEADLINES}
-    highest = {metric: max(_known(board.mean(m, metric) for m in board.models), default=None) for metric in HEADLINES}
+    best = {(task, metric): board.best(task, metric) for task in board.tasks for metric in HEADLINES}
+    highest = {metric: board.best_means(metric) if mean else () for metric in HEADLINES}
     rows = []
     for model in _ranked(board):
         cells = []
         for metric in HEADLINES:
             if mean:
-                cells.append(_mean_cell(board.mean(model, metric), highest[metric], first=True))
+                cells.append(_mean_cell(board.mean(model, metric), model in highest[metric], first=True))
             for c, task in enumerate(board.tasks):
                 first = c == 0 and not mean
                 failed = board.failed(task, model)
-                cells.append(
-                    _figure_cell(board.cell(task, model), metric, best[task, metric], first=first, failed=failed)
-                )
+                marked = model in best[task, metric]
+                cells.append(_figure_cell(board.cell(task, model), metric, marked, first=first, failed=failed))
         rows.append(tag("tr", tag("th", model, scope="row"), *cells))
     found = table("Figures by model and task", [tag("tr", *spans), tag("tr", *heads)], rows, "figures")
     about = table("Tasks", [facts], tasks)
@@ -127,13 +130,6 @@ def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _best_of(board: Board, task: str, metric: str) -> float | None:
-    """The highest figure of a task; alone, nobody is the best."""
-    cells = (board.cell(task, model) for model in board.models)
-    figures = _known(cell.metrics.get(metric) for cell in cells if cell)
-    return max(figures, default=None) if len(board.models) > 1 else None
-
-
 def _head(name: str, mark: Markup | None, *, first: bool) -> Markup:
     """As much of a column's name as fits, with the mark of the model if it has one."""
     return th(mark, name, class_="number model first" if first else "number model", title=name)
@@ -149,24 +145,24 @@ def _task_facts(board: Board, task: str) -> list[Markup]:
         tag("th", task + partial, scope="row"),
         tag("td", facts.language if facts else "-"),
         tag("td", size, class_="number"),
-        _strongest_cell(board, board.strongest(task)),
+        _strongest_cell(board, board.leaders(task)),
     ]
 
 
 def _task_row(board: Board, task: str) -> Markup:
     row = _task_facts(board, task)
     for metric in HEADLINES:
-        best = _best_of(board, task, metric)
+        best: Collection[str] = board.best(task, metric)
         row += [
-            _figure_cell(board.cell(task, model), metric, best, first=s == 0, failed=board.failed(task, model))
+            _figure_cell(board.cell(task, model), metric, model in best, first=s == 0, failed=board.failed(task, model))
             for s, model in enumerate(board.models)
         ]
     return tag("tr", *row)
 
 
-def _figure_cell(cell: Result | None, metric: str, best: float | None, *, first: bool, failed: bool = False) -> Markup:
+def _figure_cell(cell: Result | None, metric: str, best: bool, *, first: bool, failed: bool = False) -> Markup:
     value = cell.metrics.get(metric) if cell else None
-    classes = " ".join(["number", *(["best"] if value is not None and value == best else []), *(["first"] * first)])
+    classes = " ".join(["number", *(["best"] * best), *(["first"] * first)])
     if cell is None or value is None:
         return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_=classes)
     interval = cell.intervals.get(metric)
@@ -174,10 +170,10 @@ def _figure_cell(cell: Result | None, metric: str, best: float | None, *, first:
     return tag("td", f"{value:.4f}", spread, class_=classes)
 
 
-def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
-    if strongest is None:
+def _strongest_cell(board: Board, leaders: Leaders | None) -> Markup:
+    if leaders is None:
         return tag("td", "-")
-    names = [strongest.model, *([strongest.rival] if strongest.rival else [])]
+    names = [leaders.model, *leaders.tied[:TIED_SHOWN]]
     marks = (
         tag(
             "span",
@@ -189,8 +185,10 @@ def _strongest_cell(board: Board, strongest: Strongest | None) -> Markup:
         )
         for place, name in enumerate(names)
     )
-    chance = None if strongest.p_value is None else f"p = {strongest.p_value:.4f} against the next"
-    return tag("td", *marks, title=chance)
+    more = len(leaders.tied) - TIED_SHOWN
+    rest = tag("span", f"or {more} more", class_="profile", title=", ".join(leaders.tied)) if more > 0 else None
+    tests = "; ".join(f"{model}: p = {p:.4f}" for model, p in list(leaders.p_values.items())[:TIED_SHOWN])
+    return tag("td", *marks, rest, title=tests or None)
 
 
 def _mean_row(board: Board) -> Markup:
@@ -198,14 +196,12 @@ def _mean_row(board: Board) -> Markup:
     label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of the {count} tasks that all finished"
     cells = []
     for metric in HEADLINES:
-        values = [board.mean(model, metric) for model in board.models]
-        highest = max(_known(values), default=None) if len(values) > 1 else None
-        cells += [_mean_cell(value, highest, first=s == 0) for s, value in enumerate(values)]
+        best = board.best_means(metric)
+        cells += [_mean_cell(board.mean(m, metric), m in best, first=s == 0) for s, m in enumerate(board.models)]
     return tag("tr", tag("th", label, colspan=4, scope="row"), *cells, class_="mean")
 
 
-def _mean_cell(value: float | None, highest: float | None, *, first: bool) -> Markup:
-    best = value is not None and value == highest
+def _mean_cell(value: float | None, best: bool, *, first: bool) -> Markup:
     return tag("td", "-" if value is None else f"{value:.4f}", class_=f"number{' best' * best}{' first' * first}")
 
 

@@ -33,8 +33,7 @@ def _row(board: Board, task: str) -> Markup:
     first = board.first(task)
     facts = first.facts
     cells = [board.cell(task, model) for model in board.models]
-    scores = [cell.score for cell in cells if cell and cell.score is not None]
-    best = max(scores, default=None) if len(cells) > 1 else None  # alone, nobody is the best
+    best = board.best(task)
     partial = " (partial)" if facts.limit is not None else ""
     return tag(
         "tr",
@@ -43,13 +42,16 @@ def _row(board: Board, task: str) -> Markup:
         tag("td", facts.language),
         tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),
         tag("td", TITLES.get(first.main_metric, first.main_metric)),
-        *(_figure(cell, best, board.failed(task, model)) for cell, model in zip(cells, board.models, strict=True)),
+        *(
+            _figure(cell, model in best, board.failed(task, model))
+            for cell, model in zip(cells, board.models, strict=True)
+        ),
     )
 
 
-def _figure(cell: Result | None, best: float | None, failed: bool) -> Markup:
+def _figure(cell: Result | None, best: bool, failed: bool) -> Markup:
     if cell is None or cell.score is None:
         return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_="number")
     interval = cell.interval
     spread = tag("small", f"{interval.low:.3f}–{interval.high:.3f}") if interval else None
-    return tag("td", f"{cell.score:.4f}", spread, class_="number best" if cell.score == best else "number")
+    return tag("td", f"{cell.score:.4f}", spread, class_="number best" if best else "number")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from steelyard.results import Result
+from steelyard.results.schema import Result
 
 UNKNOWN = "unknown"
 """The type of a task that could not be loaded for any model."""

@@ -1,0 +1,90 @@
+"""Per-query scores of several results, aligned by query id: what paired tests are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.errors import DataError, ResultError
+from steelyard.results.queries import QUERY_COLUMN, queries_path
+from steelyard.results.schema import Result
+from steelyard.types import Float64
+
+CLOSE = 1e-6
+"""A score that differs from the mean of its per-query values by more than this is not their mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of one metric, one for each query."""
+
+    ids: tuple[str, ...]
+    values: Float64
+
+
+def columns(result: Result, metrics: Sequence[str]) -> dict[str, Column]:
+    """Return the per-query values of those of the metrics that the result has; only these columns are read."""
+    if result.queries is not None:
+        stored = result.queries
+        return {name: Column(stored.ids, np.asarray(stored[name])) for name in metrics if name in stored}
+    if result.path is None or not result.done:
+        return {}
+    return _read(queries_path(result.path), metrics)
+
+
+def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            known = set(file.schema_arrow.names)
+            names = [name for name in dict.fromkeys(metrics) if name in known]
+            table = file.read([QUERY_COLUMN, *names])
+        ids = tuple(table.column(QUERY_COLUMN).to_pylist())
+        return {name: Column(ids, table.column(name).to_numpy().astype(np.float64)) for name in names}
+    except (OSError, KeyError, pyarrow.ArrowException) as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise ResultError(
+            f"{path} {reason}", hint="run the evaluation again with --overwrite-strategy always"
+        ) from error
+
+
+def is_mean(column: Column, score: float | None) -> bool:
+    """Return whether the score is the mean of the column: only then does a paired test of queries apply."""
+    if score is None or not len(column.values) or not np.isfinite(column.values).all():
+        return False
+    return abs(float(column.values.mean()) - score) <= CLOSE * max(1.0, abs(score))
+
+
+def aligned(by_model: Mapping[str, Column], *, where: str = "") -> tuple[tuple[str, ...], Float64]:
+    """Return the query ids and the scores as a (models, queries) matrix in the order of the first model's queries.
+
+    Models with other queries raise a DataError that names them and the first query that is not shared.
+
+    >>> ids, scores = aligned({"a": Column(("q1", "q2"), np.array([1.0, 0.5])),
+    ...                        "b": Column(("q2", "q1"), np.array([0.2, 0.8]))})
+    >>> ids, scores.tolist()
+    (('q1', 'q2'), [[1.0, 0.5], [0.8, 0.2]])
+    """
+    (first, reference), *others = by_model.items()
+    rows = [reference.values]
+    for model, column in others:
+        if column.ids == reference.ids:
+            rows.append(column.values)
+            continue
+        place = {query: row for row, query in enumerate(column.ids)}
+        missing = [query for query in reference.ids if query not in place]
+        missing += sorted(set(column.ids) - set(reference.ids))
+        if missing:
+            raise DataError(
+                f"{first} and {model} must have the same queries, got {len(reference.ids):,} and {len(column.ids):,}; "
+                f"{missing[0]!r} is missing in one of them",
+                where=where or None,
+                hint="evaluate both on the same data with the same --limit and --seed",
+            )
+        rows.append(column.values[[place[query] for query in reference.ids]])
+    return reference.ids, np.stack(rows)

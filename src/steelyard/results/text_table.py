@@ -1,0 +1,105 @@
+"""The rows of a table of scores, and the table as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import hypot
+from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
+
+if TYPE_CHECKING:
+    from steelyard.results.schema import Result
+    from steelyard.results.table import Results
+
+MANY = 6
+"""From this many models on, models become rows."""
+MISSING = "-"
+
+
+def score_rows(results: Results, metric: str | None, *, intervals: bool) -> tuple[list[str], list[list[str]]]:
+    """Return columns and rows of scores; see `Results.table`."""
+    models = results.models
+    rows = []
+    for label in results.labels:
+        cells = {model: cell for model in models if (cell := results.cell(label, model)) is not None}
+        leaders = results.leaders(label, metric) if len(models) > 1 else None
+        best = leaders.best if leaders else ()
+        shown = (_cell(cells.get(model), metric, starred=model in best, intervals=intervals) for model in models)
+        partial = " (partial)" if any(cell.partial for cell in cells.values()) else ""
+        rows.append([label + partial + _row_metric(results, list(cells.values()), metric), *shown])
+    if len(results.labels) > 1 and (means := results.means(metric)):
+        rows.append(_mean_row(results, metric, means))
+    table = [[results.title(metric), *models], *rows]
+    if MANY <= len(models) > len(rows):
+        table = [list(line) for line in zip(*table, strict=True)]
+    return table[0], table[1:]
+
+
+def _mean_row(results: Results, metric: str | None, means: dict[str, float]) -> list[str]:
+    common = len(results.common_tasks(metric))
+    leaders = results.overall_leaders(metric) if len(results.models) > 1 else None
+    best: Collection[str] = leaders.best if leaders else ()
+    scores = {m: _score(mean, starred=m in best) + _mean_spread(results, m, metric) for m, mean in means.items()}
+    label = "mean"
+    if common != len(results.labels):
+        label = f"mean of {common} common task{'' if common == 1 else 's'}"
+    return [label, *(scores.get(model, MISSING) for model in results.models)]
+
+
+def _mean_spread(results: Results, model: str, metric: str | None) -> str:
+    """Return half the width of the interval of a mean over tasks, from the intervals of the tasks."""
+    cells = [cell for label in results.common_tasks(metric) if (cell := results.cell(label, model))]
+    intervals = [cell.intervals.get(metric or cell.main_metric) for cell in cells]
+    halves = [(interval.high - interval.low) / 2 for interval in intervals if interval]
+    return _half(hypot(*halves) / len(halves)) if halves and len(halves) == len(cells) else ""
+
+
+def _row_metric(results: Results, cells: Sequence[Result], metric: str | None) -> str:
+    """Return the main metric of a row in brackets where the tasks of the table have different ones."""
+    if metric is not None or results.title() != "main score":
+        return ""
+    mains = {cell.main_metric for cell in cells if cell.done}
+    return f" ({results.title(mains.pop())})" if len(mains) == 1 else ""
+
+
+def _cell(result: Result | None, metric: str | None, *, starred: bool, intervals: bool) -> str:
+    if result is None:
+        return MISSING
+    name = metric or result.main_metric
+    value = result.metrics.get(name)
+    if value is None:
+        return MISSING if result.done else "failed"
+    interval = result.intervals.get(name)
+    if interval is None:
+        return _score(value, starred=starred)
+    exact = f" [{interval.low:.4f}, {interval.high:.4f}]"
+    return _score(value, starred=starred) + (exact if intervals else _half((interval.high - interval.low) / 2))
+
+
+def _half(width: float) -> str:
+    return f" ±{width:.3f}"
+
+
+def _score(value: float, *, starred: bool) -> str:
+    return f"{value:.4f}{'*' if starred else ' '}"
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the table as text, its columns padded to the width that a terminal shows.
+
+    >>> print(text_table(["task", "score"], [["日本", "0.5"]]))
+    task  score
+    ----  -----
+    日本  0.5
+    """
+    widths = [max(map(display_width, column)) for column in zip(columns, *rows, strict=True)]
+    lines = [columns, ["-" * width for width in widths], *rows]
+    padded = (
+        [cell + " " * (width - display_width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
+
+def display_width(text: str) -> int:
+    """Return how many terminal cells the text takes: wide East Asian characters take two, combining marks none."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

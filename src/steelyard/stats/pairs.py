@@ -1,0 +1,169 @@
+"""Every statistic of pairs of models on the same queries, for many pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import DataError
+from steelyard.stats.intervals import DRAWS, NORMAL
+from steelyard.stats.power import detectable_difference
+from steelyard.stats.randomisation import FLIPS, Seed, pair_p_values
+from steelyard.stats.resample import bootstrap_means
+from steelyard.types import Float64
+
+LEVEL = 0.95
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class PairStatistics:
+    """Statistics of pairs of models, first minus second; every array has one entry for each pair."""
+
+    pairs: tuple[Pair, ...]
+    """Row numbers of the models."""
+    difference: Float64
+    low: Float64
+    """Interval of the difference: paired bootstrap over queries, BCa."""
+    high: Float64
+    p_value: Float64
+    """Two-sided paired randomisation test."""
+    effect_size: Float64
+    """Cohen's d_z: the mean difference in standard deviations of the differences; NaN if those are all equal."""
+    probability: Float64
+    """Share of the bootstrap resamples in which the first has the higher mean; ties count half."""
+    wins: npt.NDArray[np.int64]
+    ties: npt.NDArray[np.int64]
+    losses: npt.NDArray[np.int64]
+    detectable: Float64
+    """The smallest difference that this number of queries detects with power 0.8 at the level's alpha."""
+    queries: int
+    level: float = LEVEL
+
+
+def pair_statistics(
+    values: npt.ArrayLike,
+    pairs: Sequence[Pair] | None = None,
+    *,
+    level: float = LEVEL,
+    flips: int = FLIPS,
+    draws: int = DRAWS,
+    seed: Seed = 0,
+) -> PairStatistics:
+    """Return the statistics of the given pairs, or of all pairs, of models from per-query scores (models, queries).
+
+    >>> found = pair_statistics([[0.9, 0.8, 0.7, 0.9, 1.0, 0.8], [0.5, 0.8, 0.6, 0.4, 0.7, 0.9]])
+    >>> found.difference.round(4).tolist(), found.p_value.tolist(), found.wins.tolist()
+    ([0.2], [0.1875], [4])
+    """
+    scores = checked_scores(values)
+    models, queries = scores.shape
+    chosen = tuple(combinations(range(models), 2)) if pairs is None else tuple(pairs)
+    first, second = (np.array([pair[end] for pair in chosen], dtype=np.intp) for end in (0, 1))
+    differences = scores[first] - scores[second]
+    p = pair_p_values(scores, flips, seed)
+    resampled = np.ascontiguousarray(bootstrap_means(np.ascontiguousarray(scores.T), draws, _number(seed)).T)
+    low, high, probability = _bootstrap(resampled, differences, first, second, level)
+    mean, deviation = differences.mean(axis=1), differences.std(axis=1, ddof=1)
+    same = deviation <= 1e-15
+    scale = detectable_difference(1.0, queries, alpha=1 - level)
+    return PairStatistics(
+        pairs=chosen,
+        difference=mean,
+        low=low,
+        high=high,
+        p_value=p[first, second],
+        effect_size=np.divide(mean, deviation, out=np.full_like(mean, np.nan), where=~same),
+        probability=probability,
+        wins=(differences > 0).sum(axis=1),
+        ties=(differences == 0).sum(axis=1),
+        losses=(differences < 0).sum(axis=1),
+        detectable=scale * deviation,
+        queries=queries,
+        level=level,
+    )
+
+
+def checked_scores(values: npt.ArrayLike) -> Float64:
+    """Return the scores as a (models, queries) matrix of two or more queries, all finite, or raise a DataError."""
+    scores = np.asarray(values, dtype=np.float64)
+    if scores.ndim != 2:
+        raise DataError(f"scores must be a (models, queries) matrix, got shape {scores.shape}", hint="stack the rows")
+    if scores.shape[1] < 2:
+        raise DataError(
+            f"a paired comparison needs at least 2 queries, got {scores.shape[1]}", hint="use a task with more queries"
+        )
+    if not np.isfinite(scores).all():
+        model, query = np.argwhere(~np.isfinite(scores))[0].tolist()
+        raise DataError(
+            f"every score must be a finite number, got {scores[model, query]} for model {model}, query {query}",
+            hint="check the metric",
+        )
+    return scores
+
+
+def _number(seed: Seed) -> int:
+    """Return one number for a seed that may be several."""
+    return seed if isinstance(seed, int) else int(np.random.SeedSequence(list(seed)).generate_state(1)[0])
+
+
+def _bootstrap(
+    resampled: Float64,
+    differences: Float64,
+    first: npt.NDArray[np.intp],
+    second: npt.NDArray[np.intp],
+    level: float,
+    block: int = 64,
+) -> tuple[Float64, Float64, Float64]:
+    """Return the ends of the BCa interval and the share of resamples above 0 of every pair."""
+    low, high, above = np.empty(len(first)), np.empty(len(first)), np.empty(len(first))
+    for start in range(0, len(first), block):  # a block stays in the cache of the CPU
+        part = slice(start, start + block)
+        means = resampled[first[part]] - resampled[second[part]]
+        means[np.abs(means) < 1e-12] = 0.0  # what only the order of summation makes different from a tie
+        above[part] = ((means > 0).sum(axis=1) + (means == 0).sum(axis=1) / 2) / means.shape[1]
+        means.sort(axis=1)
+        low[part], high[part] = bca_interval(means, differences[part], level)
+    return low, high, above
+
+
+def bca_interval(ordered: Float64, values: Float64, level: float = LEVEL) -> tuple[Float64, Float64]:
+    """Return the BCa interval of every row's mean from its sorted bootstrap means (rows, draws) and its values.
+
+    Efron and Tibshirani (1993), chapter 14: bias from the share of resamples below the mean, acceleration from the
+    skew of the values. A row whose values are all equal has an interval of length 0.
+    """
+    rows, draws = ordered.shape
+    centre = values.mean(axis=1)
+    centred = values - centre[:, None]
+    largest = np.abs(centred).max(axis=1)
+    scaled = np.divide(centred, largest[:, None], out=np.zeros_like(centred), where=largest[:, None] > 0)
+    spread = np.square(scaled).sum(axis=1)
+    acceleration = (scaled**3).sum(axis=1) / (6 * np.maximum(spread, 1) ** 1.5)
+    below = _shares_below(ordered, centre)
+    half = 0.5 / draws
+    ends = np.array([NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)])
+    bias = np.array([NORMAL.inv_cdf(share) for share in np.clip(below, half, 1 - half).tolist()])
+    moved = bias[:, None] + ends
+    corrected = bias[:, None] + moved / (1 - acceleration[:, None] * moved)
+    shares = np.array([[NORMAL.cdf(z) for z in row] for row in corrected.tolist()])
+    place = shares * (draws - 1)
+    under = np.floor(place).astype(np.intp)
+    over = np.minimum(under + 1, draws - 1)
+    row = np.arange(rows)[:, None]
+    bottom, top = ordered[row, under], ordered[row, over]
+    found = bottom + (top - bottom) * (place - under)
+    return found[:, 0], found[:, 1]
+
+
+def _shares_below(ordered: Float64, centre: Float64) -> Float64:
+    """Return the share of each sorted row below its centre; values within rounding of it count half."""
+    ends = [
+        (np.searchsorted(row, middle - 1e-12), np.searchsorted(row, middle + 1e-12))
+        for row, middle in zip(ordered, centre.tolist(), strict=True)
+    ]
+    return np.array([(left + right) / 2 for left, right in ends]) / ordered.shape[1]
