@@ -166,4 +166,4 @@ def _shares_below(ordered: Float64, centre: Float64) -> Float64:
         (np.searchsorted(row, middle - 1e-12), np.searchsorted(row, middle + 1e-12))
         for row, middle in zip(ordered, centre.tolist(), strict=True)
     ]
-    return np.array([(left + right) / 2 for left, right in ends]) / ordered.shape[1]
+    return np.asarray([(left + right) / 2 / ordered.shape[1] for left, right in ends], dtype=np.float64)

@@ -101,7 +101,7 @@ def _on_grid(values: Float64) -> Float64:
 def _all_signs(queries: int) -> Float64:
     """Return every sign change once, but for the mirrored ones: (queries, 2 ** (queries - 1))."""
     numbers = np.arange(2 ** (queries - 1))
-    return 1.0 - 2.0 * ((numbers[None, :] >> np.arange(queries)[:, None]) & 1)
+    return (1 - 2 * ((numbers[None, :] >> np.arange(queries)[:, None]) & 1)).astype(np.float64)
 
 
 def _random_signs(queries: int, flips: int, seed: Seed) -> Iterator[Float64]:
@@ -112,7 +112,7 @@ def _random_signs(queries: int, flips: int, seed: Seed) -> Iterator[Float64]:
         size = min(step, flips - start)
         drawn = np.frombuffer(generator.bytes((size * queries + 7) // 8), dtype=np.uint8)
         bits = np.unpackbits(drawn, count=size * queries).reshape(queries, size)
-        yield bits * 2.0 - 1.0
+        yield bits.astype(np.float64) * 2.0 - 1.0
 
 
 def _share(counts: npt.NDArray[np.int64], flips: int, *, exact: bool) -> Float64:
