@@ -18,7 +18,7 @@ from steelyard.results.schema import HEADLINES, TITLES, Result
 from steelyard.results.store import Report, ResultStore, warn
 from steelyard.results.summary import Summary, summarise
 from steelyard.results.text_table import score_rows, text_table
-from steelyard.types.protocols import Settings
+from steelyard.types.protocols import ModelSettings
 
 CONDITIONS = ("top_k", "limit", "seed", "profile")
 """The conditions of a result that have one value each, by their names in its settings."""
@@ -109,7 +109,7 @@ class Results(Sequence[Result]):
 
         An example is one model with runs saved at several depths: tables have one place for each name.
         """
-        settings: dict[tuple[str, str], list[Settings]] = {}
+        settings: dict[tuple[str, str], list[ModelSettings]] = {}
         for result in self:
             settings.setdefault((result.model, self.label_of(result)), []).append(result.settings)
         differing: dict[str, set[str]] = {model: set() for model in self.models}
