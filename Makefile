@@ -1,9 +1,12 @@
-# Every target makes what it needs; a fresh machine wants only Python 3.11+ (with venv) and make.
+# Every target installs what it needs. A fresh machine needs only Python 3.11+ (with venv) and make.
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2
+SEED ?= 1
+CASES ?= 100000
 
-.PHONY: help demo test lint types contracts tests browser docs lowest bench clean
-help: ## what can be made
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench clean
+help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 .venv/ok:
@@ -19,44 +22,64 @@ help: ## what can be made
 	$(BIN)/python -m pip install --quiet --editable '.[cjk]' --group dev
 	@touch $@
 
-demo: .venv/core ## BM25, a dense model and their hybrid on every built-in set; a table and a report
+.venv/docs: .venv/core pyproject.toml
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+demo: .venv/core ## Evaluate BM25, a dense model and their hybrid on every built-in set; print a table, write a report
 	$(BIN)/steelyard run
 
-test: lint types contracts tests ## everything that must pass: lint, types, import contracts, tests
+test: lint types contracts tests site ## Run everything that must pass: lint, types, import contracts, tests, docs
 
-lint: .venv/dev ## style and likely bugs
+check: lint types contracts ## Run lint, types, contracts and the fast tests (under 90 seconds)
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile -m "not slow and not torch and not browser and not server"
+
+lint: .venv/dev ## Check format, style and likely bugs with ruff
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: .venv/dev ## mypy, strict
+types: .venv/dev ## Check types with mypy, strict
 	$(BIN)/mypy
 
-contracts: .venv/dev ## which part may import which
+contracts: .venv/dev ## Check which package may import which
 	$(BIN)/lint-imports
 
-tests: .venv/dev browser ## pytest, doctests included; no network
-	$(BIN)/pytest
+tests: .venv/dev browser ## Run all tests and doctests; no network
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
-browser: ## Chromium, in which the tests open the pages
+shuffle: .venv/dev browser ## Run all tests in random order: make shuffle SEED=3
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -p pytest_randomly --randomly-seed=$(SEED)
+
+faults: .venv/dev ## Fuzz every reader with 100,000 cases each: make faults CASES=1000000
+	STEELYARD_FUZZ_CASES=$(CASES) $(BIN)/pytest -q tests/faults
+
+mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
+	$(BIN)/python tests/mutants.py
+
+browser: ## Install Chromium, in which the tests open pages
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
-	  { echo "The tests open pages in Chromium: install it (apt-get install chromium, as root) and try again."; exit 1; }
+	  { echo "The tests open pages in Chromium. Install it (apt-get install chromium, as root) and try again."; exit 1; }
 
-docs: .venv/dev ## write the generated pages of docs/ anew
+docs: .venv/dev ## Write the generated pages of docs/ again, then build the site
 	$(BIN)/python docs/generate.py
+	$(MAKE) site
 
-LOWEST := "import tomllib; print(*(each.replace('>=', '==') for each in \
+site: .venv/docs ## Build the documentation site strictly into build/site
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+LOWEST := "import tomllib; print(*(requirement.replace('>=', '==') for requirement in \
 	tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']), sep='\n')"
 
-lowest: ## the demo with the lowest versions of what the core needs, in an environment of its own
+lowest: ## Run the demo with the lowest allowed versions of the core's dependencies, in its own environment
 	$(PYTHON) -m venv --clear .venv/lowest
 	$(PYTHON) -c $(LOWEST) > .venv/lowest/requirements.txt
 	.venv/lowest/bin/python -m pip install --quiet -r .venv/lowest/requirements.txt --editable .
 	STEELYARD_HOME=.venv/lowest/home .venv/lowest/bin/steelyard run -o .venv/lowest/results
 
-bench: .venv/dev ## speed and memory against the peers
+bench: .venv/dev ## Measure speed and memory against the peers
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/all.py
 
-clean: ## remove what was made here
+clean: ## Remove what was built here
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache
