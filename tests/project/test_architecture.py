@@ -1,10 +1,12 @@
-"""The map that newcomers are given is the territory: the path of one evaluation, and the list of packages."""
+"""The map in docs/architecture.md is true: the path of one evaluation, the list of packages, no import cycles."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
+from collections import Counter, defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,51 +18,120 @@ from steelyard.metrics import score
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(steelyard.__file__).parent
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+MODULES = {
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in SOURCE.rglob("*.py")
+}
 
 
-def test_an_evaluation_goes_from_the_command_line_to_the_number_through_the_files_that_the_docs_name(
+def test_one_evaluation_passes_through_the_files_that_the_docs_list(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Looked at where the judgements meet the run: every file of ours on the stack, from the verb inwards."""
-    section = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").partition("to the number\n\n")[2]
-    told = re.findall(r"`(\w+/\w+\.py)`", section.partition("\n\n")[0])
-    paths: list[list[str]] = []
+    """Compare the call stack at the point where judgements meet the run with the documented path."""
+    section = ARCHITECTURE.partition("## The path of one evaluation\n\n")[2]
+    documented = re.findall(r"`(\w+/\w+\.py)`", section.partition("\n\n")[0])
+    stacks: list[list[str]] = []
 
-    def watched(*given, **options):  # type: ignore[no-untyped-def]
+    def watched(*arguments, **options):  # type: ignore[no-untyped-def]
         files = [Path(frame.filename) for frame in reversed(inspect.stack(context=0))]
-        paths.append([file.relative_to(SOURCE).as_posix() for file in files if file.is_relative_to(SOURCE)])
-        return score(*given, **options)
+        stacks.append([file.relative_to(SOURCE).as_posix() for file in files if file.is_relative_to(SOURCE)])
+        return score(*arguments, **options)
 
     monkeypatch.setattr("steelyard.engine.task.score", watched)
     assert main(["run", "bm25", "-t", "NanoAlmanac/en", "-o", str(tmp_path), "--no-report", "--quiet"]) == 0
-    ((finds_the_verb, *path),) = [dict.fromkeys(path) for path in paths]
+    ((entry, *path),) = [dict.fromkeys(stack) for stack in stacks]
     path.append(Path(inspect.getfile(score)).relative_to(SOURCE).as_posix())
-    assert finds_the_verb == "cli/__init__.py"
-    assert path == told and len(told) == 4
+    assert entry == "cli/__init__.py"
+    assert path == documented
+    assert len(documented) == 4
 
 
-def test_every_package_and_module_at_the_top_is_on_the_map() -> None:
-    rows = re.findall(r"^\| `([\w/]+)(?:\.py)?` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M)
-    there = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert set(rows) == {name for name in there if not name.startswith("__")}
+def test_every_top_level_package_is_on_the_map() -> None:
+    diagram = ARCHITECTURE.partition("```text\n")[2].partition("```")[0]
+    names = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    missing = {name for name in names if not name.startswith("_") and not re.search(rf"\b{name}\b", diagram)}
+    assert not missing
 
 
-def test_every_error_says_what_to_do() -> None:
-    """Also those that no other test provokes: wherever one of ours is made, it is given a hint."""
-    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)} - {"UnknownName"}  # which guesses
+def _imports(node: ast.AST) -> list[str]:
+    """Return the modules of ours that a syntax tree imports, also inside functions, except for type checking."""
+    names: list[str] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        if isinstance(child, ast.Import):
+            names += [alias.name for alias in child.names]
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            names += [f"{child.module}.{alias.name}" for alias in child.names]
+        names += _imports(child)
+    return names
+
+
+def _module(name: str) -> str:
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def test_no_import_cycles_even_inside_functions() -> None:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        graph[module] = {_module(name) for name in _imports(tree) if name.startswith("steelyard")} - {module, ""}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_folder_has_more_than_sixteen_modules() -> None:
+    sizes = Counter(path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    assert not {folder: size for folder, size in sizes.items() if size > 17}  # sixteen and __init__
+
+
+def test_no_file_has_more_than_400_lines_and_no_function_more_than_60() -> None:
+    long: list[str] = []
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 400:
+            long.append(path.relative_to(SOURCE).as_posix())
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno > 60:
+                long.append(f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}")
+    assert not long
+
+
+def test_nothing_writes_to_the_environment() -> None:
+    pattern = re.compile(r"os\.environ\[[^]]+\]\s*=|os\.environ\.(?:update|setdefault|pop)\(|os\.putenv")
+    writes = [
+        f"{path.relative_to(SOURCE)}:{number}"
+        for path in SOURCE.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if pattern.search(line) and ">>>" not in line
+    ]
+    assert not writes
+
+
+def test_every_error_has_a_hint() -> None:
+    """Also those that no other test provokes: every call that creates one of our errors passes a hint."""
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)} - {"UnknownName"}  # it guesses
     silent = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.IfExp)
         if kinds & {part.id for part in ast.walk(node.func) if isinstance(part, ast.Name)}
-        if all(option.arg != "hint" for option in node.keywords)
+        if all(option.arg not in ("hint", None) for option in node.keywords)
     ]
     assert not silent
 
 
-def test_every_page_of_the_docs_is_on_their_first_page() -> None:
+def test_every_page_of_the_docs_is_linked_from_their_index_and_is_in_the_navigation() -> None:
     docs = ROOT / "docs"
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
+    pages = {page for page in pages if not page.startswith("verbs/notes/")}
     linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (docs / "README.md").read_text(encoding="utf-8")))
-    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
-    assert linked == pages - {"README.md"}
+    assert linked == pages
+    navigation = set(re.findall(r"- (?:[\w ]+: )?([\w/-]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert navigation - {"README.md"} == pages

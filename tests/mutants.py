@@ -1,0 +1,168 @@
+"""Mutate a sample of the core modules and report which mutants the tests kill: `make mutants`.
+
+A mutant is one small change of a module: a comparison, an arithmetic operator, a constant, a condition, a returned value. The tests that
+import the module, and its doctests, run against a copy of the package with that change. A mutant that no test notices is a hole in the
+tests, unless the change cannot alter any answer ("equivalent": list it in EQUIVALENT with the reason).
+
+    python tests/mutants.py --mutants 15 --seed 1 metrics/gains.py stats/paired.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "steelyard"
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+CORE = [
+    "metrics/gains.py",
+    "metrics/scoring.py",
+    "metrics/nauc.py",
+    "stats/intervals.py",
+    "stats/paired.py",
+    "vectors/topk.py",
+    "vectors/quantise.py",
+    "vectors/maxsim.py",
+    "retrievers/bm25/postings.py",
+    "retrievers/bm25/search.py",
+    "retrievers/fusion/methods.py",
+    "results/store.py",
+    "results/keys.py",
+    "engine/limit.py",
+    "http/retry.py",
+    "datasets/tables/jsonlines.py",
+]
+EQUIVALENT: dict[str, str] = {}
+"""`module:line:change` of mutants that cannot alter an answer, with the reason."""
+
+
+def mutations(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
+    """Yield line, description and syntax tree of every mutant."""
+    nodes = [node for node in ast.walk(tree) if not isinstance(node, ast.Module)]
+    for index, node in enumerate(nodes):
+        for description in _changes(node):
+            mutant = copy.deepcopy(tree)
+            twin = [twin for twin in ast.walk(mutant) if not isinstance(twin, ast.Module)][index]
+            _apply(twin, description)
+            yield getattr(node, "lineno", 0), description, mutant
+
+
+def _changes(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        return [f"{type(node.ops[0]).__name__} -> {SWAPS[type(node.ops[0])].__name__}"]
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
+        return [f"{type(node.op).__name__} -> {SWAPS[type(node.op)].__name__}"]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, str):
+        return [f"{node.value!r} -> {_other(node.value)!r}"]
+    if isinstance(node, ast.If | ast.IfExp | ast.While):
+        return ["condition negated"]
+    if isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
+        return ["returns None"]
+    return []
+
+
+def _other(value: float) -> float | bool:
+    return (not value) if isinstance(value, bool) else value + 1
+
+
+def _apply(node: ast.AST, description: str) -> None:
+    if isinstance(node, ast.Compare):
+        node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[assignment]
+    elif isinstance(node, ast.BinOp | ast.BoolOp):
+        node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
+    elif isinstance(node, ast.Constant):
+        node.value = _other(node.value)  # type: ignore[arg-type]
+    elif isinstance(node, ast.If | ast.IfExp | ast.While):
+        node.test = ast.UnaryOp(ast.Not(), node.test)
+    elif isinstance(node, ast.Return):
+        node.value = ast.Constant(None)
+
+
+def tests_of(module: str) -> list[str]:
+    """Return the test files that name the module or its package, those of the same folder first."""
+    name = "steelyard." + module.removesuffix(".py").replace("/", ".")
+    package = name.rpartition(".")[0]
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    direct = [file for file in files if name in texts[file]]
+    near = [file for file in files if package in texts[file] and file not in direct]
+    folder = ROOT / "tests" / module.partition("/")[0]
+    chosen = direct + [file for file in near if folder in file.parents]
+    return [str(file.relative_to(ROOT)) for file in chosen]
+
+
+def killed(module: str, text: str, copy_of_source: Path) -> bool:
+    """Return whether the tests notice the mutant."""
+    target = copy_of_source / "steelyard" / module
+    original = target.read_text(encoding="utf-8")
+    target.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests_of(module), str(target)]
+    environment = {**os.environ, "PYTHONPATH": str(copy_of_source)}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=600, check=False)
+        return done.returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        target.write_text(original, encoding="utf-8")
+
+
+def main() -> int:
+    """Run the sample and print a line per surviving mutant, then the score."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*", default=CORE, help="Modules below src/steelyard (default: the core)")
+    parser.add_argument("--mutants", type=int, default=15, help="Mutants per module (default: 15)")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the sample (default: 1)")
+    options = parser.parse_args()
+    total = deaths = 0
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(SOURCE, Path(folder) / "steelyard", ignore=shutil.ignore_patterns("__pycache__"))
+        for module in options.modules:
+            original = (SOURCE / module).read_text(encoding="utf-8")
+            every = list(mutations(ast.parse(original)))
+            sample = random.Random(f"{options.seed}:{module}").sample(every, min(options.mutants, len(every)))
+            count = 0
+            for line, description, tree in sample:
+                if f"{module}:{line}:{description}" in EQUIVALENT:
+                    continue
+                total += 1
+                dead = killed(module, ast.unparse(tree), Path(folder))
+                count += dead
+                if not dead:
+                    print(f"survived  {module}:{line}  {description}", flush=True)
+            deaths += count
+            print(f"{module}: {count} killed", flush=True)
+    print(f"{deaths} of {total} mutants killed ({deaths / max(total, 1):.1%})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
