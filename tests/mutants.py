@@ -1,8 +1,9 @@
 """Mutate a sample of the core modules and report which mutants the tests kill: `make mutants`.
 
-A mutant is one small change of a module: a comparison, an arithmetic operator, a constant, a condition, a returned value. The tests that
-import the module, and its doctests, run against a copy of the package with that change. A mutant that no test notices is a hole in the
-tests, unless the change cannot alter any answer ("equivalent": list it in EQUIVALENT with the reason).
+A mutant is one small change of a module: a comparison, an arithmetic operator, a constant, a condition, a returned
+value. The tests that import the module, and its doctests, run against a copy of the package with that change. A mutant
+that no test notices is a hole in the tests, unless the change cannot alter any answer ("equivalent": list it in
+EQUIVALENT with the reason).
 
     python tests/mutants.py --mutants 15 --seed 1 metrics/gains.py stats/paired.py
 """
