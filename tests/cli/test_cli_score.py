@@ -19,7 +19,7 @@ from pyarrow import parquet
 from steelyard import evaluate as evaluate_models
 from steelyard import load_task
 from steelyard.cli import main
-from steelyard.datasets.formats.trec import files as trec_files
+from steelyard.datasets.formats.trec import qrels_runs as trec_files
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Run
 
@@ -424,7 +424,7 @@ def test_long_files_are_told_while_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from steelyard.cli._ui import waiting
-    from steelyard.datasets.formats.trec import files as trec_files
+    from steelyard.datasets.formats.trec import qrels_runs as trec_files
 
     (tmp_path / "qrels").write_text("q 0 d 1\n")
     (tmp_path / "run").write_text("q Q0 d 1 1.0 t\n")

@@ -16,7 +16,7 @@ import pytest
 from steelyard import evaluate
 from steelyard.build.source.streams import stream_documents
 from steelyard.datasets import DataWarning, check, load_task
-from steelyard.datasets.formats.trec.files import read_qrels
+from steelyard.datasets.formats.trec.qrels_runs import read_qrels
 from steelyard.datasets.problems import Problem
 from steelyard.errors import DataError
 from steelyard.types import Task

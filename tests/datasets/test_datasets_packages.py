@@ -12,7 +12,7 @@ from engine_parts import small_task
 
 from steelyard.cli import main
 from steelyard.datasets import load_task
-from steelyard.datasets.formats.nano.writing import write_nano_set
+from steelyard.datasets.formats.nano.write import write_nano_set
 from steelyard.datasets.problems import DataWarning
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo

@@ -23,7 +23,7 @@ from steelyard.build.source.source import open_sources
 from steelyard.cli import main
 from steelyard.compat.mteb import as_mteb_model
 from steelyard.datasets import load_any, task_facts, task_names
-from steelyard.datasets.formats.mteb.source import refusal
+from steelyard.datasets.formats.mteb.tasks import refusal
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types.samples import Bootstrap, ClusterTask
 

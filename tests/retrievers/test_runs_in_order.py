@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.datasets.formats.trec import files as trec_files
+from steelyard.datasets.formats.trec import qrels_runs as trec_files
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets import check
-from steelyard.datasets.formats.nano.files import CARD, EVALUATION, changed_files
+from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, changed_files
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, HubError, UsageError
 

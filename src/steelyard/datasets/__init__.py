@@ -15,7 +15,7 @@ from steelyard.datasets.names import known_names, task_facts, task_names, with_t
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:
-    from steelyard.datasets.formats.nano.writing import write_nano_set
+    from steelyard.datasets.formats.nano.write import write_nano_set
     from steelyard.datasets.inspection import check
     from steelyard.datasets.profiles import profile
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # These bring numpy and pyarrow; whoever lists names needs neither.
-_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "formats.nano.writing"}
+_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "formats.nano.write"}
 
 
 def __getattr__(name: str) -> Any:

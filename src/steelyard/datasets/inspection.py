@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.datasets.formats.folder import Place, incomplete, places
-from steelyard.datasets.formats.nano.files import changed_files
+from steelyard.datasets.formats.nano.manifest import changed_files
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.datasets.problems import Report
 from steelyard.datasets.sources import typed_reference

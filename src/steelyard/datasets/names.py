@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.languages import same_languages
+from steelyard.datasets.language_codes import same_languages
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import PREFIXES, SOURCES, TYPES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
@@ -78,7 +78,7 @@ def task_facts(name: str) -> TaskInfo | None:
 
         return find(name)[0].info
     if name.startswith("mteb:"):
-        from steelyard.datasets.formats.mteb import source as mteb_source
+        from steelyard.datasets.formats.mteb import tasks as mteb_source
 
         return mteb_source.info(name)
     if "://" in name or name.startswith(tuple(PREFIXES)):

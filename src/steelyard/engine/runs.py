@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.datasets.formats.trec.files import build_run, read_run, write_run
+from steelyard.datasets.formats.trec.qrels_runs import build_run, read_run, write_run
 from steelyard.engine.plan import SaveRuns
 from steelyard.errors import DataError, ResultError
 from steelyard.results.store import beside_path

@@ -12,7 +12,7 @@ from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_can
 from steelyard.build.sample.completing import CardWords, complete
 from steelyard.datasets import load_tasks, write_nano_set
 from steelyard.datasets.formats.folder import Place, places
-from steelyard.datasets.formats.nano.files import CARD, EVALUATION, candidate_table, write_json, write_table
+from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, candidate_table, write_json, write_table
 from steelyard.datasets.formats.sidecar import MANIFEST, candidates_path, read_json_object
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import FolderSource, source_of

@@ -11,7 +11,14 @@ from typing import Any
 from steelyard.datasets.formats.folder import Place, places
 from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.nano import card as nano_card
-from steelyard.datasets.formats.nano.files import CARD, EVALUATION, SCHEMA_VERSION, file_facts, task_counts, write_json
+from steelyard.datasets.formats.nano.manifest import (
+    CARD,
+    EVALUATION,
+    SCHEMA_VERSION,
+    file_facts,
+    task_counts,
+    write_json,
+)
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts, read_json_object
 from steelyard.datasets.problems import OURS, Problem, Report
 from steelyard.errors import DataError

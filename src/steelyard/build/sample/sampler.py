@@ -20,7 +20,7 @@ from steelyard.build.sample.scan import Scan, scan
 from steelyard.build.sample.strata import check_strata
 from steelyard.build.sample.tables import tables_of
 from steelyard.build.source.source import Source, open_sources
-from steelyard.datasets.formats.nano.files import write_json, write_table
+from steelyard.datasets.formats.nano.manifest import write_json, write_table
 from steelyard.datasets.formats.sidecar import read_json_object
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from steelyard.build.source.streams import Columns, stream_documents
 from steelyard.datasets import load_task, task_names, validation
-from steelyard.datasets.formats.clicks.source import ClickLog
+from steelyard.datasets.formats.clicks.log import ClickLog
 from steelyard.datasets.formats.folder import Place, places
 from steelyard.datasets.hubs.location import RemotePlace
 from steelyard.datasets.options import LoadOptions

@@ -26,7 +26,7 @@ def unknown(languages: Sequence[str]) -> Iterator[str]:
         return
     from babel import Locale
 
-    from steelyard.datasets.languages import KEPT, language_code
+    from steelyard.datasets.language_codes import KEPT, language_code
 
     names = {code: str(name) for code, name in Locale("en").languages.items()}
     codes = {name.casefold(): code for code, name in reversed(names.items())}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def models(arguments: argparse.Namespace, output: Output) -> Listing:
     """The models that `--family`, `-l` and `--installed` leave."""
-    from steelyard.datasets.languages import same_languages
+    from steelyard.datasets.language_codes import same_languages
     from steelyard.retrievers import RETRIEVERS
 
     family = arguments.family
@@ -42,7 +42,7 @@ COLUMNS: dict[str, Column] = {
 
 
 def _carded(languages: Collection[str]) -> list[Row]:
-    from steelyard.datasets.languages import same_languages
+    from steelyard.datasets.language_codes import same_languages
     from steelyard.models import cards
     from steelyard.models.availability import installed
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical

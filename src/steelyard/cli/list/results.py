@@ -70,7 +70,7 @@ def _words(conditions: Mapping[str, Any]) -> str:
 
 
 def _wanted(result: Result, arguments: argparse.Namespace) -> bool:
-    from steelyard.datasets.languages import same_languages
+    from steelyard.datasets.language_codes import same_languages
 
     facts, languages = result.facts, same_languages(arguments.languages)
     if languages and languages.isdisjoint(same_languages([facts.language, *facts.languages])):

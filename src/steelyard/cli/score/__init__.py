@@ -110,7 +110,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
     import numpy as np
 
     from steelyard.cli.score.report import Report
-    from steelyard.datasets.formats.trec import files as trec_files
+    from steelyard.datasets.formats.trec import qrels_runs as trec_files
     from steelyard.datasets.problems import telling
     from steelyard.metrics import Ranking
     from steelyard.metrics.scoring import judged_only

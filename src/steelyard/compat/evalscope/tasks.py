@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
 from steelyard.datasets import catalogue, load_any, task_facts, task_names
-from steelyard.datasets.languages import language_code
+from steelyard.datasets.language_codes import language_code
 from steelyard.datasets.samples.own_splits import own_splits
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types.samples import AnyTask
@@ -132,7 +132,7 @@ def _selected_of_mteb(config: Config, types: set[str]) -> list[str]:
         import mteb
     except ImportError as error:
         raise MissingPart.extra("mteb", "mteb") from error
-    from steelyard.datasets.formats.mteb.source import TYPES as MTEB_TYPES
+    from steelyard.datasets.formats.mteb.tasks import TYPES as MTEB_TYPES
 
     chosen = [name for name, ours in MTEB_TYPES.items() if not types or ours in types]
     found = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from steelyard.datasets.formats.mteb.data import TOP_RANKED, query_texts
-from steelyard.datasets.formats.mteb.source import TYPES, language_facts
+from steelyard.datasets.formats.mteb.tasks import TYPES, language_facts
 from steelyard.errors import MissingPart, UsageError
 from steelyard.results.keys import digest, model_slug
 from steelyard.retrievers import canonical, load_retriever

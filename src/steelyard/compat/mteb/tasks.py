@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from steelyard.datasets.catalogue import USUAL_METRICS
-from steelyard.datasets.formats.mteb.source import DEFAULT, TYPES
+from steelyard.datasets.formats.mteb.tasks import DEFAULT, TYPES
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import Qrels, Ragged, Task, TaskInfo
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask

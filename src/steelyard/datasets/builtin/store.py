@@ -100,7 +100,7 @@ def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
 
 
 def _write(folder: Path, title: str, tasks: Sequence[Task]) -> None:
-    from steelyard.datasets.formats.nano.writing import write_nano_set
+    from steelyard.datasets.formats.nano.write import write_nano_set
 
     info = tasks[0].info
     description = f"Cut by Steelyard from {info.source}."

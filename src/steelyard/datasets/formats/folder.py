@@ -17,7 +17,7 @@ from pathlib import Path
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.formats.beir import QRELS
 from steelyard.datasets.formats.layout import TaskFiles, default_tasks, find_tasks, read_tables
-from steelyard.datasets.formats.nano import reading as nano
+from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.formats.sidecar import (
     MANIFEST,
     SIDECAR,
@@ -93,7 +93,7 @@ def places(reference: str | Path) -> list[Place]:
     """
     text = str(reference)
     if text.startswith("clicks:"):
-        from steelyard.datasets.formats.clicks.source import click_log
+        from steelyard.datasets.formats.clicks.log import click_log
 
         return [click_log(text)]
     path_text, _, task = text.partition("::")
@@ -190,7 +190,7 @@ def _three_files(text: str) -> Place:
 
 def _click_log(text: str) -> Place | None:
     """The task of a click log, and perhaps a corpus; None where the (first) file is none."""
-    from steelyard.datasets.formats.clicks.source import click_log, is_click_log
+    from steelyard.datasets.formats.clicks.log import click_log, is_click_log
 
     return click_log(text) if is_click_log(Path(text.split(",")[0].strip()).expanduser()) else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.languages import language_code
+from steelyard.datasets.language_codes import language_code
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES

@@ -43,7 +43,7 @@ class TaskFiles:
 def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
     """The tasks that a list of files holds, in either layout."""
     from steelyard.datasets.formats import beir
-    from steelyard.datasets.formats.nano import reading as nano
+    from steelyard.datasets.formats.nano import discovery as nano
 
     listed = sorted(names)
     return nano.find(listed) or beir.find(listed)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.datasets.languages import language_code, overall_language
+from steelyard.datasets.language_codes import language_code, overall_language
 from steelyard.errors import DataError
 from steelyard.types import Guarded, Task, TaskInfo
 

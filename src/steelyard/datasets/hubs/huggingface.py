@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from steelyard.datasets.hubs.record import Snapshot, is_commit, remember, remembered
 from steelyard.datasets.hubs.remote import Opened
 from steelyard.datasets.hubs.repositories import files_in
+from steelyard.datasets.hubs.snapshots import Snapshot, is_commit, remember, remembered
 from steelyard.datasets.hubs.source import RemoteSource
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import HubError

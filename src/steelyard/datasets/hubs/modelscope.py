@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.hubs.record import Snapshot, remember, remembered
 from steelyard.datasets.hubs.remote import Opened
+from steelyard.datasets.hubs.snapshots import Snapshot, remember, remembered
 from steelyard.datasets.hubs.source import RemoteSource
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import HubError, MissingPart

@@ -49,7 +49,7 @@ def entry_of(name: str) -> tuple[Entry, Generation | None] | None:
 def load(name: str, options: LoadOptions) -> AnyTask:
     """Fetch what is not on this machine yet, and read the task."""
     from steelyard.datasets.formats.layout import find_tasks
-    from steelyard.datasets.formats.nano import reading as nano
+    from steelyard.datasets.formats.nano import discovery as nano
     from steelyard.datasets.hubs.remote import load_snapshot
 
     entry, opened = _opened(name, options)

@@ -11,8 +11,8 @@ from typing import TypeVar
 from steelyard.datasets import catalogue
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.formats.layout import TaskFiles, find_tasks, read_tables
-from steelyard.datasets.formats.nano import reading as nano
-from steelyard.datasets.hubs.record import Snapshot
+from steelyard.datasets.formats.nano import discovery as nano
+from steelyard.datasets.hubs.snapshots import Snapshot
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.errors import DataError, UnknownName

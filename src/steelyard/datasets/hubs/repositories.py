@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from steelyard.datasets.hubs.record import Snapshot
 from steelyard.datasets.hubs.remote import Opened
+from steelyard.datasets.hubs.snapshots import Snapshot
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import MissingPart, UnknownName
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from steelyard.datasets.formats.layout import default_tasks
-from steelyard.datasets.formats.nano import reading as nano
+from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.hubs.location import RemotePlace, place_of
-from steelyard.datasets.hubs.record import parse_reference
 from steelyard.datasets.hubs.remote import Opened, known_info, load_snapshot, tasks_of
+from steelyard.datasets.hubs.snapshots import parse_reference
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.types import Task, TaskInfo

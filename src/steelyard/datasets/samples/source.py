@@ -50,8 +50,8 @@ class SampleSource:
 
 def _load_from_hub(reference: Reference, options: LoadOptions) -> AnyTask:
     from steelyard.datasets.formats.layout import find_tasks
-    from steelyard.datasets.hubs.record import parse_reference
     from steelyard.datasets.hubs.remote import load_snapshot
+    from steelyard.datasets.hubs.snapshots import parse_reference
 
     prefix = next(prefix for prefix in HUBS if reference.path.startswith(prefix))
     repository, task, revision = parse_reference(reference.path, prefix)

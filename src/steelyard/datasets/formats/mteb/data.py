@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.formats.mteb.source import DEFAULT, Part
+from steelyard.datasets.formats.mteb.tasks import DEFAULT, Part
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES

@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from steelyard.datasets.formats.trec.files import read_qrels, read_run, write_run
+from steelyard.datasets.formats.trec.qrels_runs import read_qrels, read_run, write_run
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import Role
 from steelyard.datasets.tables.files import UTF8_MARK, format_of, open_bytes, plain_name, read_bytes

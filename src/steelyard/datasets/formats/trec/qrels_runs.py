@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.datasets.formats.trec.tables import RUN, read_named
+from steelyard.datasets.formats.trec.named_tables import RUN, read_named
 from steelyard.datasets.tables.columns import JUDGEMENTS
 from steelyard.datasets.tables.files import UTF8_MARK, packing_of
 from steelyard.errors import DataError, MissingPart

@@ -11,7 +11,8 @@ from typing import Any
 
 from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.nano.card import new_card
-from steelyard.datasets.formats.nano.files import (
+from steelyard.datasets.formats.nano.discovery import FILE, NOT_CANDIDATES, TABLES
+from steelyard.datasets.formats.nano.manifest import (
     CARD,
     SCHEMA_VERSION,
     candidate_table,
@@ -20,7 +21,6 @@ from steelyard.datasets.formats.nano.files import (
     write_json,
     write_table,
 )
-from steelyard.datasets.formats.nano.reading import FILE, NOT_CANDIDATES, TABLES
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts
 from steelyard.errors import DataError
 from steelyard.files import write_whole

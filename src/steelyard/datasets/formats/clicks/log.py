@@ -17,7 +17,7 @@ from pathlib import Path
 
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.clicks.grades import Grading, grading_of
-from steelyard.datasets.formats.clicks.rows import documents_of, judge
+from steelyard.datasets.formats.clicks.judgements import documents_of, judge
 from steelyard.datasets.formats.folder import Place
 from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, task_info

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.datasets.languages import language_code, overall_language
+from steelyard.datasets.language_codes import language_code, overall_language
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import TaskInfo
