@@ -6,6 +6,7 @@ one (models, queries) matrix of scores for each task, with the same models in th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from zlib import crc32
@@ -85,31 +86,28 @@ class GroupScores:
         np.fill_diagonal(found, 1.0)
         return np.asarray(found)
 
-    def resampled_tasks(self, draws: int = DRAWS) -> list[Float64]:
-        """Return the bootstrap means of every task over its queries, one (models, draws) matrix for each task."""
-        found = []
+    def resampled_tasks(self, draws: int = DRAWS) -> Iterator[Float64]:
+        """Yield the bootstrap means of every task over its queries: one (models, draws) matrix for each task."""
         for task, values in zip(self.tasks, self.scores, strict=True):
             generator = np.random.default_rng(task_seed(self.seed + 1, task))
-            found.append(values @ query_weights(generator, values.shape[1], draws))
-        return found
+            yield values @ query_weights(generator, values.shape[1], draws)
 
     def resampled_means(self, draws: int = DRAWS, *, over_tasks: bool = True) -> Float64:
         """Return bootstrap group means, (models, draws): queries drawn within each task, and the tasks themselves.
 
         A task that is drawn several times has new queries each time. Without `over_tasks` the tasks are fixed.
         """
-        by_task = self.resampled_tasks(draws)
-        if not over_tasks or len(by_task) == 1:
-            return np.asarray(sum(by_task) / len(by_task))
-        generator = np.random.default_rng([self.seed, 7])
-        chosen = generator.integers(0, len(by_task), (draws, len(by_task)))
-        counts = np.zeros((draws, len(by_task)), dtype=np.int64)
-        np.add.at(counts, (np.arange(draws)[:, None], chosen), 1)
+        tasks = len(self.tasks)
+        counts = np.ones((draws, tasks), dtype=np.int64)
+        if over_tasks and tasks > 1:
+            chosen = np.random.default_rng([self.seed, 7]).integers(0, tasks, (draws, tasks))
+            counts = np.zeros((draws, tasks), dtype=np.int64)
+            np.add.at(counts, (np.arange(draws)[:, None], chosen), 1)
         total = np.zeros((self.models, draws))
-        for place, means in enumerate(by_task):
+        for place, means in enumerate(self.resampled_tasks(draws)):
             for repeat in range(int(counts[:, place].max())):  # another resample of the queries for each repeat
                 total += np.roll(means, 101 * repeat, axis=1) * (counts[:, place] > repeat)
-        return total / len(by_task)
+        return total / tasks
 
 
 def query_weights(generator: np.random.Generator, queries: int, draws: int) -> Float64:

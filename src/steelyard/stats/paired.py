@@ -11,10 +11,8 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.stats.intervals import BOUNDS, DRAWS, Bounds, bounds_of, intervals, stack
-from steelyard.stats.resample import sign_flip_means
+from steelyard.stats.randomisation import FLIPS, p_values
 from steelyard.types import Interval
-
-PERMUTATIONS = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,14 +41,15 @@ def paired_test(
     second: npt.ArrayLike,
     *,
     level: float = 0.95,
-    permutations: int = PERMUTATIONS,
+    permutations: int = FLIPS,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> PairedTest:
     """Fisher's randomisation test of two models' values for the same queries; two-sided.
 
-    Under the null hypothesis the sign of each query's difference is a coin's. With k of n random sign changes
-    giving a mean at least as far from 0, p = (k + 1) / (n + 1): never 0, and the same for the same seed.
+    Under the null hypothesis the sign of each query's difference is random. With k of n random sign changes giving a
+    mean at least as far from 0, p = (k + 1) / (n + 1): never 0, and the same for the same seed. For up to 14 queries
+    all sign changes are enumerated and p is exact.
 
     >>> test = paired_test([0.9, 0.8, 0.7, 0.9, 1.0, 0.8], [0.5, 0.8, 0.6, 0.4, 0.7, 0.9])
     >>> round(test.difference, 4), test.wins, test.ties, test.losses, test.significant()
@@ -66,7 +65,7 @@ def paired_tests(
     second: Mapping[str, npt.ArrayLike],
     *,
     level: float = 0.95,
-    permutations: int = PERMUTATIONS,
+    permutations: int = FLIPS,
     draws: int = DRAWS,
     seed: int = 0,
     bounds: Bounds | Mapping[str, Bounds] = BOUNDS,
@@ -89,8 +88,7 @@ def paired_tests(
         raise DataError("no queries to compare", hint="compare results of tasks that have some")
     differences = ours - theirs
     means = differences.mean(axis=0)
-    chance = np.abs(sign_flip_means(differences, permutations, seed))
-    as_far = (chance >= np.abs(means) - 1e-12).sum(axis=0)
+    p = p_values(differences.T, permutations, seed)
     least, most = bounds_of(names, bounds)
     widest = {name: (-width, width) for name, width in zip(names, (most - least).tolist(), strict=True)}
     ranges = intervals(dict(zip(names, differences.T, strict=True)), level, draws=draws, seed=seed, bounds=widest)
@@ -99,7 +97,7 @@ def paired_tests(
         name: PairedTest(
             difference=float(means[i]),
             interval=ranges.get(name, Interval(-inf, inf, level)),
-            p_value=float((as_far[i] + 1) / (permutations + 1)),
+            p_value=float(p[i]),
             effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,
             wins=int((differences[:, i] > 0).sum()),
             ties=int((differences[:, i] == 0).sum()),

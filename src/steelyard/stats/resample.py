@@ -27,17 +27,6 @@ def bootstrap_means(values: Float64, draws: int, seed: int) -> Float64:
         return np.concatenate([weights @ values for weights in _weights(len(values), draws, seed)])
 
 
-def sign_flip_means(differences: Float64, draws: int, seed: int) -> Float64:
-    """Means after a random change of signs, all columns alike: (queries, columns) to (draws, columns)."""
-    count = len(differences)
-    generator = np.random.default_rng(seed)
-    blocks = []
-    for size in _block_sizes(count, draws):
-        signs = generator.integers(0, 2, (size, count), dtype=np.int8)
-        blocks.append((signs * 2.0 - 1.0) @ differences / count)
-    return np.concatenate(blocks)
-
-
 def _weights(count: int, draws: int, seed: int) -> Iterator[Float64]:
     """Blocks of (draws, queries): how often each query was drawn, over their number."""
     if count * draws <= BLOCK:

@@ -10,10 +10,10 @@ import numpy as np
 
 from steelyard import stats
 from steelyard.metrics import score
-from steelyard.reports.pages.measure.evidence import holm
 from steelyard.reports.pages.measure.inputs import SAFEGUARD_DEPTH, Kind, Profile
 from steelyard.reports.pages.measure.values import Ceiling, Comparison, ProfileFigures
 from steelyard.reports.pages.thresholds import SIGNIFICANT
+from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int32, Int64, Interval, Run, Scores, Task
 
 METRICS = ("ndcg_at_10", "hit_rate_at_10", "recall_at_100")
@@ -137,7 +137,7 @@ def compare_values(values: Mapping[Kind, Float64]) -> tuple[Comparison, ...]:
     ]
     tests = stats.paired_tests({f"{a} {b}": values[a] for a, b in couples}, {f"{a} {b}": values[b] for a, b in couples})
     pairs = [(a, b, tests[f"{a} {b}"]) for a, b in couples]
-    adjusted = holm([test.p_value for _, _, test in pairs])
+    adjusted = holm([test.p_value for _, _, test in pairs]).tolist()
     return tuple(
         Comparison(
             better=a,

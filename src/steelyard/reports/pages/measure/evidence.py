@@ -7,23 +7,9 @@ from math import comb, sqrt
 
 import numpy as np
 
-from steelyard.stats.paired import PERMUTATIONS
-from steelyard.stats.resample import sign_flip_means
+from steelyard.stats.randomisation import p_values
 from steelyard.stats.student import t_cdf
 from steelyard.types import Float64
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number (Holm 1979): at level a, the chance of any false claim stays below a.
-
-    >>> [round(p, 4) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(order), 0, -1)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(np.asarray(p_values)[order] * factors), 1.0)
-    return [float(p) for p in adjusted]
 
 
 def randomisation(differences: Sequence[Float64]) -> list[float]:
@@ -34,10 +20,7 @@ def randomisation(differences: Sequence[Float64]) -> list[float]:
     """
     if not differences:
         return []
-    stacked = np.column_stack(differences)
-    chance = np.abs(sign_flip_means(stacked, PERMUTATIONS, seed=0))
-    as_far = (chance >= np.abs(stacked.mean(axis=0)) - 1e-12).sum(axis=0)
-    return [float(p) for p in (as_far + 1) / (PERMUTATIONS + 1)]
+    return p_values(np.stack(differences)).tolist()
 
 
 def welch(first: Float64, second: Float64) -> float | None:

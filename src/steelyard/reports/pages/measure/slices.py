@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from steelyard import stats
 from steelyard.reports.pages.measure.evaluation import Measured, by_kind
-from steelyard.reports.pages.measure.evidence import holm, randomisation, welch
+from steelyard.reports.pages.measure.evidence import randomisation, welch
 from steelyard.reports.pages.measure.inputs import Kind
 from steelyard.reports.pages.measure.languages import Reading, pair_name
 from steelyard.reports.pages.measure.values import SliceFigures
 from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
+from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int64, Task
 
 
@@ -122,7 +123,7 @@ def _adjusted(raw: Sequence[Mapping[Kind, float]]) -> list[dict[Kind, float]]:
     """The same p-values, adjusted for the number of all of them."""
     places = [(i, kind) for i, values in enumerate(raw) for kind in values]
     adjusted: list[dict[Kind, float]] = [{} for _ in raw]
-    for (i, kind), p in zip(places, holm([raw[i][kind] for i, kind in places]), strict=True):
+    for (i, kind), p in zip(places, holm([raw[i][kind] for i, kind in places]).tolist(), strict=True):
         adjusted[i][kind] = p
     return adjusted
 
