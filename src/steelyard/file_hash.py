@@ -6,7 +6,6 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from steelyard import config
 from steelyard.files import remember, remembered
 
 FOLDER = "hashes"
@@ -14,7 +13,7 @@ SMALL = 1 << 20
 """Smaller files are hashed in less time than it takes to look up what was remembered."""
 
 
-def file_hash(path: Path) -> bytes:
+def file_hash(path: Path, home: Path) -> bytes:
     """The BLAKE2b digest of a file's contents.
 
     That of a large file is remembered under the home folder, and holds while path, size, times and place on the disk
@@ -29,7 +28,7 @@ def file_hash(path: Path) -> bytes:
     times = [stat.st_mtime_ns, stat.st_ctime_ns]
     seen = {"path": str(path), "size": stat.st_size, "changed": times, "file": stat.st_ino}
     name = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-    record = config.home() / FOLDER / f"{name}.json"
+    record = home / FOLDER / f"{name}.json"
     kept = remembered(record)
     if {name: kept.get(name) for name in seen} == seen and isinstance(known := kept.get("digest"), str):
         with suppress(ValueError):  # not whole: the file is read again

@@ -11,8 +11,8 @@ import pytest
 
 from steelyard.cli import main
 from steelyard.engine import Results
-from steelyard.results.summary import summarise
 from steelyard.results import Failure, Result, TaskFacts
+from steelyard.results.summary import summarise
 
 MODELS = [
     "intfloat/multilingual-e5-small",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.config import Settings
 from steelyard.datasets import builtin
 from steelyard.datasets.builtin import store
 from steelyard.datasets.builtin.cldr import SCRIPTS
@@ -70,10 +71,10 @@ def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], monkeypatch: pyte
 
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0]))
     for each in builtin.SETS:
-        assert len(store.load(replace(each, cut=cut), each.infos()[0]).corpus) > 0
+        assert len(store.load(replace(each, cut=cut), each.infos()[0], Settings.load().home).corpus) > 0
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0] / "elsewhere"))
     with pytest.raises(AssertionError, match="cut again"):
-        store.load(replace(each, cut=cut), each.infos()[0])
+        store.load(replace(each, cut=cut), each.infos()[0], Settings.load().home)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard import evaluate, file_hash
+from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.function import from_function
 from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
@@ -366,18 +367,18 @@ def test_errors_name_the_text():
 def test_the_hash_of_a_large_file_is_remembered_until_it_changes(tmp_path, monkeypatch):
     path = tmp_path / "weights.bin"
     path.write_bytes(b"a" * (file_hash.SMALL + 1))
-    first = file_hash.file_hash(path)
+    first = file_hash.file_hash(path, Settings.load().home)
     read: list[object] = []
     computed = file_hash._computed
     monkeypatch.setattr(file_hash, "_computed", lambda path: read.append(path) or computed(path))
-    assert file_hash.file_hash(path) == first
+    assert file_hash.file_hash(path, Settings.load().home) == first
     assert not read
     path.write_bytes(b"b" * (file_hash.SMALL + 2))
-    assert file_hash.file_hash(path) != first
+    assert file_hash.file_hash(path, Settings.load().home) != first
     assert len(read) == 1
     for record in (tmp_path / "home" / "hashes").iterdir():
         record.write_text("{")
-    assert file_hash.file_hash(path) == computed(path)
+    assert file_hash.file_hash(path, Settings.load().home) == computed(path)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -386,11 +387,11 @@ def test_other_weights_of_the_old_size_and_date_are_other_weights(replaced, tmp_
     path = tmp_path / "weights.bin"
     path.write_bytes(b"a" * (file_hash.SMALL + 1))
     date = path.stat().st_mtime_ns
-    first = file_hash.file_hash(path)
+    first = file_hash.file_hash(path, Settings.load().home)
     time.sleep(0.05)  # the clock of a file system ticks in steps of some milliseconds
     other = tmp_path / "unpacked" if replaced else path
     other.write_bytes(b"b" * (file_hash.SMALL + 1))
     os.utime(other, ns=(date, date))
     other.replace(path)
     assert path.stat().st_mtime_ns == date
-    assert file_hash.file_hash(path) == file_hash._computed(path) != first
+    assert file_hash.file_hash(path, Settings.load().home) == file_hash._computed(path) != first

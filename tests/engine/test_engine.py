@@ -182,9 +182,7 @@ def test_what_fails_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     assert failed.error is not None and failed.error.type == "ZeroDivisionError"
     assert failed.error.message == "no such luck" and "engine_parts.py" in failed.notes["where"]
     assert sum(not r.done for r in ResultStore(tmp_path).all()) == 1
-    assert list(results.common_tasks()) == ["Small/a", "Small/c"] and "mean of 2 common tasks" in str(
-        results
-    )
+    assert list(results.common_tasks()) == ["Small/a", "Small/c"] and "mean of 2 common tasks" in str(results)
 
 
 def test_a_task_that_does_not_load_is_recorded(tmp_path: Path) -> None:

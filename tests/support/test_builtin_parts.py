@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.config import Settings
 from steelyard.datasets.builtin import store
 from steelyard.datasets.builtin.functions import Function, functions_in
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
@@ -224,7 +225,7 @@ def test_two_that_cut_at_once_both_get_the_set(shelf: Path) -> None:
     loaded: list[Task] = []
 
     def work() -> None:
-        loaded.append(store.load(one_set(cut), TaskInfo("NanoOne/only")))
+        loaded.append(store.load(one_set(cut), TaskInfo("NanoOne/only"), Settings.load().home))
 
     workers = [threading.Thread(target=work) for _ in range(2)]
     for worker in workers:
@@ -243,9 +244,9 @@ def test_a_set_that_cannot_be_written_leaves_nothing(shelf: Path) -> None:
         yield Task(TaskInfo("NanoOne/bad"), task.corpus, task.queries, outside)
 
     with pytest.raises(DataError, match="not in the corpus"):
-        store.ensure(one_set(cut))
+        store.ensure(one_set(cut), Settings.load().home)
     assert list(shelf.iterdir()) == []
-    assert store.load(one_set(), TaskInfo("NanoOne/only")).queries.texts == ("which",)
+    assert store.load(one_set(), TaskInfo("NanoOne/only"), Settings.load().home).queries.texts == ("which",)
 
 
 def test_what_a_killed_process_left_is_swept_when_it_is_old(shelf: Path) -> None:
@@ -254,11 +255,11 @@ def test_what_a_killed_process_left_is_swept_when_it_is_old(shelf: Path) -> None
         (folder / "corpus").mkdir(parents=True)
     long_ago = time.time() - 2 * store.STALE
     os.utime(old, (long_ago, long_ago))
-    store.ensure(one_set())
+    store.ensure(one_set(), Settings.load().home)
     assert not old.exists() and fresh.exists()
 
 
 def test_a_set_that_another_process_finishes_while_this_one_sweeps_is_no_problem(shelf: Path) -> None:
     shelf.mkdir()
     (shelf / ".cutting-gone").symlink_to(shelf / "nothing")  # listed, and not there when it is looked at
-    assert store.ensure(one_set()).parent == shelf
+    assert store.ensure(one_set(), Settings.load().home).parent == shelf

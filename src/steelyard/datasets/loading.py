@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from steelyard.config import Settings
 from steelyard.datasets.hubs.published import GENERATIONS
 from steelyard.datasets.names import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
@@ -25,6 +26,7 @@ def load_task(
     offline: bool | None = None,
     validate: Validate | None = None,
     candidates: str | Sequence[str] | None = None,
+    settings: Settings | None = None,
 ) -> Task:
     """One retrieval or reranking task, checked; `load_any` has every type.
 
@@ -39,7 +41,9 @@ def load_task(
     known = None if isinstance(reference, Path) else published.entry_of(reference)
     if known is not None and known[0].type not in published.SEARCHED:
         raise _not_searched(known[0].name, known[0].type)
-    task = load_any(reference, revision=revision, offline=offline, validate=validate, candidates=candidates)
+    task = load_any(
+        reference, revision=revision, offline=offline, validate=validate, candidates=candidates, settings=settings
+    )
     if not isinstance(task, Task):
         raise _not_searched(task.name, task.info.type)
     return task
@@ -56,6 +60,7 @@ def load_any(
     hub: str | None = None,
     data_dir: str | Path | None = None,
     generation: Generation | None = None,
+    settings: Settings | None = None,
 ) -> AnyTask:
     """One task of any type, checked. References are those of `load_task`, or a type and a path: `sts:./pairs.csv`.
 
@@ -65,16 +70,17 @@ def load_any(
     _check_words(reference, validate, generation)
     options = LoadOptions(
         revision,
-        offline,
         validate,
         None if candidates is None else (candidates,) if isinstance(candidates, str) else tuple(candidates),
-        hub,
-        Path(data_dir).expanduser() if data_dir is not None else None,
         generation,
+        (settings or Settings.load()).updated(offline=offline, hub=hub, data=data_dir),
     )
-    text = with_type(reference, type)
+    text = with_type(reference, type, options)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)
-    if source is None and len(matching := [] if isinstance(reference, Path) else task_names([text])) > 1:
+    if (
+        source is None
+        and len(matching := [] if isinstance(reference, Path) else task_names([text], settings=options.settings)) > 1
+    ):
         raise _several(text, matching)
     if source is None:
         raise unknown_task(text)
@@ -86,12 +92,15 @@ def load_any(
     return _with_lists(source.load(names[0]), options)
 
 
-def load_tasks(references: str | Path | Iterable[str | Path], *, offline: bool | None = None) -> list[Task]:
+def load_tasks(
+    references: str | Path | Iterable[str | Path], *, offline: bool | None = None, settings: Settings | None = None
+) -> list[Task]:
     """Every task that the references stand for: groups and patterns are expanded, nothing comes twice."""
     listed = [references] if isinstance(references, str | Path) else references
     # A Path means a path, even where a task goes by the same words.
-    names = task_names([str(item.absolute()) if isinstance(item, Path) else item for item in listed])
-    return [load_task(name, offline=offline) for name in names]
+    settings = (settings or Settings.load()).updated(offline=offline)
+    names = task_names([str(item.absolute()) if isinstance(item, Path) else item for item in listed], settings=settings)
+    return [load_task(name, settings=settings) for name in names]
 
 
 def _check_words(reference: object, validate: str | None, generation: str | None) -> None:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.config import Settings
 from steelyard.datasets.language_codes import same_languages
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import PREFIXES, SOURCES, TYPES, FolderSource, source_of
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.types import TaskInfo
 
 
-def with_type(reference: str | Path, type: str | None) -> str:
+def with_type(reference: str | Path, type: str | None, options: LoadOptions | None = None) -> str:
     """The reference, with the type in front where it is a path.
 
     >>> with_type("./pairs.csv", "sts"), with_type("C-MTEB/ATEC", "sts"), with_type("./beir", "retrieval")
@@ -27,12 +28,17 @@ def with_type(reference: str | Path, type: str | None) -> str:
         return f"{type}:{text}" if type and text.startswith(("hf://", "modelscope://")) else text
     if type not in TYPES:
         raise UnknownName("task type", type, TYPES, hint=f"one of {', '.join(TYPES)}")
-    is_path = isinstance(reference, Path) or isinstance(source_of(text, LoadOptions()), FolderSource)
+    is_path = isinstance(reference, Path) or isinstance(source_of(text, options or LoadOptions()), FolderSource)
     return f"{type}:{text}" if is_path else text
 
 
 def task_names(
-    references: Sequence[str], *, languages: Sequence[str] = (), type: str | None = None, offline: bool | None = None
+    references: Sequence[str],
+    *,
+    languages: Sequence[str] = (),
+    type: str | None = None,
+    offline: bool | None = None,
+    settings: Settings | None = None,
 ) -> list[str]:
     """The full names that the references stand for, in their order, each once.
 
@@ -47,14 +53,14 @@ def task_names(
     >>> len(task_names(["MNanoBEIR/NanoBEIR-ar"])), task_names(["C-MTEB"], type="reranking")[0]
     (13, 'C-MTEB/T2Reranking')
     """
-    options = LoadOptions(offline=offline)
+    options = LoadOptions(settings=(settings or Settings.load()).updated(offline=offline))
     names: dict[str, None] = {}
     for reference in references:
-        names.update(dict.fromkeys(_expand(with_type(reference, type), options)))
+        names.update(dict.fromkeys(_expand(with_type(reference, type, options), options)))
     wanted = same_languages(languages)
     if not wanted and type is None:
         return list(names)
-    return [name for name in names if _matches(task_facts(name), wanted, type)]
+    return [name for name in names if _matches(task_facts(name, options), wanted, type)]
 
 
 def known_names() -> list[str]:
@@ -64,7 +70,7 @@ def known_names() -> list[str]:
     return [*builtin.infos(), *catalogue.entries()]
 
 
-def task_facts(name: str) -> TaskInfo | None:
+def task_facts(name: str, options: LoadOptions | None = None) -> TaskInfo | None:
     """What is known of a task without loading it; None where nothing is."""
     from steelyard.datasets import builtin
     from steelyard.datasets.hubs import published
@@ -83,7 +89,9 @@ def task_facts(name: str) -> TaskInfo | None:
         return mteb_source.info(name)
     if "://" in name or name.startswith(tuple(PREFIXES)):
         return None
-    if not isinstance(source_of(name, LoadOptions()), FolderSource | None):  # a plug-in's, which tells when it loads
+    if not isinstance(
+        source_of(name, options or LoadOptions()), FolderSource | None
+    ):  # a plug-in's, which tells when it loads
         return None
     from steelyard.datasets.formats.folder import places
 
@@ -113,8 +121,8 @@ def names_several(reference: str) -> bool:
     >>> names_several("NanoAlmanac/*"), names_several("NanoAlmanac/en,NanoAlmanac/zh"), names_several("a.csv,b.csv")
     (True, True, False)
     """
-    parts = reference.split(",")
-    return _is_pattern(reference) or (len(parts) > 1 and all(_is_name(part, LoadOptions()) for part in parts))
+    parts, options = reference.split(","), LoadOptions()
+    return _is_pattern(reference) or (len(parts) > 1 and all(_is_name(part, options) for part in parts))
 
 
 def _is_name(word: str, options: LoadOptions) -> bool:

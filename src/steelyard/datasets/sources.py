@@ -115,7 +115,7 @@ class BuiltinSource:
         """Cut the set, unless that is done, and read the task."""
         from steelyard.datasets import builtin
 
-        return builtin.load(name)
+        return builtin.load(name, self.options.settings)
 
 
 class CatalogueSource:

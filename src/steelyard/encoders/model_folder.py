@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import config
+from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart
 from steelyard.file_hash import file_hash
 
@@ -70,7 +71,7 @@ class ModelFolder:
         for file in sorted(files):
             name = file.relative_to(self.path).as_posix()
             if file.is_file() and not name.startswith("."):
-                digest.update(f"\0{name}\0".encode() + file_hash(file))
+                digest.update(f"\0{name}\0".encode() + file_hash(file, Settings.load().home))
         return digest.hexdigest()
 
     def json(self, name: str) -> Any:

@@ -10,6 +10,7 @@ from steelyard import __version__
 from steelyard.build.candidates.coverage import Coverage
 from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_candidates, stored_figures
 from steelyard.build.sample.completing import CardWords, complete
+from steelyard.config import Settings
 from steelyard.datasets import load_tasks, write_nano_set
 from steelyard.datasets.formats.folder import Place, places
 from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, candidate_table, write_json, write_table
@@ -29,27 +30,28 @@ def add_candidates(
     plan: CandidatePlan,
     folder: Path | None = None,
     *,
-    offline: bool | None = None,
+    settings: Settings | None = None,
     begin: Callable[[Task], Tick] = lambda task: no_tick,
 ) -> dict[str, Candidates]:
     """Make the lists of the plan for every task of a set, and write them into it, or into a copy of it.
 
     A Nano-set on this machine is added to in place unless a `folder` is given; anything else is written there first.
     """
-    found = _nano_places(reference, offline)
+    settings = settings or Settings.load()
+    found = _nano_places(reference, settings)
     home = folder if folder is not None else found[0].folder if found else None
     if home is None:
         raise UsageError(f"{reference} is no Nano-set on this machine", hint="give a folder for the set with -o DIR")
     if found and home.resolve() != found[0].folder.resolve():
         _copy(found, home)
     elif not found:
-        write_nano_set(home, load_tasks([reference], offline=offline), beside=True)
+        write_nano_set(home, load_tasks([reference], settings=settings), beside=True)
     names = [place.task for place in found] or [place.task for place in places(home)]
     made: dict[str, Candidates] = {}
     for name in names:
         (place,) = places(f"{home}::{name}")
         task = place.load()
-        made[name] = make_candidates(task, plan, begin(task))
+        made[name] = make_candidates(task, plan, begin(task), settings)
         for config in made[name].made:
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
         path = candidates_path(home, name)
@@ -64,12 +66,13 @@ def figures_of(place: Place) -> dict[str, Coverage]:
     return stored_figures(place.load())
 
 
-def report(reference: str, *, offline: bool | None = None) -> dict[str, dict[str, Coverage]]:
+def report(reference: str, *, settings: Settings | None = None) -> dict[str, dict[str, Coverage]]:
     """What the candidate lists of a set are worth, by task and list; makes nothing."""
-    found = _nano_places(reference, offline)
+    settings = settings or Settings.load()
+    found = _nano_places(reference, settings)
     if found:
         return {place.task: figures_of(place) for place in found}
-    return {task.info.task: stored_figures(task) for task in load_tasks([reference], offline=offline)}
+    return {task.info.task: stored_figures(task) for task in load_tasks([reference], settings=settings)}
 
 
 COLUMNS = (
@@ -122,8 +125,8 @@ def _text(cell: str | int | float | None) -> str:
     return "-" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell)
 
 
-def _nano_places(reference: str, offline: bool | None) -> list[Place]:
-    if not isinstance(source_of(reference, LoadOptions(offline=offline)), FolderSource):
+def _nano_places(reference: str, settings: Settings) -> list[Place]:
+    if not isinstance(source_of(reference, LoadOptions(settings=settings)), FolderSource):
         return []
     return [place for place in places(reference) if place.task and place.files.corpus[0].endswith(".parquet")]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from steelyard.build.candidates.coverage import Coverage, measure
 from steelyard.build.candidates.hybrid import Hybrid
+from steelyard.config import Settings
 from steelyard.errors import UsageError
 from steelyard.metrics.scoring import leave_out
 from steelyard.retrievers import canonical, load_retriever
@@ -48,13 +49,15 @@ class Candidates:
     figures: Mapping[str, Coverage]
 
 
-def make_candidates(task: Task, plan: CandidatePlan, tick: Tick = no_tick) -> Candidates:
+def make_candidates(
+    task: Task, plan: CandidatePlan, tick: Tick = no_tick, settings: Settings | None = None
+) -> Candidates:
     """The task with the lists of the plan beside those that it has; a list of the same name is replaced."""
     lists: dict[str, Ragged] = dict(task.candidates)
     made: dict[str, dict[str, Any]] = {}
     names = config_names(plan.models)
     for name, model in zip(names, plan.models, strict=True):
-        lists[name], made[name] = _search(task, model, plan.depth, tick)
+        lists[name], made[name] = _search(task, model, plan.depth, tick, settings or Settings.load())
     sources = plan.sources or names or _stored_sources(task)
     for name, hybrid in plan.hybrids.items():
         parts = _pick(task, lists, sources)
@@ -95,7 +98,7 @@ def config_names(models: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _search(task: Task, model: str, depth: int, tick: Tick) -> tuple[Ragged, dict[str, Any]]:
+def _search(task: Task, model: str, depth: int, tick: Tick, settings: Settings) -> tuple[Ragged, dict[str, Any]]:
     retriever = load_retriever(model)
     index = retriever.index(task.corpus, task.info, tick)
     own = task.info.ignore_identical_ids

@@ -19,6 +19,7 @@ from steelyard.build.fidelity.scores import Scored, Weigh
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.sampler import cut
 from steelyard.build.source.source import open_sources
+from steelyard.config import Settings
 from steelyard.datasets import load_task
 from steelyard.errors import UsageError
 from steelyard.stats.agreement import MEASURES, agreement, spread
@@ -128,7 +129,7 @@ def recut(
     *,
     recipe: Recipe,
     seeds: Sequence[int],
-    offline: bool | None = None,
+    settings: Settings | None = None,
     watch: Callable[[int, int, str], None] = lambda done, total, stage: None,
 ) -> tuple[list[Fidelity], list[Impossible]]:
     """The fidelity of real cuts of so many queries and documents, one cut with each seed.
@@ -136,7 +137,8 @@ def recut(
     A cut that ends up with fewer queries or documents than were asked for (copies left out, a source too small) is no
     cut of that size: such a size, and one whose positives do not fit, comes back with the reason.
     """
-    if (tasks := len(open_sources(reference, offline=offline))) != 1:
+    settings = settings or Settings.load()
+    if (tasks := len(open_sources(reference, settings=settings))) != 1:
         raise UsageError(f"{reference} stands for {tasks} tasks", hint="name one of them")
     found: list[Fidelity] = []
     impossible: list[Impossible] = []
@@ -146,7 +148,7 @@ def recut(
         for turn, seed in enumerate(seeds):
             watch(number * len(seeds) + turn, total, f"{queries:,} queries x {documents:,} documents, seed {seed}")
             try:
-                task = _cut(reference, replace(recipe, queries=queries, documents=documents, seed=seed), offline)
+                task = _cut(reference, replace(recipe, queries=queries, documents=documents, seed=seed), settings)
             except UsageError as error:
                 impossible.append(Impossible(queries, documents, str(error)))
                 break
@@ -157,10 +159,10 @@ def recut(
     return found, impossible
 
 
-def _cut(reference: str, recipe: Recipe, offline: bool | None) -> Task:
+def _cut(reference: str, recipe: Recipe, settings: Settings) -> Task:
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         # Read as anybody would: language and category, which analysers go by, come from the finished manifest.
-        task = load_task(cut(reference, Path(folder) / "cut", recipe, offline=offline).folder)
+        task = load_task(cut(reference, Path(folder) / "cut", recipe, settings=settings).folder, settings=settings)
     if len(task.queries) < recipe.queries or len(task.corpus) < recipe.documents:
         raise UsageError(
             f"only {len(task.queries):,} queries and {len(task.corpus):,} documents were left",

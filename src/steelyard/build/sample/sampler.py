@@ -20,6 +20,7 @@ from steelyard.build.sample.scan import Scan, scan
 from steelyard.build.sample.strata import check_strata
 from steelyard.build.sample.tables import tables_of
 from steelyard.build.source.source import Source, open_sources
+from steelyard.config import Settings
 from steelyard.datasets.formats.nano.manifest import write_json, write_table
 from steelyard.datasets.formats.sidecar import read_json_object
 from steelyard.errors import UsageError
@@ -45,7 +46,7 @@ def cut(
     recipe: Recipe,
     *,
     watch: Watch = unwatched,
-    offline: bool | None = None,
+    settings: Settings | None = None,
     overwrite: bool = False,
     title: str = "",
     licence: str = "",
@@ -55,10 +56,11 @@ def cut(
     The same source and recipe give the same bytes. What an interrupted cut has done is not done again. A folder
     that holds another set is refused, unless it may be overwritten.
     """
+    settings = settings or Settings.load()
     infos: dict[str, TaskInfo] = {}
     facts: dict[str, dict[str, Any]] = {}
     fresh = False
-    for open_ in open_sources(reference, offline=offline):
+    for open_ in open_sources(reference, settings=settings):
         source = open_()
         name = source.info.task
         key = _key(source, recipe)
@@ -71,7 +73,7 @@ def cut(
         )
         stored = _stored(folder, name, key)
         fresh |= stored is None
-        facts[name] = stored or _cut_task(source, folder, recipe, key, watch)
+        facts[name] = stored or _cut_task(source, folder, recipe, key, watch, settings)
     licences = {info.licence for info in infos.values() if info.licence}
     words = CardWords(
         title,
@@ -101,7 +103,9 @@ def _searched(info: TaskInfo) -> TaskInfo:
     return replace(info, type="retrieval", main_metric=None, description=f"{info.description} {told}".strip())
 
 
-def _cut_task(source: Source, folder: Path, recipe: Recipe, key: str, watch: Watch) -> dict[str, Any]:
+def _cut_task(
+    source: Source, folder: Path, recipe: Recipe, key: str, watch: Watch, settings: Settings
+) -> dict[str, Any]:
     name = source.info.task
     # What a recipe names wrongly must not be found out after hours of reading.
     check_strata(source, recipe)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.build.source.streams import Columns, stream_documents
+from steelyard.config import Settings
 from steelyard.datasets import load_task, task_names, validation
 from steelyard.datasets.formats.clicks.log import ClickLog
 from steelyard.datasets.formats.folder import Place, places
@@ -63,33 +64,33 @@ class ReadInPieces(Protocol):
         ...
 
 
-def open_sources(reference: str, *, offline: bool | None = None) -> list[Callable[[], Source]]:
+def open_sources(reference: str, *, settings: Settings | None = None) -> list[Callable[[], Source]]:
     """One opener for each task that the reference stands for.
 
     Files on this machine and datasets of hubs are streamed, shard by shard. What a source only gives as a whole, such
     as a package or a plug-in, is loaded first.
     """
-    options = LoadOptions(offline=offline)
+    options = LoadOptions(settings=settings or Settings.load())
     if isinstance(source_of(reference, options), FolderSource):
-        return [_opener(place) for place in places(reference)]
-    return [partial(_open, name, options) for name in task_names([reference], offline=offline)]
+        return [_opener(place, options.settings) for place in places(reference)]
+    return [partial(_open, name, options) for name in task_names([reference], settings=options.settings)]
 
 
 def _open(name: str, options: LoadOptions) -> Source:
     source: object = source_of(name, options)
     if isinstance(source, ReadInPieces) and (place := source.place(name)) is not None:
-        return from_place(place, "report")
-    return from_task(load_task(name, offline=options.offline))
+        return from_place(place, "report", options.settings)
+    return from_task(load_task(name, settings=options.settings))
 
 
-def _opener(place: Place) -> Callable[[], Source]:
+def _opener(place: Place, settings: Settings) -> Callable[[], Source]:
     if isinstance(place, ClickLog) and not place.own_texts:
-        return lambda: from_clicks(place)
+        return lambda: from_clicks(place, settings)
     # A place of another kind (a folder of documents) knows how to read itself, but not in pieces.
-    return (lambda: from_place(place)) if type(place) is Place else (lambda: from_task(place.load()))
+    return (lambda: from_place(place, settings=settings)) if type(place) is Place else (lambda: from_task(place.load()))
 
 
-def from_place(place: Place, validate: Validate = "strict") -> Source:
+def from_place(place: Place, validate: Validate = "strict", settings: Settings | None = None) -> Source:
     """A task in files; faults of queries and judgements are DataErrors, or with `report` repaired as far as can be."""
     report = Report()
 
@@ -115,12 +116,12 @@ def from_place(place: Place, validate: Validate = "strict") -> Source:
         pa.table(columns),
         *judged,
         _streamed(place.files.corpus, place.path),
-        _fingerprint(place),
+        _fingerprint(place, settings or Settings.load()),
         lenient=validate == "report",
     )
 
 
-def from_clicks(place: ClickLog) -> Source:
+def from_clicks(place: ClickLog, settings: Settings) -> Source:
     """A click log whose documents are in a file of their own, which is streamed."""
     report = Report()
     tables = place.tables(report, with_corpus=False)
@@ -129,7 +130,7 @@ def from_clicks(place: ClickLog) -> Source:
     ids, texts = tables.queries["id"], tables.queries["text"]
     judged = _judgements(tables.qrels, ids, report)
     report.tell_the_rest()
-    key = f"{_fingerprint(place)} {place.grading}"
+    key = f"{_fingerprint(place, settings)} {place.grading}"
     return Source(
         tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(place.files.corpus, place.path), key
     )
@@ -190,14 +191,16 @@ def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, I
     return query[stay], numbers[stay], grades[stay], tuple(encoded.dictionary.to_pylist())
 
 
-def _fingerprint(place: Place) -> str:
+def _fingerprint(place: Place, settings: Settings) -> str:
     if isinstance(place, RemotePlace) and place.opened.snapshot.commit:
         return place.fingerprint
     digest = hashlib.blake2b(digest_size=16)
     for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):
         path = place.path(name)
         # The name tells the format; the folder and the time of change are those of the copy, not of what is in it.
-        digest.update(f"{Path(name).name}\x1f{file_hash(path).hex()}\x1e".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{Path(name).name}\x1f{file_hash(path, settings.home).hex()}\x1e".encode("utf-8", "surrogateescape")
+        )
     return digest.hexdigest()
 
 

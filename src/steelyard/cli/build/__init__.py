@@ -11,6 +11,7 @@ from steelyard.cli._ui.data_options import add_place_options, heed_data_options
 from steelyard.cli._ui.values import dense_model
 from steelyard.cli.build import fidelity
 from steelyard.cli.build.progress import Stages
+from steelyard.config import Settings
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
                 arguments.output,
                 _recipe(arguments),
                 watch=stages.begin,
-                offline=arguments.offline or None,
+                settings=Settings.load(offline=arguments.offline or None),
                 overwrite=arguments.overwrite,
                 title=arguments.title,
                 licence=arguments.licence,
@@ -201,9 +202,9 @@ def _candidates(arguments: argparse.Namespace, output: Output, reference: str) -
     from steelyard.build.candidates import adding
     from steelyard.build.candidates.lists import CandidatePlan
 
-    offline = arguments.offline or None
+    settings = Settings.load(offline=arguments.offline or None)
     if arguments.report:
-        figures: Any = adding.report(reference, offline=offline)
+        figures: Any = adding.report(reference, settings=settings)
         if not any(figures.values()):
             output.note(f"{reference} has no candidate lists; --bm25, --dense MODEL and --hybrid make them")
     else:
@@ -215,7 +216,7 @@ def _candidates(arguments: argparse.Namespace, output: Output, reference: str) -
                 reference,
                 plan,
                 arguments.output,
-                offline=offline,
+                settings=settings,
                 begin=lambda task: stages.begin(f"searching {task.name}"),
             )
         except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli._ui.progress import duration
 from steelyard.cli._ui.values import numbers
 from steelyard.cli.build.fidelity_report import LABELS, tell
+from steelyard.config import Settings
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace, output: Output, reference: str, recipe: R
             weigher(metric),
             recipe=recipe,
             seeds=range(arguments.seed, arguments.seed + arguments.seeds),
-            offline=arguments.offline or None,
+            settings=Settings.load(offline=arguments.offline or None),
             watch=_watch(output),
         )
         found += made

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from steelyard.config import Settings
 from steelyard.datasets.builtin import almanac, cldr, emojis, stdlib, store
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
 from steelyard.errors import UnknownName
@@ -51,16 +52,17 @@ def infos() -> Mapping[str, TaskInfo]:
     return {name: info for name, (_, info) in _tasks().items()}
 
 
-def counts() -> dict[str, dict[str, int]]:
+def counts(settings: Settings | None = None) -> dict[str, dict[str, int]]:
     """How many documents, queries and positives each task has, of the sets that were cut on this machine.
 
     How many there are depends on the versions of the packages behind a set, so it is not known before.
     """
-    return {name: found for builtin in SETS for name, found in store.counts(builtin).items()}
+    home = (settings or Settings.load()).home
+    return {name: found for builtin in SETS for name, found in store.counts(builtin, home).items()}
 
 
-def load(name: str) -> Task:
+def load(name: str, settings: Settings | None = None) -> Task:
     """One task by name; cuts its set first if that has not been done on this machine."""
     if name not in _tasks():
         raise UnknownName("built-in task", name, _tasks())
-    return store.load(*_tasks()[name])
+    return store.load(*_tasks()[name], (settings or Settings.load()).home)

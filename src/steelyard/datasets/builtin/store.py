@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard import config
 from steelyard.datasets.builtin.sampling import BuiltinSet
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, SteelyardError
@@ -27,19 +26,19 @@ _elsewhere: dict[Path, Path] = {}
 """Where the sets are that could not be kept in their places."""
 
 
-def folder_of(builtin: BuiltinSet) -> Path:
+def folder_of(builtin: BuiltinSet, home: Path) -> Path:
     """Where the set is kept, whether or not it has been cut: `<home>/builtin/<set>-<key>`."""
-    return config.home() / "builtin" / f"{builtin.name}-{builtin.key()}"
+    return home / "builtin" / f"{builtin.name}-{builtin.key()}"
 
 
-def ensure(builtin: BuiltinSet) -> Path:
+def ensure(builtin: BuiltinSet, home: Path) -> Path:
     """The folder of the set, cut now unless it is there.
 
     The set is written beside its place and moved there in one step. Processes that cut at once do the work twice and
     keep the first, which has the same bytes. Where the home folder cannot be written, the set is there for as long as
     the process is.
     """
-    folder = folder_of(builtin)
+    folder = folder_of(builtin, home)
     if folder.is_dir() or (folder := _elsewhere.get(folder, folder)).is_dir():
         return folder
     tasks = list(builtin.cut())
@@ -77,9 +76,9 @@ def _keep(folder: Path, title: str, tasks: Sequence[Task]) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def counts(builtin: BuiltinSet) -> dict[str, dict[str, int]]:
+def counts(builtin: BuiltinSet, home: Path) -> dict[str, dict[str, int]]:
     """Documents, queries and positives of each task by name; nothing where the set has not been cut yet."""
-    manifest = read_json_object(folder_of(builtin) / MANIFEST)
+    manifest = read_json_object(folder_of(builtin, home) / MANIFEST)
     return {
         str(facts["name"]): {count: facts[count] for count in COUNTS}
         for facts in manifest.get("tasks", {}).values()
@@ -87,11 +86,11 @@ def counts(builtin: BuiltinSet) -> dict[str, dict[str, int]]:
     }
 
 
-def load(builtin: BuiltinSet, info: TaskInfo) -> Task:
+def load(builtin: BuiltinSet, info: TaskInfo, home: Path) -> Task:
     """One task of the set."""
     from steelyard.datasets.formats.folder import places
 
-    folder = ensure(builtin)
+    folder = ensure(builtin, home)
     try:
         (place,) = places(f"{folder}::{info.task}")
         return replace(place, info=info).load()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from steelyard.config import Settings
 from steelyard.datasets.hubs.remote import Opened
 from steelyard.datasets.hubs.repositories import files_in
 from steelyard.datasets.hubs.snapshots import Snapshot, is_commit, remember, remembered
@@ -46,18 +47,18 @@ class HubSource(RemoteSource):
 
 def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
     """A dataset at a revision, unless the options name another."""
-    offline = options.no_network
-    snapshot = resolve(repository, options.revision or revision, offline)
+    offline = options.settings.offline
+    snapshot = resolve(repository, options.revision or revision, options.settings)
     return Opened(snapshot, lambda name, afresh: _fetch(snapshot, name, offline=offline, afresh=afresh))
 
 
-def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
+def resolve(repository: str, revision: str | None, settings: Settings) -> Snapshot:
     """The commit and the files that a revision stands for; asks the hub only for what may have changed."""
     wanted = revision or "main"
-    known = remembered(HUB, repository, wanted)
+    known = remembered(settings.home, HUB, repository, wanted)
     if known is not None and is_commit(wanted):
         return known
-    if offline:
+    if settings.offline:
         # What `hf download` or another tool fetched is nowhere noted but in the client's own folder.
         kept = in_cache(repository, wanted)
         if known is not None and (kept is None or in_cache(repository, known.commit) is not None):
@@ -69,7 +70,7 @@ def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
             hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
         )
     snapshot = _patiently(lambda: _asked(repository, revision), repository, wanted)
-    remember(HUB, snapshot, wanted)
+    remember(settings.home, HUB, snapshot, wanted)
     return snapshot
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.datasets.hubs.remote import Opened
 from steelyard.datasets.hubs.snapshots import Snapshot, remember, remembered
 from steelyard.datasets.hubs.source import RemoteSource
@@ -34,16 +35,17 @@ class ModelScopeSource(RemoteSource):
 
 def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
     """A dataset at a revision, unless the options name another."""
-    wanted, offline = options.revision or revision or BRANCH, options.no_network
+    wanted, offline = options.revision or revision or BRANCH, options.settings.offline
     # The client checks what it fetched by itself and offers no second fetch.
-    return Opened(resolve(repository, wanted, offline), lambda name, afresh: _fetch(repository, wanted, name, offline))
+    snapshot = resolve(repository, wanted, options.settings)
+    return Opened(snapshot, lambda name, afresh: _fetch(repository, wanted, name, offline))
 
 
-def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
+def resolve(repository: str, revision: str | None, settings: Settings) -> Snapshot:
     """The newest commit among the files of a revision, and the files."""
     wanted = revision or BRANCH
-    if offline:
-        known = remembered(HUB, repository, wanted)
+    if settings.offline:
+        known = remembered(settings.home, HUB, repository, wanted)
         if known is None:
             raise HubError(f"{repository} was never loaded on this machine", hint="load it once with the network")
         return known
@@ -65,7 +67,7 @@ def resolve(repository: str, revision: str | None, offline: bool) -> Snapshot:
     newest = max(files, key=lambda file: str(file.get("CommittedDate") or ""), default={})
     names = tuple(sorted(file["Path"] for file in files if file.get("Type") != "tree"))
     snapshot = Snapshot(repository, str(newest.get("CommitId") or wanted), names)
-    remember(HUB, snapshot, wanted)
+    remember(settings.home, HUB, snapshot, wanted)
     return snapshot
 
 

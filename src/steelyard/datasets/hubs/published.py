@@ -148,7 +148,7 @@ def _opened(name: str, options: LoadOptions) -> tuple[Entry, list[Opened]]:
     generations = _repositories(entry)
     chosen: Generation = generation or options.generation or "v2"
     order = [chosen, *(other for other in generations if other != chosen)]
-    folder = options.data_folder
+    folder = options.settings.data
     if folder is None:
         return entry, [open_repository(hub, revision, options) for hub, revision in generations[chosen]]
     for each in order:

@@ -16,14 +16,14 @@ OWNERS = {"mteb": "MTEB"}
 
 def open_repository(repository: str, revision: str | None, options: LoadOptions) -> Opened:
     """The dataset on the hub that the options name. A revision is one of Hugging Face: ModelScope has its own."""
-    if options.hub_name == "modelscope":
+    if options.settings.hub == "modelscope":
         from steelyard.datasets.hubs import modelscope
 
         return modelscope.open_dataset(on_modelscope(repository), None, options)
     from steelyard.datasets.hubs import huggingface as hub
 
-    if options.hub_name != "huggingface":
-        raise UnknownName("hub", options.hub_name, ("huggingface", "modelscope"), hint="huggingface or modelscope")
+    if options.settings.hub != "huggingface":
+        raise UnknownName("hub", options.settings.hub, ("huggingface", "modelscope"), hint="huggingface or modelscope")
     return hub.open_dataset(repository, revision, options)
 
 

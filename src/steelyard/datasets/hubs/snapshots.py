@@ -14,7 +14,6 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard import config
 from steelyard.errors import HubError
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -29,19 +28,19 @@ class Snapshot:
     names: tuple[str, ...]
 
 
-def remembered(hub: str, repository: str, revision: str) -> Snapshot | None:
+def remembered(home: Path, hub: str, repository: str, revision: str) -> Snapshot | None:
     """The snapshot that a revision stood for when it was last asked for; None where nothing is known."""
-    revisions, files = _read(_path(hub, repository))
+    revisions, files = _read(_path(home, hub, repository))
     commit = revision if COMMIT.fullmatch(revision) else revisions.get(revision, "")
     return Snapshot(repository, commit, tuple(files[commit])) if commit in files else None
 
 
-def remember(hub: str, snapshot: Snapshot, revision: str) -> None:
+def remember(home: Path, hub: str, snapshot: Snapshot, revision: str) -> None:
     """Keep what a revision stood for; two processes may do so at once, the later one wins.
 
     Where it cannot be kept the load goes on, with a warning: only a load without network will miss it.
     """
-    path = _path(hub, snapshot.repository)
+    path = _path(home, hub, snapshot.repository)
     revisions, files = _read(path)
     revisions[revision] = snapshot.commit
     files[snapshot.commit] = list(snapshot.names)
@@ -85,8 +84,8 @@ def parse_reference(reference: str, prefix: str) -> tuple[str, str, str | None]:
     return f"{owner}/{dataset}", task, revision or None
 
 
-def _path(hub: str, repository: str) -> Path:
-    return config.home() / "hubs" / hub / f"{repository.replace('/', '--')}.json"
+def _path(home: Path, hub: str, repository: str) -> Path:
+    return home / "hubs" / hub / f"{repository.replace('/', '--')}.json"
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, list[str]]]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite, shown
 from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.file_hash import file_hash
@@ -115,9 +116,15 @@ class Precomputed:
     @cached_property
     def settings(self) -> ModelSettings:
         """The contents of the files, by a hash."""
-        hashes = {ALL_STEMS[role]: file_hash(path).hex()[:32] for role, path in self._files.items()}
+        hashes = {
+            ALL_STEMS[role]: file_hash(path, Settings.load().home).hex()[:32] for role, path in self._files.items()
+        }
         names = [self._ids_of(path) for path in self._tables]
-        return {"encoder": "files", **hashes, "ids": [file_hash(ids).hex()[:32] for ids in names if ids is not None]}
+        return {
+            "encoder": "files",
+            **hashes,
+            "ids": [file_hash(ids, Settings.load().home).hex()[:32] for ids in names if ids is not None],
+        }
 
     def _ids_of(self, path: Path) -> Path | None:
         """The file with the ids of a matrix: beside it, or named; of documents the named one counts."""

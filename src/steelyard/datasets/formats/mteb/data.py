@@ -52,7 +52,7 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
     if not task.data_loaded:  # one that brings its data need not be in the registry
         task = mteb.get_task(part.task.metadata.name, hf_subsets=subsets, eval_splits=[part.split])
     try:
-        with _network(not options.no_network):
+        with _network(not options.settings.offline):
             task.load_data()
     except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
         raise HubError(
