@@ -1,0 +1,218 @@
+"""Stream training data past the evaluation side: blocks are read in order, parsed and matched in threads.
+
+The result does not depend on the number of threads: blocks are joined in the order in which they were read. With a
+checkpoint folder the state is saved every few seconds, and a scan that was interrupted continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from steelyard.audit.checkpoint import Checkpoint
+from steelyard.audit.containment import ShortIndex
+from steelyard.audit.match_log import MatchLog
+from steelyard.audit.matcher import Matcher
+from steelyard.audit.near_duplicates import Hits
+from steelyard.audit.normal_form import tokenise
+from steelyard.audit.shingles import Windows
+from steelyard.audit.training_data import Batch, Block, ProblemLog, RowProblem, TrainingFile
+from steelyard.errors import SteelyardError
+
+TEXTS = 2_000
+"""Texts that are matched at a time: their arrays fit into the cache of a core."""
+PARTNER = 4
+"""The level of a short text that was found in a row that has its partner: it counts for pairs only."""
+Progress = Callable[[str, int, int, int], None]
+"""Called with the name of the file, rows read so far, bytes read so far, and matches so far."""
+
+
+def no_progress(file: str, rows: int, size: int, matches: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(eq=False)
+class FileFacts:
+    """What was read of one training file."""
+
+    name: str
+    rows: int = 0
+    texts: int = 0
+    columns: list[str] = field(default_factory=list)
+    error: str | None = None
+    """Why reading stopped before the end."""
+    blocks: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON-ready values."""
+        return {
+            "file": self.name,
+            "rows": self.rows,
+            "texts": self.texts,
+            "columns": self.columns,
+            "error": self.error,
+            "blocks": self.blocks,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> FileFacts:
+        """Read what `to_dict` returned."""
+        return cls(
+            facts["file"], facts["rows"], facts["texts"], list(facts["columns"]), facts["error"], facts["blocks"]
+        )
+
+
+@dataclass(eq=False)
+class Scan:
+    """What a scan found."""
+
+    files: list[FileFacts] = field(default_factory=list)
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    log: MatchLog = field(default_factory=MatchLog)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def texts(self) -> int:
+        """Texts of all files."""
+        return sum(file.texts for file in self.files)
+
+
+@dataclass(frozen=True, eq=False)
+class _Matched:
+    batch: Batch
+    hits: dict[int, Hits]
+
+
+class Scanner:
+    """Matches training files against the evaluation side; `extra` adds levels that need more than words."""
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        *,
+        threads: int | None = None,
+        extra: Callable[[Sequence[str]], dict[int, Hits]] | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        self.matcher, self.extra, self.progress = matcher, extra, progress
+        self.threads = threads or min(4, os.cpu_count() or 1)
+        self._short = ShortIndex(matcher.side)
+
+    def scan(
+        self, files: Sequence[TrainingFile], columns: Sequence[str] = (), checkpoint: Checkpoint | None = None
+    ) -> Scan:
+        """Read every file once; one that cannot be read is reported and the others go on."""
+        scan = _resumed(checkpoint)
+        size = 0
+        with ThreadPoolExecutor(self.threads) as pool:
+            for number, file in enumerate(files):
+                facts = scan.files[number] if number < len(scan.files) else FileFacts(file.name)
+                if number == len(scan.files):
+                    scan.files.append(facts)
+                elif facts.error is not None or number < len(scan.files) - 1:
+                    size += file.size
+                    continue
+                try:
+                    for matched, block_size in self._matched(pool, file, columns, facts.blocks):
+                        size += block_size
+                        self._add(scan, number, facts, matched)
+                        self.progress(file.name, scan.rows, size, len(scan.log))
+                        if checkpoint is not None:
+                            checkpoint.save_if_due(scan)
+                except (SteelyardError, OSError, EOFError, ValueError) as error:
+                    facts.error = str(error).partition("\n")[0] or type(error).__name__
+                    scan.problems.add(file.name, [RowProblem(facts.rows + 1, "damaged", facts.error)])
+        return scan
+
+    def _matched(
+        self, pool: ThreadPoolExecutor, file: TrainingFile, columns: Sequence[str], skip: int
+    ) -> Iterator[tuple[_Matched, int]]:
+        """Yield the matches of each block in the order of the file, a few blocks ahead of their use."""
+        waiting: deque[tuple[Future[_Matched], int]] = deque()
+        for number, block in enumerate(file.blocks(columns)):
+            if number < skip:
+                continue
+            waiting.append((pool.submit(self._match, block), block.size))
+            if len(waiting) > 2 * self.threads:
+                future, size = waiting.popleft()
+                yield future.result(), size
+        while waiting:
+            future, size = waiting.popleft()
+            yield future.result(), size
+
+    def _match(self, block: Block) -> _Matched:
+        """Parse a block and match its texts."""
+        batch = block.parse()
+        levels: dict[int, list[Hits]] = {}
+        for start in range(0, len(batch.texts), TEXTS):
+            texts = batch.texts[start : start + TEXTS]
+            found = self.matcher.match(texts)
+            if self.extra is not None:
+                found |= self.extra(texts)
+            for level, hits in found.items():
+                if len(hits):
+                    levels.setdefault(level, []).append(Hits(hits.rows + start, hits.texts, hits.scores))
+        hits = {level: _joined(parts) for level, parts in levels.items()}
+        if hits and (partners := self._partners(batch, hits)) is not None:
+            hits[PARTNER] = partners
+        return _Matched(batch, hits)
+
+    def _partners(self, batch: Batch, levels: dict[int, Hits]) -> Hits | None:
+        """Return short texts that are in a row together with a match of their partner."""
+        partners = self.matcher.side.partners
+        rows = batch.row_array
+        wanted: dict[int, set[int]] = {}
+        for hits in levels.values():
+            for place, text in zip(hits.rows.tolist(), hits.texts.tolist(), strict=True):
+                if text in partners:
+                    wanted.setdefault(int(rows[place]), set()).update(partners[text])
+        if not wanted:
+            return None
+        places = np.flatnonzero(np.isin(rows, np.fromiter(wanted, dtype=np.int64)))
+        hits = self._short.search(Windows(tokenise([batch.texts[place] for place in places.tolist()])))
+        where = places[hits.rows]
+        pairs = zip(rows[where].tolist(), hits.texts.tolist(), strict=True)
+        keep = np.array([text in wanted[row] for row, text in pairs], dtype=np.bool_)
+        return Hits(where[keep], hits.texts[keep], hits.scores[keep]) if keep.any() else None
+
+    def _add(self, scan: Scan, number: int, facts: FileFacts, matched: _Matched) -> None:
+        """Add one block to the scan."""
+        batch = matched.batch
+        facts.rows += batch.rows_read
+        facts.texts += len(batch.texts)
+        facts.blocks += 1
+        facts.columns += [name for name in dict.fromkeys(batch.fields) if name not in facts.columns]
+        scan.problems.add(facts.name, batch.problems)
+        for level, hits in sorted(matched.hits.items()):
+            scan.log.add(number, level, batch, hits)
+
+
+def _joined(parts: Sequence[Hits]) -> Hits:
+    return Hits(
+        np.concatenate([hits.rows for hits in parts]),
+        np.concatenate([hits.texts for hits in parts]),
+        np.concatenate([hits.scores for hits in parts]),
+    )
+
+
+def _resumed(checkpoint: Checkpoint | None) -> Scan:
+    """Return the scan that a checkpoint holds, or an empty one."""
+    saved = checkpoint.load() if checkpoint is not None else None
+    if saved is None:
+        return Scan()
+    state, table = saved
+    return Scan(
+        [FileFacts.from_dict(facts) for facts in state["files"]],
+        ProblemLog.from_dict(state["problems"]),
+        MatchLog.from_state(state["log"], table),
+    )
