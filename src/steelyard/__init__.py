@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.audit import audit
     from steelyard.compat.evalscope import run_task
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "audit": "steelyard.audit",
     "evaluate": "steelyard.engine",
     "Results": "steelyard.results",
     "load_task": "steelyard.datasets",
@@ -45,6 +47,7 @@ __all__ = [
     "SteelyardError",
     "Task",
     "__version__",
+    "audit",
     "evaluate",
     "load_results",
     "load_retriever",
@@ -57,7 +60,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module = importlib.import_module(_HOMES[name])
+    # `steelyard.audit` is a package that can be called, so that both audit(...) and audit.load_audit(...) work.
+    return module if module.__name__ == f"steelyard.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

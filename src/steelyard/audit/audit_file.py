@@ -132,7 +132,9 @@ def load_audit(path: str | Path) -> Audit:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"the audit cannot be read: {error.strerror}", where=str(path), hint="check the path") from error
+        raise DataError(
+            f"the audit cannot be read: {error.strerror}", where=str(path), hint="check the path"
+        ) from error
     except ValueError as error:
         raise DataError(f"not valid JSON: {error}", where=str(path), hint="run the audit again") from error
     if not isinstance(facts, dict) or facts.get("kind") != "leakage" or facts.get("schema_version") != SCHEMA_VERSION:

@@ -1,4 +1,4 @@
-"""Containment: how much of an evaluation text stands in a longer training text, in runs of 13 tokens.
+"""Containment: how much of an evaluation text a longer training text repeats, in runs of 13 tokens.
 
 The papers on language models call a sample contaminated when a run of 13 words of it is in the training data (GPT-3),
 or when most of it is (PaLM: 70% of its n-grams; Llama 2: 80% of its tokens). Both are reported: `touched` counts the

@@ -11,8 +11,8 @@ import numpy as np
 from steelyard.audit.normal_form import Tokens, UInt64, tokenise
 from steelyard.audit.shingles import Windows
 from steelyard.errors import UnknownName, UsageError
-from steelyard.samples import AnyTask, ClusterTask, LabelTask, PairTask
 from steelyard.types import Int64, Task
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 
 PARTS: Mapping[str, str] = {
     "queries": "queries of retrieval and reranking tasks",
@@ -100,8 +100,8 @@ def collect(tasks: Iterable[AnyTask], parts: Sequence[str] = DEFAULT_PARTS) -> E
 
     >>> task = Task.of("X/rivers", {"d1": "The Nile.", "d2": "the NILE"}, {"q1": "longest river"}, {"q1": ["d1"]})
     >>> side = collect([task], parts=("queries", "positives", "documents"))
-    >>> side.texts, [(part.name, part.ids, part.texts.tolist()) for part in side.parts]
-    (('longest river', 'The Nile.'), [('queries', ('q1',), [0]), ('positives', ('d1',), [1]), ('documents', ('d2',), [1])])
+    >>> side.texts, {part.name: part.texts.tolist() for part in side.parts}
+    (('longest river', 'The Nile.'), {'queries': [0], 'positives': [1], 'documents': [1]})
     """
     for name in parts:
         if name not in PARTS:

@@ -17,7 +17,12 @@ from steelyard.audit.scan import Scan
 from steelyard.audit.verdict import Rate, verdict
 
 DOCUMENT_PARTS = ("positives", "documents")
-STRICTER = {EXACT: (EXACT,), NEAR_DUPLICATE: (EXACT, NEAR_DUPLICATE), CONTAINED: (EXACT, CONTAINED), SEMANTIC: (SEMANTIC,)}
+STRICTER = {
+    EXACT: (EXACT,),
+    NEAR_DUPLICATE: (EXACT, NEAR_DUPLICATE),
+    CONTAINED: (EXACT, CONTAINED),
+    SEMANTIC: (SEMANTIC,),
+}
 """The levels that count for a level: an exact match is also near and contained."""
 
 
@@ -199,7 +204,8 @@ class _Finder:
 
 def _counting(table: Matches, thresholds: Thresholds) -> Matches:
     """Return the matches that reach their threshold."""
-    return table[(table["level"] != CONTAINED) | (table["score"] >= thresholds.containment - 1e-6)]
+    counts: Bools = (table["level"] != CONTAINED) | (table["score"] >= thresholds.containment - 1e-6)
+    return np.asarray(table[counts])
 
 
 def _ids(part: Part, hit: Bools) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from steelyard.audit.scan import Progress, Scan, Scanner, no_progress
 from steelyard.audit.training_data import TrainingFile, training_files
 from steelyard.datasets import load_any, task_names
 from steelyard.errors import UsageError
-from steelyard.samples import AnyTask, ClusterTask, LabelTask, PairTask
 from steelyard.types import Task
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 
 Evaluation = str | Path | AnyTask
 STATE_FOLDER = ".state"
@@ -43,7 +43,9 @@ def audit(
 
     `evaluation` is a task, the name of a task, a group or a pattern, a path, or a list of these. `against` is a file,
     a folder, `hf://owner/dataset`, or a list of these; `records` is training data in memory: strings, tuples of strings
-    (pairs, triplets), dictionaries. With an `output` folder `audit.json` and `matches.jsonl` are written there, and an interrupted audit resumes.
+    (pairs, triplets), dictionaries.
+
+    With an `output` folder, `audit.json` and `matches.jsonl` are written there, and an interrupted audit resumes.
 
     >>> task = Task.of("X/rivers", {"d1": "The Nile is the longest river."}, {"q1": "Which river is the longest?"},
     ...                {"q1": ["d1"]})
@@ -91,7 +93,10 @@ def load_tasks(evaluation: Evaluation | Sequence[Evaluation], *, offline: bool |
         elif isinstance(item, str | Path):
             tasks += [load_any(name, offline=offline) for name in task_names([str(item)], offline=offline)]
         else:
-            raise UsageError(f"an evaluation set must be a name, a path or a task, got {type(item).__name__}")
+            kind = type(item).__name__
+            raise UsageError(
+                f"an evaluation set must be a name, a path or a task, got {kind}", hint="load_task loads one"
+            )
     if not tasks:
         raise UsageError("at least one evaluation set must be given, got none", hint="such as NanoAlmanac/en")
     return tasks

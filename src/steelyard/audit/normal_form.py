@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.text.characters import HANGUL, SEPARATOR, WORD, class_of
-from steelyard.text.normalise import NON_JOINER, normalise
+from steelyard.text.tokenizer.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
 
 UInt8 = npt.NDArray[np.uint8]

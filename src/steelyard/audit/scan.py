@@ -162,10 +162,10 @@ class Scanner:
             for level, hits in found.items():
                 if len(hits):
                     levels.setdefault(level, []).append(Hits(hits.rows + start, hits.texts, hits.scores))
-        hits = {level: _joined(parts) for level, parts in levels.items()}
-        if hits and (partners := self._partners(batch, hits)) is not None:
-            hits[PARTNER] = partners
-        return _Matched(batch, hits)
+        joined = {level: _joined(parts) for level, parts in levels.items()}
+        if joined and (partners := self._partners(batch, joined)) is not None:
+            joined[PARTNER] = partners
+        return _Matched(batch, joined)
 
     def _partners(self, batch: Batch, levels: dict[int, Hits]) -> Hits | None:
         """Return short texts that are in a row together with a match of their partner."""

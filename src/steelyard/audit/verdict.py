@@ -48,7 +48,9 @@ class Rate:
     def __str__(self) -> str:
         if self.interval is None:
             return "0 of 0"
-        return f"{self.count:,} of {self.total:,} ({self.share:.1%} [{self.interval.low:.1%}, {self.interval.high:.1%}])"
+        return (
+            f"{self.count:,} of {self.total:,} ({self.share:.1%} [{self.interval.low:.1%}, {self.interval.high:.1%}])"
+        )
 
 
 def wilson(count: int, total: int, level: float = LEVEL) -> Interval:
@@ -73,11 +75,11 @@ def verdict(queries: Rate, documents: Rate, pairs: Rate) -> tuple[str, str]:
     ('minor', 'contaminated')
     """
     if pairs.count and pairs.count >= SEVERE_PAIRS * pairs.total:
-        return "severe", f"{pairs} of the pairs stand together in one training row, the answer next to the question"
+        return "severe", f"{pairs} of the pairs are together in one training row, the answer next to the question"
     if queries.count and queries.count >= SEVERE_QUERIES * queries.total:
         return "severe", f"{queries} of the queries or samples are in the training data"
     if pairs.count:
-        return "contaminated", f"{pairs} of the pairs stand together in one training row"
+        return "contaminated", f"{pairs} of the pairs are together in one training row"
     if queries.count and queries.count >= CONTAMINATED_QUERIES * queries.total:
         return "contaminated", f"{queries} of the queries or samples are in the training data"
     if queries.count or documents.count:

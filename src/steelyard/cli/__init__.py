@@ -25,6 +25,7 @@ VERBS = {
     "score": "score a TREC run against TREC judgements, as trec_eval does",
     "pages": "task and group pages whose every sentence is computed",
     "build": "cut a Nano-set from a full dataset or one's own files; add candidate subsets; measure fidelity",
+    "audit": "find evaluation texts in training data, and overlaps between and within evaluation sets",
     "publish": "put a finished set on the Hugging Face hub",
     "cache": "what is stored on this machine, and how to remove it",
     "doctor": "what is installed, missing or slow",

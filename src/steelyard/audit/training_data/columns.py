@@ -14,10 +14,16 @@ from typing import Any
 from steelyard.audit.training_data.batches import Batch, RowProblem
 
 TEXT_NAMES = frozenset(
-    "text texts sentence sentence1 sentence2 sentences query queries question questions anchor document documents doc "
-    "passage passages positive positives pos negative negatives neg answer answers response responses context contexts "
-    "content body title abstract summary prompt completion instruction input output messages conversation conversations "
-    "dialog dialogue turns premise hypothesis source_text target_text claim chosen rejected code docstring".split()
+    re.findall(
+        r"\w+",
+        """
+        text texts sentence sentence1 sentence2 sentences query queries question questions anchor document documents doc
+        passage passages positive positives pos negative negatives neg answer answers response responses context
+        contexts content body title abstract summary prompt completion instruction input output messages conversation
+        conversations dialog dialogue turns premise hypothesis source_text target_text claim chosen rejected code
+        docstring
+        """,
+    )
 )
 """Names that are taken for texts whatever their values look like."""
 OTHER_NAMES = re.compile(
@@ -52,7 +58,7 @@ class TextColumns:
 def detect(records: Sequence[Mapping[str, Any]], asked: Sequence[str] = ()) -> TextColumns:
     """Return the text columns of the first records of a file.
 
-    >>> detect([{"id": "7f", "query": "rivers", "pos": ["The Nile is long."], "score": 0.3, "note": "seen by two"}]).names
+    >>> detect([{"id": "7f", "query": "rivers", "pos": ["The Nile."], "score": 0.3, "note": "seen by two"}]).names
     ('query', 'pos', 'note')
     """
     if asked:

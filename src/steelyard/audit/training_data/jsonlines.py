@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from steelyard.audit.training_data.batches import Batch, Block, RowProblem
 from steelyard.audit.training_data.columns import MESSAGE_KEYS, TITLE, TextColumns, add_record, detect
-from steelyard.datasets.files import open_bytes
+from steelyard.datasets.tables.files import open_bytes
 
 BLOCK = 4 << 20
 """Bytes that are parsed at a time."""
@@ -55,21 +56,23 @@ def read_blocks(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
     with open_bytes(path) as stream:
         for row, block in raw_blocks(stream):
             if block is None:
-                yield Block(lambda row=row: Batch(1, problems=[RowProblem(row, "huge-row")]), LONGEST_ROW)
+                yield Block(partial(too_long, row), LONGEST_ROW)
                 continue
             if row == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
             if columns is None:
                 records = _sample(block)
                 columns, schema = detect(records, asked), arrow_schema(records, asked)
-            yield Block(
-                lambda row=row, block=block, columns=columns, schema=schema: parse(block, row, columns, schema),
-                len(block),
-            )
+            yield Block(partial(parse, block, row, columns, schema), len(block))
+
+
+def too_long(row: int) -> Batch:
+    """Return the batch of a row that is too long to be read."""
+    return Batch(1, problems=[RowProblem(row, "huge-row")])
 
 
 def _sample(block: bytes) -> list[Mapping[str, Any]]:
-    records = []
+    records: list[Mapping[str, Any]] = []
     for line in block.split(b"\n", SAMPLE)[:SAMPLE]:
         try:
             record = json.loads(line)

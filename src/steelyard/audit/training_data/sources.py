@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.audit.training_data import jsonlines, tables
 from steelyard.audit.training_data.batches import Block
-from steelyard.datasets.files import format_of, open_bytes
+from steelyard.datasets.tables.files import format_of, open_bytes
 from steelyard.errors import DataError, HubError, MissingPart, UsageError
 
 HUB = "hf://"
@@ -48,7 +48,7 @@ class TrainingFile:
         return _reader(self.path)(self.path, columns)
 
 
-def _reader(path: Path) -> Any:
+def _reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Block]]:
     kind = format_of(path.name)
     if path.name.lower().partition(".")[2].startswith("txt"):
         return tables.read_lines
@@ -57,7 +57,7 @@ def _reader(path: Path) -> Any:
             head = bytes(stream.read(1 << 12)).lstrip(b"\xef\xbb\xbf \t\r\n")
         several = head.startswith(b"{") and b"\n{" in head
         return jsonlines.read_blocks if several else tables.read_array
-    readers = {
+    readers: dict[str | None, Callable[[Path, Sequence[str]], Iterator[Block]]] = {
         "jsonl": jsonlines.read_blocks,
         "parquet": tables.read_parquet,
         "csv": partial(tables.read_delimited, delimiter=","),

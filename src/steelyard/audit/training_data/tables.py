@@ -6,14 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from steelyard.audit.training_data.batches import Batch, Block, RowProblem
 from steelyard.audit.training_data.columns import TextColumns, add_record, detect
-from steelyard.audit.training_data.jsonlines import SAMPLE, raw_blocks
-from steelyard.datasets.files import open_bytes
+from steelyard.audit.training_data.jsonlines import SAMPLE, raw_blocks, too_long
+from steelyard.datasets.tables.files import open_bytes
 from steelyard.errors import DataError
 
 ROWS = 4096
@@ -37,7 +38,7 @@ def read_parquet(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
         for table in file.iter_batches(batch_size=ROWS, columns=list(columns.names)) if columns.names else ():
             plain = all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in table.schema.types)
             parse = _parse_texts if plain and columns.body is None else _parse_table
-            yield Block(lambda row=row, table=table, parse=parse: parse(table, row, columns), share * table.num_rows)
+            yield Block(partial(parse, table, row, columns), share * table.num_rows)
             row += table.num_rows
 
 
@@ -76,8 +77,8 @@ def read_delimited(path: Path, asked: Sequence[str] = (), *, delimiter: str) -> 
     with open_bytes(path) as stream:
         # Bytes that are not UTF-8 become lone surrogates, which no valid file has: so they are noticed.
         text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8-sig", errors="surrogateescape", newline="")
-        quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
-        reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
+        quoted = delimiter == ","
+        reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         header = next(reader, [])
         _check_columns(asked, header, path)
         columns: TextColumns | None = None
@@ -86,7 +87,7 @@ def read_delimited(path: Path, asked: Sequence[str] = (), *, delimiter: str) -> 
             if columns is None:
                 columns = detect([dict(zip(header, line, strict=False)) for line in lines[:SAMPLE]], asked)
             size = sum(len(field) + 1 for line in lines for field in line)
-            yield Block(lambda row=row, lines=lines, columns=columns: _parse_lines(header, lines, row, columns), size)
+            yield Block(partial(_parse_lines, header, lines, row, columns), size)
             row += len(lines)
 
 
@@ -124,7 +125,7 @@ def read_records(records: Iterable[Any], asked: Sequence[str] = ()) -> Iterator[
     while part := [_as_record(record) for record in islice(iterator, ROWS)]:
         if columns is None:
             columns = detect([record for record in part[:SAMPLE] if isinstance(record, Mapping)], asked)
-        yield Block(lambda row=row, part=part, columns=columns: parse_records(part, row, columns))
+        yield Block(partial(parse_records, part, row, columns))
         row += len(part)
 
 
@@ -146,12 +147,12 @@ def read_lines(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
     del asked
     with open_bytes(path) as stream:
         for row, block in raw_blocks(stream):
-            yield Block(lambda row=row, block=block: _parse_plain(block, row), len(block or b""))
+            yield Block(partial(_parse_plain, block, row), len(block or b""))
 
 
 def _parse_plain(block: bytes | None, first_row: int) -> Batch:
     if block is None:
-        return Batch(1, problems=[RowProblem(first_row, "huge-row")])
+        return too_long(first_row)
     lines = block.removesuffix(b"\n").split(b"\n")
     batch = Batch(len(lines))
     for row, line in enumerate(lines, first_row):

@@ -1,0 +1,100 @@
+"""`steelyard audit`: leakage of evaluation sets into training data, and overlap of and within evaluation sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from steelyard.audit import Audit
+    from steelyard.cli._ui.output import Output
+
+DEFAULT_OUTPUT = "audit"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "evaluation", nargs="+", metavar="EVAL", help="Evaluation sets: names, groups, patterns or paths"
+    )
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        default=[],
+        metavar="TRAIN",
+        help="Training data: files, folders or hf://owner/dataset (JSONL, Parquet, CSV, TSV, TXT; .gz, .zst)",
+    )
+    levels = parser.add_argument_group("what counts as a match")
+    levels.add_argument("--jaccard", type=float, default=0.7, help="Least similarity of near-duplicates (default: 0.7)")
+    levels.add_argument(
+        "--containment", type=float, default=0.5, help="Least share of 13-grams found in one text (default: 0.5)"
+    )
+    reading = parser.add_argument_group("what is read")
+    reading.add_argument(
+        "--columns", default="", metavar="A,B", help="Text columns of the training data (default: detected)"
+    )
+    reading.add_argument(
+        "--parts",
+        default="",
+        metavar="A,B",
+        help="Parts of the sets: queries, positives, documents, first, second, texts (default: all but documents)",
+    )
+    reading.add_argument("--threads", type=int, help="Threads that match texts (default: the cores, at most 4)")
+    reading.add_argument("--offline", action="store_true", default=None, help="Use only what is on this machine")
+    writing = parser.add_argument_group("what is written")
+    writing.add_argument(
+        "-o",
+        "--output",
+        default=DEFAULT_OUTPUT,
+        metavar="DIR",
+        help=f"Folder for audit.json, matches.jsonl and report.html (default: {DEFAULT_OUTPUT})",
+    )
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Run the audit and print what was found; 1 if a training file could not be read to its end."""
+    from steelyard.audit import Thresholds, audit
+    from steelyard.audit.evaluation_side import DEFAULT_PARTS
+    from steelyard.cli.audit.progress import ScanProgress
+    from steelyard.cli.audit.tables import print_audit
+
+    if arguments.threads is not None and arguments.threads < 1:
+        raise UsageError.invalid("--threads", expected="at least 1", found=arguments.threads, option="--threads")
+    with ScanProgress(output) as progress:
+        result = audit(
+            arguments.evaluation,
+            arguments.against,
+            parts=_words(arguments.parts) or DEFAULT_PARTS,
+            columns=_words(arguments.columns),
+            thresholds=Thresholds(arguments.jaccard, arguments.containment),
+            output=arguments.output,
+            threads=arguments.threads,
+            offline=arguments.offline,
+            progress=progress,
+        )
+    if output.json:
+        output.data(result.to_dict())
+    else:
+        print_audit(result, output)
+    _report_files(result, output)
+    return 0 if result.complete else 1
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _report_files(result: Audit, output: Output) -> None:
+    """Report what was not read: bad rows as notes, unreadable files as errors."""
+    for problem in result.training["problems"]:
+        rows = ", ".join(str(row) for row, _ in problem["rows"][:5])
+        more = " ..." if problem["count"] > 5 else ""
+        output.note(
+            f"{problem['file']}: {problem['count']:,} x {problem['kind']}: {problem['meaning']} (rows {rows}{more})"
+        )
+    for file in result.training["files"]:
+        if file["error"]:
+            output.complain(f"steelyard: {file['file']} was not read to its end: {file['error']}")
