@@ -66,6 +66,11 @@ def saved_run(result: Path, task: Task) -> Run | None:
     return None
 
 
+def read_run_file(path: Path, task: Task) -> Run:
+    """Return the run of a file that `run_bytes` or any TREC tool wrote, for that task."""
+    return _read_parquet(path, task) if path.suffix == ".parquet" else _read_trec(path, task)
+
+
 def _read_parquet(path: Path, task: Task) -> Run:
     import pyarrow
     from pyarrow import parquet

@@ -329,9 +329,9 @@ def load_results(
 
     Damaged files are reported, by default as a warning, and skipped.
     """
-    from steelyard import config
+    from steelyard.config import Settings
 
-    place = Path(folder).expanduser() if folder is not None else config.results_folder()
+    place = Path(folder).expanduser() if folder is not None else Settings.load().results
     if not place.is_dir():
         raise ResultError(
             f"the folder of results does not exist: {place}", hint="steelyard run MODEL -t TASK -o FOLDER writes one"

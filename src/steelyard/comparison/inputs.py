@@ -1,0 +1,234 @@
+"""What is compared: models by name, folders of results, saved runs, TREC runs, results in memory, baselines.
+
+Everything becomes `Result` values, one for each model and task, under the names that the comparison shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.comparison.baseline import is_baseline, read_baseline
+from steelyard.engine import AnyModel, TaskLike, evaluate, expand
+from steelyard.engine.events import Listener, silent
+from steelyard.engine.plan import Conditions, Evaluation, Model, facts_of
+from steelyard.engine.runs import FORMS, read_run_file
+from steelyard.engine.task import scored_result
+from steelyard.errors import MissingPart, ResultError, UsageError
+from steelyard.results import Result, Results, ResultStore
+from steelyard.results.keys import result_key
+from steelyard.types import Task
+
+Entrant = AnyModel | Path | Result | Sequence[Result]
+"""One side of a comparison: a model, a path, or results in memory."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where missing results come from, and which of the stored ones count."""
+
+    tasks: Sequence[TaskLike] = ()
+    folder: Path | None = None
+    """The folder of results of models that are given by name."""
+    metric: str | None = None
+    stored: bool = False
+    """Refuse what is not stored instead of evaluating it."""
+    limit: int | None = None
+    seed: int = 0
+    save_runs: bool = False
+    """Keep ranked lists, which show how the ranks of relevant documents changed."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of `steelyard.evaluate`."""
+    progress: Listener = silent
+
+
+def collect(entrants: Sequence[Entrant], source: Source) -> tuple[list[str], Results]:
+    """Return the names of what is compared, in the order given, and all their results."""
+    groups: list[tuple[str | None, list[Result]]] = []
+    named: dict[int, AnyModel] = {}
+    for entrant in entrants:
+        path = _path(entrant)
+        if path is not None:
+            groups.append((_label(path), _read(path, source)))
+        elif isinstance(entrant, Result):
+            groups.append((None, [entrant]))
+        elif isinstance(entrant, Sequence) and not isinstance(entrant, str):
+            groups.append((None, list(entrant)))
+        else:
+            named[len(groups)] = entrant  # type: ignore[assignment]
+            groups.append((None, []))
+    if named:
+        evaluated = _evaluated(list(named.values()), _tasks(source, groups), source)
+        for (place, _), results in zip(named.items(), evaluated, strict=True):
+            groups[place] = (None, results)
+    return _distinct(groups)
+
+
+def _path(entrant: Entrant) -> Path | None:
+    """Return the path of a folder of results, a result, a run or a baseline; None for a model or results."""
+    if isinstance(entrant, Path):
+        if not entrant.exists():
+            raise UsageError(
+                f"the path does not exist: {entrant}", hint="name a folder of results, a run or a baseline"
+            )
+        return entrant.expanduser()
+    if not isinstance(entrant, str):
+        return None
+    path = Path(entrant).expanduser()
+    if path.is_dir():
+        return path if next(path.glob("*/*/*@*.json"), None) or path.suffix or "/" in entrant else None
+    if path.is_file():
+        return path
+    if path.suffix in (".json", ".trec", ".run", ".txt", ".parquet") and ":" not in entrant:
+        raise UsageError(f"the file does not exist: {path}", hint="name a result, a run file, a baseline or a model")
+    return None
+
+
+def _label(path: Path) -> str:
+    name = path.resolve().name
+    for ending in (".json", ".run.parquet", ".run.trec", ".trec", ".run", ".txt"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _read(path: Path, source: Source) -> list[Result]:
+    if path.is_dir():
+        results = Results(ResultStore(path).all()).select(tasks=_names(source.tasks))
+        if not results:
+            raise ResultError(
+                f"the folder has no results of these tasks: {path}", hint="steelyard list results shows all"
+            )
+        return [result for result in results if result.facts.limit == source.limit or source.limit is None]
+    if path.suffix == ".json":
+        if is_baseline(path):
+            return read_baseline(path)
+        return [Result.from_json(path.read_bytes(), path)]
+    for form in FORMS:  # a run beside its result
+        if path.name.endswith(f".run.{form}"):
+            result = path.with_name(path.name.removesuffix(f".run.{form}") + ".json")
+            if result.exists():
+                return [Result.from_json(result.read_bytes(), result)]
+    return [_scored(path, source)]
+
+
+def _names(tasks: Sequence[TaskLike]) -> list[str] | None:
+    if not tasks:
+        return None
+    return [task if isinstance(task, str) else task.name for task in expand(tasks)]
+
+
+def _scored(path: Path, source: Source) -> Result:
+    """Return the scores of a run file on the one task that has its queries."""
+    from steelyard.datasets import load_any
+
+    if not source.tasks:
+        raise UsageError(f"a run file needs the task with its judgements: {path}", hint="name the task with -t")
+    errors = []
+    for reference in expand(source.tasks):
+        task = load_any(reference) if isinstance(reference, str) else reference
+        if not isinstance(task, Task):
+            continue
+        try:
+            run = read_run_file(path, task)
+        except ResultError as error:
+            errors.append(error)
+            continue
+        conditions = Conditions.of(metrics=[source.metric] if source.metric else [])
+        facts = facts_of(task, conditions, task)
+        settings = {"model": path.name, "model_settings": None, **conditions.settings}
+        key = result_key(settings, task.name, facts)
+        evaluation = Evaluation(Model(path.name), task.name, settings, facts, key)
+        return scored_result(evaluation, run, task, conditions, {})
+    raise errors[0] if errors else UsageError(f"no retrieval task for the run {path}", hint="name one with -t")
+
+
+def _tasks(source: Source, groups: Sequence[tuple[str | None, list[Result]]]) -> list[TaskLike]:
+    """Return the tasks to evaluate named models on: those asked for, else those of the other sides."""
+    if source.tasks:
+        return list(source.tasks)
+    return list(dict.fromkeys(result.task for _, results in groups for result in results))
+
+
+def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
+    """Return the results of each model given by name: the stored ones, and what is missing evaluated now."""
+    if source.stored or not tasks:
+        found = _stored(models, tasks, source)
+        if source.stored or found is not None:
+            return found or []
+        raise UsageError("no task to compare on", hint="name tasks with -t, such as -t NanoAlmanac")
+    results = evaluate(
+        models,
+        tasks,
+        metrics=[source.metric] if source.metric else [],
+        results=source.folder,
+        limit=source.limit,
+        seed=source.seed,
+        save_runs="parquet" if source.save_runs and source.folder is not None else None,
+        progress=source.progress,
+        **source.options,
+    )
+    if failures := results.failures:
+        first = failures[0]
+        reason = first.error.message if first.error else "unknown reason"
+        hint = first.error.hint if first.error and first.error.hint else "steelyard run shows all failures"
+        raise ResultError(f"{first.model} failed on {first.task}: {reason}", hint=hint)
+    return [list(results.filter(model=name)) for name in results.models]
+
+
+def _stored(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]] | None:
+    """Return stored results of each model; None where none is stored and no task is named."""
+    names = [_result_name(model) for model in models]
+    folder = source.folder
+    every = Results(ResultStore(folder).all()) if folder is not None and folder.is_dir() else Results([])
+    wanted = _names(tasks)
+    found = [
+        [r for r in every.filter(model=name) if r.facts.limit == source.limit and (wanted is None or r.task in wanted)]
+        for name in names
+    ]
+    if not source.stored:
+        return found if all(found) else None
+    for name, results in zip(names, found, strict=True):
+        missing = sorted(set(wanted or []) - {result.task for result in results if result.done})
+        if missing or not results:
+            place = f" on {missing[0]}" if missing else ""
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            target = f" -t {' '.join(map(str, missing))}" if missing else ""
+            raise MissingPart(
+                f"{folder} has no result of {name}{place}{more}",
+                hint=f"steelyard run '{name}'{target} -o {folder}, or leave out --stored",
+            )
+    return found
+
+
+def _result_name(model: AnyModel) -> str:
+    from steelyard.retrievers.model_names import result_name
+    from steelyard.spec import ModelSpec, parse
+
+    if isinstance(model, str | ModelSpec):
+        return result_name(parse(model) if isinstance(model, str) else model)
+    return model.name
+
+
+def _distinct(groups: Sequence[tuple[str | None, list[Result]]]) -> tuple[list[str], Results]:
+    """Return unique names for all sides, and their results under these names."""
+    sides: list[tuple[str, str | None, list[Result]]] = []
+    for label, results in groups:
+        for model in dict.fromkeys(result.model for result in results):
+            sides.append((model, label, [result for result in results if result.model == model]))
+    models = [model for model, _, _ in sides]
+    names: list[str] = []
+    for model, label, _ in sides:
+        name = model
+        if models.count(model) > 1 and label is not None:
+            alone = sum(own == label for _, own, _ in sides) == 1
+            name = label if alone else f"{label}: {model}"
+        number = 2
+        while name in names:
+            name, number = f"{model} ({number})", number + 1
+        names.append(name)
+    renamed: Iterable[Result] = (
+        replace(result, model=name) for name, (_, _, results) in zip(names, sides, strict=True) for result in results
+    )
+    return names, Results(renamed)

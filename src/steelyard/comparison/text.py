@@ -1,0 +1,251 @@
+"""A comparison as tables: plain text, Markdown and LaTeX, all from the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.comparison.model import Difference, TaskComparison
+from steelyard.results.export import latex_table, markdown_table
+from steelyard.results.table import metric_title
+from steelyard.results.text_table import text_table
+
+if TYPE_CHECKING:
+    from steelyard.comparison.comparison import Comparison
+
+Section = tuple[str, list[str], list[list[str]]]
+"""Title, columns, rows."""
+
+MOST_ROWS = 200
+"""Rows of differences by task; beyond, only the means of several pairs are listed."""
+NONE = "-"
+STRONG = 0.01
+MARKS = "† p < {alpha:g}, ‡ p < 0.01, two-sided paired randomisation test, corrected by Holm's method"
+
+
+def sections(comparison: Comparison) -> list[Section]:
+    """Return every table of the comparison that has rows."""
+    found = [
+        differences(comparison),
+        ranking(comparison),
+        slices(comparison),
+        changed(comparison),
+        flags(comparison),
+    ]
+    return [section for section in found if section[2]]
+
+
+def differences(comparison: Comparison) -> Section:
+    """Return the differences of every pair on every task, and of the means."""
+    pairs = len(comparison.models) * (len(comparison.models) - 1) // 2
+    rows = []
+    if pairs == 1 or pairs * len(comparison.tasks) <= MOST_ROWS:
+        metrics = {task.metric for task in comparison.tasks}
+        for task in comparison.tasks:
+            for one in task.differences:
+                scores = task.scores[one.baseline].value, task.scores[one.model].value
+                rows.append([_task(task, len(metrics) > 1), *_cells(comparison, one, scores, single=pairs == 1)])
+    if comparison.overall is not None and (len(comparison.overall.tasks) > 1 or not rows):
+        count = len(comparison.overall.tasks)
+        for one in comparison.overall.differences:
+            scores = comparison.overall.scores[one.baseline].value, comparison.overall.scores[one.model].value
+            rows.append([f"mean of {count} tasks", *_cells(comparison, one, scores, single=pairs == 1)])
+    return f"Differences ({_metric(comparison)})", _head(comparison, single=pairs == 1), rows
+
+
+def _metric(comparison: Comparison) -> str:
+    metrics = {task.metric for task in comparison.tasks}
+    return metric_title(metrics.pop()) if len(metrics) == 1 else "main metric of each task"
+
+
+def _head(comparison: Comparison, *, single: bool) -> list[str]:
+    level = f"{comparison.method.level:.0%} interval"
+    names = list(comparison.models[:2]) if single else ["baseline", "model", "scores"]
+    more = ["difference", level, "p", "p (Holm)", "p (BH)", "d_z", "win/tie/loss", "P(better)", "detectable", "verdict"]
+    return ["task", *names, *more]
+
+
+def _cells(comparison: Comparison, one: Difference, scores: tuple[float, float], *, single: bool) -> list[str]:
+    first = [f"{scores[0]:.4f}", f"{scores[1]:.4f}"]
+    names = first if single else [one.baseline, one.model, " → ".join(first)]
+    counts = NONE if one.wins is None else f"{one.wins}/{one.ties}/{one.losses}"
+    return [
+        *names,
+        f"{one.difference:+.4f}{mark(one, comparison.method.alpha)}",
+        NONE if one.low is None else f"[{one.low:+.4f}, {one.high:+.4f}]",
+        *map(p_text, (one.p_value, one.p_holm, one.p_bh)),
+        NONE if one.effect_size is None else f"{one.effect_size:+.2f}",
+        counts,
+        NONE if one.probability_better is None else f"{one.probability_better:.3f}",
+        NONE if one.detectable is None else f"{one.detectable:.4f}",
+        one.verdict(comparison.method.alpha),
+    ]
+
+
+def _task(task: TaskComparison, named: bool) -> str:
+    return f"{task.task} ({metric_title(task.metric)})" if named else task.task
+
+
+def mark(one: Difference, alpha: float) -> str:
+    """Return the significance mark of a difference: † below alpha, ‡ below 0.01, after correction."""
+    if one.p_holm is None or one.p_holm >= alpha:
+        return ""
+    return "‡" if one.p_holm < STRONG else "†"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value for people.
+
+    >>> p_text(0.00009999), p_text(0.0213), p_text(None)
+    ('0.0001', '0.0213', '-')
+    """
+    return NONE if p is None else f"{p:.4f}"
+
+
+def ranking(comparison: Comparison) -> Section:
+    """Return the models by rank, with rank intervals and tie groups; nothing for two models."""
+    head = ["rank", "model", "mean", "mean by type", "rank interval", "group", "Borda", "P(beats the next)"]
+    rows: list[list[str]] = []
+    for place, one in enumerate(comparison.ranking if len(comparison.models) > 2 else ()):
+        below = comparison.ranking[place + 1].model if place + 1 < len(comparison.ranking) else None
+        rows.append(
+            [
+                f"{one.rank:g}",
+                one.model,
+                f"{one.mean:.4f}",
+                NONE if one.mean_by_type is None else f"{one.mean_by_type:.4f}",
+                f"{one.low:g} to {one.high:g}",
+                str(one.group),
+                f"{one.borda:g}",
+                NONE if below is None else f"{one.wins_against[below]:.3f}",
+            ]
+        )
+    return "Ranking", head, rows
+
+
+def slices(comparison: Comparison) -> Section:
+    """Return the differences on slices of the queries."""
+    single = len(comparison.models) == 2
+    head = [
+        "slice",
+        "",
+        *([] if single else ["baseline", "model"]),
+        "queries",
+        "difference",
+        "interval",
+        "p (Holm)",
+        "",
+    ]
+    rows = []
+    for part in comparison.slices:
+        one = part.difference
+        verdict = one.verdict(comparison.method.alpha) if part.conclusive else "too few queries"
+        rows.append(
+            [
+                part.dimension,
+                part.name,
+                *([] if single else [one.baseline, one.model]),
+                str(part.queries),
+                f"{one.difference:+.4f}{mark(one, comparison.method.alpha) if part.conclusive else ''}",
+                NONE if one.low is None else f"[{one.low:+.4f}, {one.high:+.4f}]",
+                p_text(one.p_holm if part.conclusive else None),
+                verdict,
+            ]
+        )
+    return "Slices", head, rows
+
+
+def changed(comparison: Comparison) -> Section:
+    """Return the queries that changed most."""
+    head = ["task", "query", "difference", "scores", "ranks of positives", "text", "in its place"]
+    rows = []
+    for change in comparison.queries:
+        ranks = ", ".join(f"{_rank(p.baseline_rank)} → {_rank(p.rank)}" for p in change.positives)
+        names = "" if len(comparison.models) == 2 else f" ({change.model} against {change.baseline})"
+        rows.append(
+            [
+                change.task + names,
+                change.query_id,
+                f"{change.difference:+.4f}",
+                f"{change.baseline_score:.4f} → {change.score:.4f}",
+                ranks or NONE,
+                _short(change.query),
+                _short(change.instead),
+            ]
+        )
+    return "Queries that changed most", head, rows
+
+
+def _rank(rank: int | None) -> str:
+    return NONE if rank is None else str(rank)
+
+
+def _short(text: str | None, longest: int = 60) -> str:
+    if text is None:
+        return NONE
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def flags(comparison: Comparison) -> Section:
+    """Return what was refused, and what differs between the results."""
+    rows = [[flag.task, "refused" if flag.refused else "note", flag.reason] for flag in comparison.flags]
+    return "Refused and noted", ["task", "", "reason"], rows
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """Return one sentence for each pair: what can be concluded about the means."""
+    if comparison.overall is None:
+        return ["No task has a score that is a mean over queries: no difference was tested."]
+    return [sentence(comparison, one) for one in comparison.overall.differences]
+
+
+def sentence(comparison: Comparison, one: Difference) -> str:
+    """Return the overall difference of one pair in words."""
+    overall = comparison.overall
+    assert overall is not None
+    tasks = overall.tasks[0] if len(overall.tasks) == 1 else f"the mean of {len(overall.tasks)} tasks"
+    span = "" if one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
+    verdict = {
+        "better": "is better than",
+        "worse": "is worse than",
+        "not distinguishable": "cannot be distinguished from",
+        "not tested": "was not tested against",
+    }[one.verdict(comparison.method.alpha)]
+    return (
+        f"{one.model} {verdict} {one.baseline} on {tasks} ({overall.queries:,} queries): difference "
+        f"{one.difference:+.4f}{span}, p = {p_text(one.p_holm)}."
+    )
+
+
+def plain_text(comparison: Comparison) -> str:
+    """Return the whole comparison as text for a terminal."""
+    parts = [f"{title}\n{text_table(head, rows)}" for title, head, rows in sections(comparison)]
+    return "\n\n".join([*parts, note(comparison), *summary(comparison)])
+
+
+def note(comparison: Comparison) -> str:
+    """Return what the marks mean."""
+    return MARKS.format(alpha=comparison.method.alpha)
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return the whole comparison as Markdown."""
+    parts = [f"## {title}\n\n{markdown_table(head, rows)}" for title, head, rows in sections(comparison)]
+    lines = "\n".join(f"- {line}" for line in summary(comparison))
+    title = f"# {' and '.join(comparison.models)}" if len(comparison.models) == 2 else "# Comparison"
+    return "\n\n".join([title, lines, *parts, note(comparison)]) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """Return the differences and the ranking as LaTeX tables with significance marks."""
+    parts = []
+    for title, head, rows in (differences(comparison), ranking(comparison)):
+        if rows:
+            parts.append(f"% {title}\n{_daggers(latex_table(head, rows))}")
+    return "\n\n".join([*parts, f"% {note(comparison)}"]) + "\n"
+
+
+def _daggers(text: str) -> str:
+    replaced = text
+    for sign, command in (("†", r"$^{\dagger}$"), ("‡", r"$^{\ddagger}$"), ("→", r"$\rightarrow$")):
+        replaced = replaced.replace(sign, command)
+    return replaced
