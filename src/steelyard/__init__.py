@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.audit import audit
+    from steelyard.comparison import Comparison, compare
     from steelyard.compat.evalscope import run_task
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "compare": "steelyard.comparison",
+    "Comparison": "steelyard.comparison",
     "audit": "steelyard.audit",
     "evaluate": "steelyard.engine",
     "Results": "steelyard.results",
@@ -41,6 +44,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Result",
     "Results",
     "Run",
@@ -48,6 +52,7 @@ __all__ = [
     "Task",
     "__version__",
     "audit",
+    "compare",
     "evaluate",
     "load_results",
     "load_retriever",

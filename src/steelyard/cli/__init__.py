@@ -20,6 +20,7 @@ __all__ = ["INTERRUPTED", "USAGE", "VERBS", "build_parser", "main"]
 VERBS = {
     "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
     "eval": "carry out a config of EvalScope (YAML, JSON or TOML) as it stands; files in MTEB's layout",
+    "compare": "compare models on the same queries: differences, intervals, tests; a gate for CI",
     "list": "list tasks, groups, models, metrics or results",
     "show": "open one: a task, a group, a model, a metric, a result, or your own data",
     "score": "score a TREC run against TREC judgements, as trec_eval does",

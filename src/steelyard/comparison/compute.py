@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import isnan
+from math import isnan, sqrt
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from steelyard.stats.corrections import benjamini_hochberg, holm
 from steelyard.stats.group_means import GroupScores, task_seed
 from steelyard.stats.intervals import DRAWS
 from steelyard.stats.pairs import PairStatistics, pair_statistics
+from steelyard.stats.power import detectable_difference
 from steelyard.stats.randomisation import FLIPS
 from steelyard.stats.ranks import rank_models
 from steelyard.types import Float64
@@ -139,6 +140,7 @@ def compare_means(models: Sequence[str], by_task: Mapping[str, QueryScoresOf], m
     drawn = group.resampled_means(method.draws, over_tasks=True)
     ends = [(1 - method.level) / 2, (1 + method.level) / 2]
     means, task_means = group.means, group.task_means
+    group_queries = sum(len(one.ids) for one in by_task.values())
     found = []
     for a, b in model_pairs(len(models)):
         gap, by = fixed[a] - fixed[b], task_means[a] - task_means[b]
@@ -158,14 +160,16 @@ def compare_means(models: Sequence[str], by_task: Mapping[str, QueryScoresOf], m
                 wins=int((by > 1e-12).sum()),
                 ties=int((np.abs(by) <= 1e-12).sum()),
                 losses=int((by < -1e-12).sum()),
+                detectable=float(gap.std())
+                * detectable_difference(1.0, group_queries, alpha=1 - method.level)
+                * sqrt(group_queries),
                 low_over_tasks=far_low,
                 high_over_tasks=far_high,
             )
         )
     bounds = np.quantile(fixed, ends, axis=1)
     scores = {model: Score(float(means[i]), float(bounds[0, i]), float(bounds[1, i])) for i, model in enumerate(models)}
-    count = sum(len(one.ids) for one in by_task.values())
-    return Overall(tuple(by_task), count, scores, tuple(corrected(found)))
+    return Overall(tuple(by_task), group_queries, scores, tuple(corrected(found)))
 
 
 def _share_above(values: Float64) -> float:

@@ -20,7 +20,7 @@ def randomisation(differences: Sequence[Float64]) -> list[float]:
     """
     if not differences:
         return []
-    return p_values(np.stack(differences)).tolist()
+    return [float(p) for p in p_values(np.stack(differences))]
 
 
 def welch(first: Float64, second: Float64) -> float | None:
