@@ -99,7 +99,7 @@ def test_every_table_of_a_run_keeps_to_the_width_of_the_terminal(
     monkeypatch.setenv("TERM", "dumb")  # no bar
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    model = "[bm25, dense] > rerank:by_length:fit?depth=5&version=1"
+    model = "[bm25, dense]?method=rrf > rerank:by_length:fit?depth=5&version=1"
     assert main(["run", "bm25", model, "-t", str(nano), "--no-report"]) == 0
     tables = out.getvalue().splitlines()
     assert tables and max(map(len, tables)) <= columns, out.getvalue()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers.fusion import adaptive
 from steelyard.retrievers.fusion import join as fusion_join
 from steelyard.retrievers.fusion.retriever import Fusion, fuse
 from steelyard.types import Corpus, Queries, Run, TaskInfo
@@ -66,12 +67,12 @@ def scaled(method, scores):
     """The gains of one list, the obvious way; statistics of the standard library."""
     low, high = min(scores), max(scores)
     if low == high:
-        return [{"minmax": 1.0, "combmnz": 1.0, "zscore": 0.0, "dbsf": 0.5}[method]] * len(scores)
+        return [{"minmax": 1.0, "combmnz": 1.0, "zscore": 0.0, "dbsf": 0.5, "adaptive": 1.0}[method]] * len(scores)
     if method in ("minmax", "combmnz"):
         return [(score - low) / (high - low) for score in scores]
     mean = statistics.fmean(scores)
-    if method == "zscore":
-        return [(score - mean) / statistics.pstdev(scores, mean) for score in scores]
+    if method in ("zscore", "adaptive"):
+        return [(method == "adaptive") + (score - mean) / statistics.pstdev(scores, mean) for score in scores]
     spread = statistics.stdev(scores, mean)
     return [(score - (mean - 3 * spread)) / (6 * spread) for score in scores]
 
@@ -106,7 +107,7 @@ def scored_cases(draw):
     return runs, draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(runs), max_size=len(runs)))
 
 
-@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf", "adaptive"])
 @given(scored_cases(), st.integers(1, 9))
 @settings(max_examples=100)
 def test_sums_of_scores_equal_a_dictionary(method, case, depth):
@@ -121,7 +122,7 @@ def test_sums_of_scores_equal_a_dictionary(method, case, depth):
     assert np.isneginf(fused.scores[fused.rows < 0]).all()
 
 
-@pytest.mark.parametrize("method", ["rrf", "minmax", "zscore", "combmnz", "dbsf"])
+@pytest.mark.parametrize("method", ["rrf", "minmax", "zscore", "combmnz", "dbsf", "adaptive"])
 def test_blocks_threads_and_wide_corpora_change_nothing(monkeypatch, method):
     draw = np.random.default_rng(0)
     narrow = [
@@ -229,7 +230,7 @@ def test_a_bad_option_says_so(options, message):
         Fusion.of(options, lists=2)
 
 
-@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf"])
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf", "adaptive"])
 @pytest.mark.parametrize("endless", [np.inf, -np.inf])
 def test_an_infinite_score_has_no_place_on_a_scale(method, endless):
     """It made the others of its list NaN, and they were dropped without a word."""
@@ -271,3 +272,65 @@ def test_a_fused_retriever_joins_its_parts(monkeypatch, tmp_path):
     assert retriever.name == "[dense:use-multilingual-v3, dense:use-multilingual-v3]?k=1"
     assert retriever.settings["fusion"]["k"] == 1.0
     assert retriever.settings["parts"][0]["encoder"] == "use-multilingual-v3"
+
+
+class Named:
+    """A part that is known by its name alone."""
+
+    def __init__(self, name):
+        self.name = name
+        self.settings = {"name": name}
+
+
+WORDS, MEANINGS = Named("bm25"), Named("dense:use-multilingual-v3")
+ANIMALS = Unjudged(
+    TaskInfo("Some/animals", language="en", languages=("en",)),
+    Corpus.of(["c", "b", "a"], ["the red fox sleeps", "stock markets fell sharply", "rain in the north"]),
+    Queries(("q1", "q2"), ("red fox sleeping", "weather over mountains")),
+)
+
+
+def test_adaptive_weights_follow_the_terms_that_the_best_document_shares():
+    words = Run.of([[0, 2], [2, -1]], [[9.0, 1.0], [1.0, 0.0]])
+    meanings = Run.of([[0, 1, 2], [2, 1, 0]], [[0.9, 0.2, 0.1], [0.8, 0.3, 0.2]])
+    found = adaptive.trust(ANIMALS, [words, meanings], [WORDS, MEANINGS])
+    assert found.weights[0, 0] == 1.0, "all three terms of the query are in the document"
+    assert found.weights[1, 0] == 0.0, "no term is"
+    assert found.notes["queries_in_undeclared_languages"] == 0
+    assert set(found.notes["mean_weights"]) == {"bm25", "dense:use-multilingual-v3"}
+
+
+def test_adaptive_weights_need_lists_of_words_and_of_meanings():
+    run = run_of([[0, 1], [1, 0]])
+    for parts in ([MEANINGS, MEANINGS], [WORDS, WORDS]):
+        assert adaptive.trust(ANIMALS, [run, run], parts).weights.tolist() == [[1, 1], [1, 1]]
+
+
+def test_an_encoder_counts_less_in_a_language_that_it_does_not_declare():
+    run = run_of([[0, 1], [1, 0]])
+    hindi = Unjudged(TaskInfo("Some/animals", language="hi"), ANIMALS.corpus, ANIMALS.queries)
+    weights = adaptive.trust(hindi, [run, run], [WORDS, MEANINGS]).weights
+    assert (weights[:, 1] <= adaptive.UNDECLARED).all()
+    unknown = adaptive.trust(hindi, [run, run], [WORDS, Named("dense:someone/unknown")]).weights
+    assert (unknown[:, 1] > adaptive.UNDECLARED).all(), "a model that declares nothing keeps its weight"
+
+
+def test_a_model_folder_declares_its_languages(tmp_path):
+    (tmp_path / "README.md").write_text("---\nlanguage:\n- en\n- de\n---\n", encoding="utf-8")
+    assert adaptive.declared_languages(f"dense:{tmp_path}") == {"en", "de"}
+
+
+def test_k_and_the_preset_still_mean_rrf():
+    assert Fusion.of({}, lists=2).method == "adaptive"
+    assert Fusion.of({"k": "60"}, lists=2).method == Fusion.of({"preset": "hakari"}, lists=2).method == "rrf"
+    names = {
+        str(load_retriever(f"[bm25, bm25?b=0]?{options}").name)
+        for options in ("k=60", "method=rrf", "k=60.0&method=rrf")
+    }
+    assert names == {"[bm25, bm25?b=0]?method=rrf"}
+
+
+def test_the_default_and_rrf_have_different_settings():
+    default, rrf = load_retriever("[bm25, bm25?b=0]"), load_retriever("[bm25, bm25?b=0]?method=rrf")
+    assert default.settings["fusion"]["adaptive"]["version"] == adaptive.VERSION
+    assert rrf.settings["fusion"] == {"method": "rrf", "k": 60.0, "weights": None, "depth": 500}

@@ -10,13 +10,16 @@ BM25_PRESETS: Mapping[str, Mapping[str, str]] = {
     "hakari": {"form": "robertson", "k1": "1.5", "b": "0.75", "analyser": "hakari"},
 }
 """Options that belong together; docs/bm25.md shows what the default was chosen by."""
-FUSION_PRESETS: Mapping[str, Mapping[str, str]] = {"hakari": {"k": "100"}}
+FUSION_PRESETS: Mapping[str, Mapping[str, str]] = {"hakari": {"method": "rrf", "k": "100"}}
 """Options under one name; an option that is given beside it wins."""
+
+FUSION_METHOD = "adaptive"
+"""The method of fusions that name neither a method nor `k`."""
 
 PRESETS = {"bm25": BM25_PRESETS, "fusion": FUSION_PRESETS}
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "bm25": {**BM25_PRESETS["default"], "preset": "default", "language": "", "delta": "0.5"},
-    "fusion": {"method": "rrf", "k": "60", "depth": "500"},
+    "fusion": {"method": FUSION_METHOD, "depth": "500"},
     "dense": {"truncate_dim": "all", "precision": "float32", "rescore": "none", "rescore_k": "100"},
     "late": {"pool_factor": "1"},
     "rerank": {"tail": "keep"},
@@ -42,17 +45,35 @@ def plain_options(family: str, options: Mapping[str, str]) -> dict[str, str]:
 
     >>> plain_options("bm25", {"k1": ".90", "b": "0.75"}), plain_options("bm25", {"preset": "hakari", "k1": "1.5"})
     ({'k1': '0.9'}, {'preset': 'hakari'})
-    >>> plain_options("fusion", {"k": "60.0", "weights": "2,1.0"}), plain_options("fusion", {"weights": "1,1"})
+    >>> plain_options("fusion", {"method": "adaptive", "weights": "2,1.0"}), plain_options("fusion", {"weights": "1,1"})
     ({'weights': '2,1'}, {})
+    >>> plain_options("fusion", {"k": "60.0"}), plain_options("fusion", {"method": "rrf", "k": "10"})
+    ({'method': 'rrf'}, {'k': '10'})
     """
     usual = {**DEFAULTS.get(family, {}), **PRESETS.get(family, {}).get(options.get("preset", ""), {})}
     numbers = NUMBERS.get(family, ())
     spelt = {name: spelled(value) if name.partition("@")[0] in numbers else value for name, value in options.items()}
+    if family == "fusion":
+        spelt = _one_rrf(spelt)
     return {
         name: value
         for name, value in spelt.items()
         if value != usual.get(name) and not (name == "weights" and set(value.split(",")) == {"1"})
     }
+
+
+def _one_rrf(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with one spelling of `rrf`: by `k` or a preset where one is given, else by `method`."""
+    named = {**options}
+    if named.get("method", "rrf") != "rrf" or not named.keys() & {"method", "k", "preset"}:
+        return named
+    if named.get("k") == "60" and "preset" not in named:
+        del named["k"]
+    if named.keys() & {"k", "preset"}:
+        named.pop("method", None)
+    else:
+        named["method"] = "rrf"
+    return named
 
 
 def spelled(text: str) -> str:

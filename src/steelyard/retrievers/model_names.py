@@ -32,7 +32,7 @@ def result_name(spec: ModelSpec) -> str:
     '[bm25, dense:use-multilingual-v3] > rerank:api/r?depth=50&shape=tei'
     >>> result_name(parse("late:X?batch_size=8&device=cuda:1&pool_factor=2"))
     'late:X?pool_factor=2'
-    >>> result_name(parse("[bm25?b=0.75&k1=.9, dense?precision=float32]?k=60.0 > rerank:X?tail=keep&depth=050"))
+    >>> result_name(parse("[bm25?b=0.75&k1=.9, dense?precision=float32]?depth=500 > rerank:X?tail=keep&depth=050"))
     '[bm25?k1=0.9, dense:use-multilingual-v3] > rerank:X?depth=50'
     """
     return str(_without_traffic(canonical(spec)))

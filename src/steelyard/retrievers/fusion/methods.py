@@ -5,9 +5,11 @@ minmax    weight x the score on a scale from the list's lowest (0) to its highes
 zscore    weight x how many standard deviations the score is above the list's mean
 combmnz   the sum of minmax, times the number of lists that hold the document
 dbsf      weight x the score on a scale from three standard deviations below the mean (0) to three above (1)
+adaptive  weight x (1 + how many standard deviations the score is above the list's mean); the weights of each query
+          come from `adaptive`
 
-A list whose scores are all equal gives minmax 1, zscore 0, dbsf 0.5. A document that a list lacks gains nothing
-from it, and a list of weight 0 is not read.
+A list whose scores are all equal gives minmax 1, zscore 0, dbsf 0.5, adaptive 1. A document that a list lacks gains
+nothing from it, and a list of weight 0 is not read.
 """
 
 from __future__ import annotations
@@ -51,6 +53,11 @@ def _zscore(scores: Float64, low: Float64, count: Int64) -> None:
     np.divide(scores, _centred(scores, low, count), out=scores)
 
 
+def _adaptive(scores: Float64, low: Float64, count: Int64) -> None:
+    _zscore(scores, low, count)
+    np.add(scores, 1.0, out=scores)
+
+
 def _dbsf(scores: Float64, low: Float64, count: Int64) -> None:
     # The spread of a sample, as those have it who came up with the method; of one score there is none.
     spread = _centred(scores, low, count) * np.sqrt(count / np.maximum(count - 1, 1))
@@ -69,7 +76,13 @@ def _centred(scores: Float64, low: Float64, count: Int64) -> Float64:
     return np.where(spread > 0, spread, 1)
 
 
-SCALES: dict[str, Scale] = {"minmax": _minmax, "zscore": _zscore, "combmnz": _minmax, "dbsf": _dbsf}
+SCALES: dict[str, Scale] = {
+    "minmax": _minmax,
+    "zscore": _zscore,
+    "combmnz": _minmax,
+    "dbsf": _dbsf,
+    "adaptive": _adaptive,
+}
 """From the scores of lists, best first, padded with 0, to gains, in place; with the lowest and the number of each."""
 
 METHODS = ("rrf", *SCALES)

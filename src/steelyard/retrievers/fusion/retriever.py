@@ -1,7 +1,8 @@
-"""Fusion: several rankings of the same corpus become one. The methods are in `fusion_methods`.
+"""Fusion: several rankings of the same corpus become one. The methods are in `methods`.
 
-Weights may depend on the language: where words of query and document are never the same, as across languages, a
-list of words weakens a list of meanings.
+Where words of query and document are never the same, as across languages, a list of words weakens a list of meanings.
+The default method, `adaptive`, therefore sets the weights of the lists query by query; with the others, weights are
+fixed or depend on the language.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.defaults import FUSION_METHOD
 from steelyard.retrievers.defaults import FUSION_PRESETS as PRESETS
+from steelyard.retrievers.fusion import adaptive
 from steelyard.retrievers.fusion.join import join
 from steelyard.retrievers.fusion.methods import METHODS
 from steelyard.retrievers.model_names import result_name
@@ -43,6 +46,8 @@ class Fusion:
 
     >>> Fusion.of({"k": "10", "weights": "2,1", "weights@zh": "0,1"}, lists=2)
     Fusion(method='rrf', k=10.0, weights=(2.0, 1.0), depth=500, by_language=(('zh', (0.0, 1.0)),))
+    >>> Fusion.of({}, lists=2).method, Fusion.of({"preset": "hakari"}, lists=2).method
+    ('adaptive', 'rrf')
     """
 
     method: str = "rrf"
@@ -70,7 +75,10 @@ class Fusion:
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, lists: int) -> Fusion:
-        """The settings in a model's name: `[bm25, dense]?k=10&weights=2,1&weights@zh=0.2,1`."""
+        """The settings in a model's name: `[bm25, dense]?k=10&weights=2,1&weights@zh=0.2,1`.
+
+        The method is `adaptive` unless one is given; `k`, which only `rrf` has, selects that.
+        """
         for name in options:
             if name not in OPTIONS and not name.startswith(BY_LANGUAGE):
                 known = f"{', '.join(OPTIONS)}, {BY_LANGUAGE}LANGUAGE"
@@ -79,14 +87,15 @@ class Fusion:
         if preset is not None and preset not in PRESETS:
             raise UnknownName("fusion preset", preset, PRESETS, hint=f"known: {', '.join(PRESETS)}")
         given = {**PRESETS.get(preset or "", {}), **options}
-        if "k" in given and given.get("method", cls.method) != "rrf":
+        method = given.get("method", "rrf" if "k" in given else FUSION_METHOD)
+        if "k" in given and method != "rrf":
             source = "" if "k" in options else f" of the preset {preset}"
             raise UsageError(
-                f"the fusion option k{source} is {given['k']!r}, and the method {given['method']} has no k",
+                f"the fusion option k{source} is {given['k']!r}, and the method {method} has no k",
                 hint="leave k out, or take method=rrf",
             )
         fusion = cls(
-            method=given.get("method", cls.method),
+            method=method,
             k=_read(given, "k", float) if "k" in given else cls.k,
             weights=_read(given, "weights", _weights) if "weights" in given else None,
             depth=_read(given, "depth", int) if "depth" in given else cls.depth,
@@ -237,7 +246,8 @@ class FusedRetriever:
     @property
     def settings(self) -> ModelSettings:
         """The settings of the fusion and of every part."""
-        return {"fusion": dict(self.fusion.settings), "parts": [dict(part.settings) for part in self.parts]}
+        rule = {"adaptive": dict(adaptive.settings_of(self.parts))} if self.fusion.method == "adaptive" else {}
+        return {"fusion": {**self.fusion.settings, **rule}, "parts": [dict(part.settings) for part in self.parts]}
 
     @property
     def reads(self) -> int:
@@ -249,10 +259,14 @@ class FusedRetriever:
         return 0
 
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
-        """The lists joined, with the weights that the task's language or each query's asks for."""
+        """The lists joined, with the weights that the task's language, or each query, asks for."""
         self.fusion.check_scores(runs, [part.name for part in self.parts], task.queries.ids)
         weights, decided = self.fusion.weights_for(task, len(self.parts))
         notes: dict[str, Any] = {"fusion": dict(decided)} if decided else {}
+        if self.fusion.method == "adaptive":
+            trusted = adaptive.trust(task, [run.cut(self.fusion.depth) for run in runs], self.parts)
+            weights = weights * trusted.weights
+            notes |= {"fusion": {**decided, **trusted.notes}} if trusted.notes else {}
         return Combined(self.fusion.fuse(runs, top_k, weights), notes)
 
     def for_task(self, info: TaskInfo) -> FusedRetriever:
