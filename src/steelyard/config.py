@@ -70,7 +70,7 @@ class Settings:
     """Threads of BM25 and fusion; None: the available cores, at most 8."""
     results: Path = Path("results")
     """Folder of results."""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     """API keys by the name that models use for them (`key_env=NAME`); the environment is read for other names."""
 
     def __post_init__(self) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import metadata
 from typing import Generic, TypeVar, cast
 
+from steelyard.config import Settings
 from steelyard.errors import MissingPart, UnknownName
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Registry(Generic[T]):
@@ -69,3 +73,10 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter([*self._builtins, *(name for name in self.plugins if name not in self._builtins)])
+
+
+def with_settings(factory: F, settings: Settings) -> F:
+    """Bind the settings of the evaluation to a factory that takes them; a plug-in's factory may do without."""
+    if "settings" not in inspect.signature(factory).parameters:
+        return factory
+    return cast(F, partial(factory, settings=settings))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from encoder_parts import Letters
 
+from steelyard.config import Settings
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache import cached_encoder as cached
 from steelyard.encoders.cache import vector_file as segments_of
@@ -134,7 +135,7 @@ def test_a_folder_that_cannot_be_written_costs_a_note_not_the_run(home):
     assert "not stored" in tally.problems[1]
 
 
-def test_the_store_keeps_within_its_limit_and_drops_the_longest_unused(home, monkeypatch):
+def test_the_store_keeps_within_its_limit_and_drops_the_longest_unused(home):
     encoder = Letters()
     store = VectorStore(encoder)
     for age, text in enumerate("abcd"):
@@ -144,16 +145,14 @@ def test_the_store_keeps_within_its_limit_and_drops_the_longest_unused(home, mon
     assert len(segments(home)) == 4
     encode_once(encoder, ["a"], "document", store=VectorStore(encoder))  # used again
     size = segments(home)[0].stat().st_size
-    monkeypatch.setenv(budget.VARIABLE, str(3 * size))
-    encode_once(encoder, ["e"], "document", store=store)
+    encode_once(encoder, ["e"], "document", store=VectorStore(encoder, Settings.load(cache_bytes=3 * size)))
     left = VectorStore(encoder)
     found, _ = left.get(left.keys(list("abcde"), "document"))
     assert found.tolist() == [True, False, False, True, True]
 
 
-def test_the_store_can_be_switched_off(home, monkeypatch):
-    monkeypatch.setenv(budget.VARIABLE, "0")
-    assert open_store(Letters()) is None
+def test_the_store_can_be_switched_off(home):
+    assert open_store(Letters(), Settings.load(cache_bytes=0)) is None
     encoder = Letters()
     _, tally = encode_once(encoder, ["a", "a"], "document", store=None)
     assert (tally.encoded, tally.stored) == (1, 0)

@@ -9,6 +9,7 @@ from encoder_parts import Letters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.config import Settings
 from steelyard.encoders.cache import compaction
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_file import ENTRY, HEADER, MARK, Damaged, NotASegment, Segment, sums, write
@@ -29,13 +30,13 @@ def test_a_query_is_never_taken_for_a_document(batches, symmetric):
     with tempfile.TemporaryDirectory() as folder:
         encoder = Letters(symmetric=symmetric)
         for role, texts in batches:
-            vectors, _ = encode_once(encoder, texts, role, store=VectorStore(encoder, Path(folder)))
+            vectors, _ = encode_once(encoder, texts, role, store=VectorStore(encoder, Settings.load(home=folder)))
             assert (vectors == Letters(symmetric=symmetric).encode(texts, role)).all()
         once = {("" if symmetric else role, text) for role, text in encoder.asked}
         assert len(once) == len(encoder.asked)
         again = Letters(symmetric=symmetric)
         for role, texts in batches:
-            encode_once(again, texts, role, store=VectorStore(again, Path(folder)))
+            encode_once(again, texts, role, store=VectorStore(again, Settings.load(home=folder)))
         assert again.asked == []
 
 
@@ -55,7 +56,7 @@ def test_the_store_agrees_with_a_dictionary(data):
     many, compaction.MANY = compaction.MANY, 2
     try:
         with tempfile.TemporaryDirectory() as folder:
-            store = VectorStore(encoder, Path(folder))
+            store = VectorStore(encoder, Settings.load(home=folder))
             keys = store.keys(texts, "document")
             row_values = {row: data.draw(st.lists(ANY_FLOATS, min_size=9, max_size=9)) for row in range(12)}
             for part in data.draw(st.lists(st.lists(st.integers(0, 11), unique=True), max_size=8)):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from encoder_parts import Letters
 
+from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction, inventory
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_file import Segment
@@ -329,8 +330,8 @@ def test_a_store_that_may_only_be_read_is_read():
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         home.chmod(0o755)
-        encode_once(encoder, ["a"], "document", store=VectorStore(encoder, home))
-        store, user = VectorStore(encoder, home), os.geteuid()
+        encode_once(encoder, ["a"], "document", store=VectorStore(encoder, Settings.load(home=home)))
+        store, user = VectorStore(encoder, Settings.load(home=home)), os.geteuid()
         for path in home.rglob("*"):
             path.chmod(0o555 if path.is_dir() else 0o444)
         if user == 0:

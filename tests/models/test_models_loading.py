@@ -31,12 +31,12 @@ def own_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("STEELYARD_DEVICE", "")
 
 
-def test_the_name_counts_before_the_run_and_the_run_before_the_machine(monkeypatch):
-    monkeypatch.setenv("STEELYARD_DEVICE", "cpu,cpu,cpu")
-    assert choose(None) == ["cpu", "cpu", "cpu"]
-    assert choose("cpu") == ["cpu"]
-    assert Loading().devices == ["cpu", "cpu", "cpu"]
-    assert Loading().arguments["device"] == Loading(device="cpu").arguments["device"] == "cpu"
+def test_the_name_counts_before_the_run_and_the_run_before_the_machine():
+    assert choose(None, "cpu,cpu,cpu") == ["cpu", "cpu", "cpu"]
+    assert choose("cpu", "cpu,cpu,cpu") == ["cpu"]
+    several = Loading(device="cpu,cpu,cpu")
+    assert several.devices == ["cpu", "cpu", "cpu"]
+    assert several.arguments["device"] == Loading(device="cpu").arguments["device"] == "cpu"
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_computed():

@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer.evaluation import InformationRet
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch_models import save_bert
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.function import from_function
 from steelyard.engine import evaluate
 from steelyard.errors import UsageError
@@ -137,7 +138,7 @@ def test_services_that_compare_otherwise_are_not_given_a_distance(monkeypatch):
     encoder = from_function(lambda texts: [[1.0]] * len(texts), "f", similarity="manhattan")
     monkeypatch.setattr("steelyard.retrievers.search_services.encoding.load_encoder", lambda *_: encoder)
     with pytest.raises(UsageError, match=r"manhattan.*run dense:any/model itself"):
-        Vectors.of("any/model")
+        Vectors.of("any/model", Settings())
 
 
 def small_task():

@@ -89,7 +89,8 @@ def _list(home: Path, output: Output) -> None:
         counts = [kept[thing.path].encodings if thing.path in kept else None for thing in things]
         cells = [[t.name, t.files, count, size(t.bytes)] for t, count in zip(things, counts, strict=True)]
         output.table(["stored", "files", "encodings", "size"], cells)
-    output.note(f"{size(total)} in {home}; vectors may take {size(budget.limit())} ({budget.VARIABLE})")
+    limit = config.Settings.load().cache_bytes
+    output.note(f"{size(total)} in {home}; vectors may take {size(limit)} ({budget.VARIABLE})")
 
 
 def _remove(home: Path, names: list[str], output: Output) -> None:
@@ -127,7 +128,9 @@ def _names(thing: Stored) -> tuple[str, ...]:
 
 def _trim(home: Path, most: str | None, output: Output) -> None:
     try:
-        trimmed = budget.trim(home / budget.FOLDER, config.parse_bytes(most) if most else budget.limit())
+        trimmed = budget.trim(
+            home / budget.FOLDER, config.parse_bytes(most) if most else config.Settings.load().cache_bytes
+        )
     except OSError as error:
         raise SteelyardError(f"stored vectors are not trimmed: {error}", hint=f"see who may write in {home}") from error
     if output.json:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from steelyard import __version__, config
 from steelyard.cli.cache import size, stored
-from steelyard.encoders.cache import budget
 
 if TYPE_CHECKING:
     import argparse
@@ -119,7 +118,8 @@ def _folders() -> Iterator[Finding]:
         yield Finding("home folder", "missing", f"{home}: {error.strerror or error}", remedy)
         return
     used = sum(thing.bytes for thing in stored(home))
-    limit = f"vectors up to {size(budget.limit())}" if budget.limit() else "vectors are not stored"
+    most = config.Settings.load().cache_bytes
+    limit = f"vectors up to {size(most)}" if most else "vectors are not stored"
     yield Finding("home folder", "ok", f"{home}, {size(used)} used, {limit}")
 
 

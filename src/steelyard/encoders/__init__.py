@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from steelyard.registry import Registry
+from steelyard.config import Settings
+from steelyard.registry import Registry, with_settings
 
 if TYPE_CHECKING:
     from steelyard.types.protocols import Encoder
@@ -23,7 +24,12 @@ ENCODERS: Registry[EncoderFactory] = Registry(
 """Encoders by id; plug-ins add theirs."""
 
 
-def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str] | None = None) -> Encoder:
+def load_encoder(
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> Encoder:
     """The encoder of that id; an unknown one, or an option that it doesn't have, is a UsageError.
 
     An id is a name in `ENCODERS`, `api/NAME`, a folder, `owner/name` of a model of a hub, a file of vectors, or
@@ -32,12 +38,13 @@ def load_encoder(id: str, revision: str | None = None, options: Mapping[str, str
     >>> load_encoder("use-multilingual-v3").dimension
     512
     """
+    settings = settings or Settings.load()
     if id.startswith("api/"):
         from steelyard.encoders.backends.api import from_options
 
-        return from_options(id.removeprefix("api/"), revision, options or {})
+        return from_options(id.removeprefix("api/"), revision, options or {}, settings)
     from steelyard.encoders import load as dense_encoders
 
     if id not in ENCODERS and ("backend" in (options or {}) or dense_encoders.known_by_itself(id)):
-        return dense_encoders.load(id, revision, options or {})
-    return ENCODERS.get(id)(revision, options or {})
+        return dense_encoders.load(id, revision, options or {}, settings)
+    return with_settings(ENCODERS.get(id), settings)(revision, options or {})

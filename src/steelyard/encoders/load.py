@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.onnx_folder import PLACES, wanted_files
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.model_metadata import tensor_shapes
@@ -28,7 +29,7 @@ def known_by_itself(id: str) -> bool:
     return "/" in id or ":" in id or id.startswith((".", "~")) or id.endswith(VECTOR_FILES) or Path(id).exists()
 
 
-def load(id: str, revision: str | None, options: Mapping[str, str]) -> Encoder:
+def load(id: str, revision: str | None, options: Mapping[str, str], settings: Settings) -> Encoder:
     """The encoder of that id. The option `backend` says how to read it where that is not plain, or not as wished."""
     given = dict(options)
     choice = Options(f"dense:{id}", {"backend": given.pop("backend", "")}, ("backend",))
@@ -39,12 +40,12 @@ def load(id: str, revision: str | None, options: Mapping[str, str]) -> Encoder:
     if backend == "files":
         from steelyard.encoders.backends import precomputed
 
-        return precomputed.from_options(path, given)
+        return precomputed.from_options(path, given, settings)
     if backend == "python":
         from steelyard.encoders.backends import function as callables
 
         return callables.from_options(id, given)
-    return _load_model(id, revision, given, backend)
+    return _load_model(id, revision, given, backend, settings)
 
 
 def _without_model(id: str, path: Path) -> str | None:
@@ -54,14 +55,14 @@ def _without_model(id: str, path: Path) -> str | None:
     return "python" if ":" in id and not path.exists() else None
 
 
-def _load_model(id: str, revision: str | None, given: dict[str, str], backend: str) -> Encoder:
+def _load_model(id: str, revision: str | None, given: dict[str, str], backend: str, settings: Settings) -> Encoder:
     hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
     only = wanted_files(given.get("file_name")) if backend == "onnx" else None
-    folder = ModelFolder.find(id, revision, hub=hub, only=only)
+    folder = ModelFolder.find(id, revision, hub=hub, only=only, settings=settings)
     if backend == "auto":
         backend = kind_of(folder)
         if backend == "unknown" and folder.revision is not None:  # a repository may have weights for ONNX alone
-            return _load_model(id, revision, {**given, "hub": hub}, "onnx")
+            return _load_model(id, revision, {**given, "hub": hub}, "onnx", settings)
     if backend == "static":
         from steelyard.encoders.backends import static as dense_static
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from steelyard import config
 from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart
 from steelyard.file_hash import file_hash
@@ -30,6 +29,7 @@ class ModelFolder:
     id: str
     path: Path
     revision: str | None = None
+    settings: Settings = field(default_factory=Settings.load, repr=False, compare=False)
 
     @classmethod
     def find(
@@ -39,21 +39,23 @@ class ModelFolder:
         *,
         hub: str = HUBS[0],
         only: Sequence[str] | None = None,
+        settings: Settings | None = None,
     ) -> ModelFolder:
         """A folder by path, else a repository of the hub, fetched unless it is here already.
 
         Of a repository the files are fetched that match a pattern of `only`; without it, all but `NOT_NEEDED`.
         """
+        settings = settings or Settings.load()
         path = Path(id).expanduser()
         if path.is_dir():
-            return cls(id, path)
+            return cls(id, path, None, settings)
         if path.is_absolute() or id.count("/") != 1 or id.startswith("."):
             raise MissingPart(
                 f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
             )
         fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
         wanted = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_NEEDED)}
-        return fetch(id, {"revision": revision, "local_files_only": config.offline(), **wanted})
+        return fetch(id, {"revision": revision, "local_files_only": settings.offline, **wanted}, settings)
 
     @property
     def name(self) -> str:
@@ -71,7 +73,7 @@ class ModelFolder:
         for file in sorted(files):
             name = file.relative_to(self.path).as_posix()
             if file.is_file() and not name.startswith("."):
-                digest.update(f"\0{name}\0".encode() + file_hash(file, Settings.load().home))
+                digest.update(f"\0{name}\0".encode() + file_hash(file, self.settings.home))
         return digest.hexdigest()
 
     def json(self, name: str) -> Any:
@@ -85,7 +87,7 @@ class ModelFolder:
             raise DataError(f"not JSON: {error}", where=str(path), hint="fetch or save the model again") from error
 
 
-def _from_hugging_face(id: str, wanted: dict[str, Any]) -> ModelFolder:
+def _from_hugging_face(id: str, wanted: dict[str, Any], settings: Settings) -> ModelFolder:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -97,10 +99,10 @@ def _from_hugging_face(id: str, wanted: dict[str, Any]) -> ModelFolder:
         ) from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
         raise HubError(f"the hub did not give the model {id}: {error}", hint=SPELLING) from error
-    return ModelFolder(id, Path(found), Path(found).name)
+    return ModelFolder(id, Path(found), Path(found).name, settings)
 
 
-def _from_modelscope(id: str, wanted: dict[str, Any]) -> ModelFolder:
+def _from_modelscope(id: str, wanted: dict[str, Any], settings: Settings) -> ModelFolder:
     """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
     try:
         from modelscope.hub import errors
@@ -113,4 +115,4 @@ def _from_modelscope(id: str, wanted: dict[str, Any]) -> ModelFolder:
         found = snapshot_download(id, **wanted)
     except troubles as error:
         raise HubError(f"ModelScope did not give the model {id}: {error}", hint=SPELLING) from error
-    return ModelFolder(id, Path(found), wanted["revision"] or "master")
+    return ModelFolder(id, Path(found), wanted["revision"] or "master", settings)

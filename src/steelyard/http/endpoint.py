@@ -7,11 +7,10 @@ a result, not in the text of an error. The keys of well-known services go to tho
 from __future__ import annotations
 
 import ipaddress
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.errors import MissingPart, UsageError
 
 OWNERS = {
@@ -39,9 +38,17 @@ class Endpoint:
     url: str
     key_env: str | None = None
     key_header: str = "Authorization"
+    settings: Settings = field(default_factory=Settings.load, repr=False, compare=False)
+    """Whether the network may be used, and where keys are looked up."""
 
     @classmethod
-    def of(cls, url: str, key_env: str | None = None, key_header: str = "Authorization") -> Endpoint:
+    def of(
+        cls,
+        url: str,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        settings: Settings | None = None,
+    ) -> Endpoint:
         """A checked endpoint. Only a well-known service gets a key without `key_env`, and only its own."""
         parts = read_address(url)
         if parts is None or not parts.hostname:
@@ -63,7 +70,7 @@ class Endpoint:
             raise UsageError(
                 f"a key would go to {parts.hostname} unencrypted", hint="use https, or no key_env if it needs no key"
             )
-        return cls(url.rstrip("/"), key_env, key_header)
+        return cls(url.rstrip("/"), key_env, key_header, settings or Settings.load())
 
     @property
     def host(self) -> str:
@@ -86,12 +93,12 @@ class Endpoint:
 
     def scrub(self, text: str) -> str:
         """The text without the key: services repeat it in what they say about it."""
-        key = os.environ.get(self.key_env or "", "").strip()
+        key = (self.settings.secret(self.key_env or "") or "").strip()
         return text.replace(key, "***").replace(key.replace("/", "\\/"), "***") if key else text
 
     def check_reachable(self) -> None:
         """A MissingPart if the network is off limits; loopback is no network."""
-        if config.offline() and not is_loopback(self.host):
+        if self.settings.offline and not is_loopback(self.host):
             raise MissingPart(
                 f"{self.host} cannot be asked while the network is off limits",
                 hint="unset STEELYARD_OFFLINE and HF_HUB_OFFLINE, and leave out --offline",
@@ -100,7 +107,7 @@ class Endpoint:
     def _key(self) -> str | None:
         if self.key_env is None:
             return None
-        key = os.environ.get(self.key_env, "").strip()
+        key = (self.settings.secret(self.key_env) or "").strip()
         if not key:
             raise MissingPart(
                 f"the environment variable {self.key_env}, which holds the key for {self.host}, is not set",

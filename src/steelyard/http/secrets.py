@@ -6,11 +6,11 @@ service may echo what it was sent, every message is washed of the values before 
 
 from __future__ import annotations
 
-import os
 import re
 from base64 import b64encode
 from urllib.parse import quote
 
+from steelyard.config import Settings
 from steelyard.errors import MissingPart
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -22,15 +22,15 @@ SHORTEST = 4
 class Secrets:
     """The variables that were filled in so far.
 
-    >>> os.environ["EXAMPLE_TOKEN"] = "s3cret"
-    >>> secrets = Secrets()
+    >>> secrets = Secrets(Settings.load(secrets={"EXAMPLE_TOKEN": "s3cret"}))
     >>> secrets.fill("Bearer ${EXAMPLE_TOKEN}")
     'Bearer s3cret'
     >>> secrets.hide("no access for s3cret")
     'no access for ${EXAMPLE_TOKEN}'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings.load()
         self._names: dict[str, str] = {}
 
     def fill(self, text: str) -> str:
@@ -39,7 +39,7 @@ class Secrets:
 
     def value(self, name: str) -> str:
         """The value of a variable, from now on hidden in messages."""
-        value = os.environ.get(name)
+        value = self.settings.secret(name)
         if not value:
             raise MissingPart(f"the environment variable {name} is not set", hint=f"export {name}=...")
         self.remember(value, f"${{{name}}}")

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.config import Settings
 from steelyard.errors import UsageError
-from steelyard.registry import Registry
+from steelyard.registry import Registry, with_settings
 from steelyard.spec import ModelSpec, parse
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_MODELS", "RETRIEVERS", "canonical", "load_retriever"]
 
-RETRIEVERS: Registry[Callable[[ModelSpec], Retriever]] = Registry(
+RETRIEVERS: Registry[Callable[..., Retriever]] = Registry(
     "model family",
     "steelyard.retrievers",
     {
@@ -79,17 +80,18 @@ def _family(model: str) -> str:
     return found
 
 
-def load_retriever(spec: str | ModelSpec) -> Retriever:
+def load_retriever(spec: str | ModelSpec, settings: Settings | None = None) -> Retriever:
     """The retriever of that name, ready to index; an unknown family, model or option is a UsageError."""
+    settings = settings or Settings.load()
     model = canonical(spec)
     if model.family == "pipeline":
         from steelyard.retrievers import pipeline
 
-        return pipeline.from_spec(model)
+        return pipeline.from_spec(model, settings)
     if model.parts:
         from steelyard.retrievers.fusion.retriever import from_spec
 
-        return from_spec(model)
+        return from_spec(model, settings)
     if model.family == "fusion":
         raise UsageError("a fusion needs its models", hint="write it as [bm25, dense]")
-    return RETRIEVERS.get(model.family)(model)
+    return with_settings(RETRIEVERS.get(model.family), settings)(model)

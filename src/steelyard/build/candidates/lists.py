@@ -99,7 +99,7 @@ def config_names(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _search(task: Task, model: str, depth: int, tick: Tick, settings: Settings) -> tuple[Ragged, dict[str, Any]]:
-    retriever = load_retriever(model)
+    retriever = load_retriever(model, settings)
     index = retriever.index(task.corpus, task.info, tick)
     own = task.info.ignore_identical_ids
     run = index.search(task.queries, depth + own)

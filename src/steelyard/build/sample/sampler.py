@@ -109,7 +109,7 @@ def _cut_task(
     name = source.info.task
     # What a recipe names wrongly must not be found out after hours of reading.
     check_strata(source, recipe)
-    miners = [load_retriever(model) for model in recipe.mine] if recipe.hard_negatives else []
+    miners = [load_retriever(model, settings) for model in recipe.mine] if recipe.hard_negatives else []
     journal = Journal(folder / JOURNAL / name, key)
     cutting = Cutting(source, recipe, _scan(source, recipe, journal, watch), journal, watch)
     chosen = choose_queries(source, cutting.scanned, recipe)

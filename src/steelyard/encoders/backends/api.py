@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.encoders.backends.api_reply import read_vectors
 from steelyard.encoders.backends.api_texts import Reading, shown
 from steelyard.encoders.cache.vector_store import fingerprint
@@ -84,7 +84,7 @@ class ApiEncoder:
         """Length of a vector: asked of the service once, by one short text, and remembered."""
         if self._dimensions is not None:
             return self._dimensions
-        path = config.home() / "services" / f"{fingerprint(self.settings)}.json"
+        path = self._service.endpoint.settings.home / "services" / f"{fingerprint(self.settings)}.json"
         known = remembered(path).get("dimension")
         if isinstance(known, int) and known > 0:
             return int(known)
@@ -156,7 +156,9 @@ class ApiEncoder:
         )
 
 
-def from_options(model: str, revision: str | None, options: Mapping[str, str]) -> ApiEncoder:
+def from_options(
+    model: str, revision: str | None, options: Mapping[str, str], settings: Settings | None = None
+) -> ApiEncoder:
     """The encoder of `api/MODEL@REVISION?OPTIONS`. A service has no revisions: it is a mark of one's own."""
     given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Reading.names(), *Traffic.names()))
     if not model:
@@ -164,7 +166,7 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str]) -
     url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
     encoder = ApiEncoder(
         model,
-        Service(Endpoint.of(url, given.text("key_env"), header), Traffic.of(given)),
+        Service(Endpoint.of(url, given.text("key_env"), header, settings), Traffic.of(given)),
         Reading.of(given),
         dimensions=given.whole("dimensions", None),
         revision=revision,

@@ -48,7 +48,7 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._declared = Declared(folder, options.text("tokenizer"))
         wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
-        sessions = open_sessions(self._file, options.text("device"), pooled=not wanted)
+        sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=not wanted)
         self._session = sessions[0]
         self._pooling = (wanted or self._declared.pooling) if self._session.gives_states else None
         if wanted and not self._session.gives_states:

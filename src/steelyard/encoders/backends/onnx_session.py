@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard import config
 from steelyard.encoders.devices.choice import ran_out_of_memory
 from steelyard.errors import MissingPart, ModelError, UsageError
 
@@ -101,12 +100,12 @@ def depends_on_batch(path: Path) -> bool:
         return content.find(BY_BATCH) >= 0
 
 
-def open_sessions(path: Path, wanted: str | None, *, pooled: bool) -> list[OnnxSession]:
+def open_sessions(path: Path, wanted: str, *, pooled: bool) -> list[OnnxSession]:
     """The file on each of the devices wanted, with commas between them; what is not said, `run --device` does.
 
     Several on the CPU share its cores.
     """
-    devices = [device.strip() for device in (wanted or config.device()).split(",")]
+    devices = [device.strip() for device in wanted.split(",")]
     on_cpu = sum(device.startswith("cpu") for device in devices)
     threads = max(1, (os.cpu_count() or 1) // on_cpu) if on_cpu > 1 else 0
     return [OnnxSession(path, device, pooled=pooled, threads=threads) for device in devices]

@@ -92,11 +92,14 @@ class Precomputed:
 
     storable = False
 
-    def __init__(self, name: str, files: Mapping[Role, Path], similarity: str, ids: Path | None = None) -> None:
+    def __init__(
+        self, name: str, files: Mapping[Role, Path], similarity: str, ids: Path | None = None, home: Path | None = None
+    ) -> None:
         self.name = name
         self.similarity = similarity
         self._files = files
         self._ids = ids
+        self._home = home or Settings.load().home
         self._tables = {path: Table.read(path, self._ids_of(path)) for path in dict.fromkeys(files.values())}
         documents, queries = (self._tables[files[role]] for role in STEMS)
         if documents is queries and documents.by == "id" and not documents.roles:
@@ -116,14 +119,12 @@ class Precomputed:
     @cached_property
     def settings(self) -> ModelSettings:
         """The contents of the files, by a hash."""
-        hashes = {
-            ALL_STEMS[role]: file_hash(path, Settings.load().home).hex()[:32] for role, path in self._files.items()
-        }
+        hashes = {ALL_STEMS[role]: file_hash(path, self._home).hex()[:32] for role, path in self._files.items()}
         names = [self._ids_of(path) for path in self._tables]
         return {
             "encoder": "files",
             **hashes,
-            "ids": [file_hash(ids, Settings.load().home).hex()[:32] for ids in names if ids is not None],
+            "ids": [file_hash(ids, self._home).hex()[:32] for ids in names if ids is not None],
         }
 
     def _ids_of(self, path: Path) -> Path | None:
@@ -148,7 +149,7 @@ class Precomputed:
         return vectors
 
 
-def from_options(path: Path, given: Mapping[str, str]) -> Precomputed:
+def from_options(path: Path, given: Mapping[str, str], settings: Settings | None = None) -> Precomputed:
     """The vectors of `dense:PATH?queries=FILE&ids=FILE`."""
     options = Options(f"dense:{path}", given, ("ids", "queries", "similarity_fn_name"))
     similarity = options.choice("similarity_fn_name", SIMILARITIES)
@@ -160,7 +161,8 @@ def from_options(path: Path, given: Mapping[str, str]) -> Precomputed:
             files["text"] = _in_folder(path, "texts")
     else:
         files = {"document": path, "query": Path(options.text("queries") or path).expanduser()}
-    return Precomputed(path.name, files, similarity, Path(ids).expanduser() if ids else None)
+    named = Path(ids).expanduser() if ids else None
+    return Precomputed(path.name, files, similarity, named, (settings or Settings.load()).home)
 
 
 def _in_folder(folder: Path, stem: str) -> Path:

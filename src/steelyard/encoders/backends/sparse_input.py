@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
 from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
 from steelyard.encoders.cache.cached_ragged import BundleEncoder
@@ -23,7 +24,10 @@ KIND = "sparse vectors"
 
 
 def load_sparse_encoder(
-    id: str, revision: str | None = None, options: Mapping[str, str] | None = None
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
 ) -> BundleEncoder[SparseVectors]:
     """The encoder of that id. The option `backend` says what the id is, where that cannot be told from it."""
     given = dict(options or {})
@@ -39,7 +43,7 @@ def load_sparse_encoder(
         return from_function(load_function(id), name=id, similarity=_similarity(id, given))
     from steelyard.encoders.backends.transformers import sparse_encoder as sparse_transformer
 
-    return sparse_transformer.from_options(id, revision, given)
+    return sparse_transformer.from_options(id, revision, given, settings or Settings.load())
 
 
 def from_function(function: Function, *, name: str, similarity: str = "dot") -> FunctionEncoder[SparseVectors]:

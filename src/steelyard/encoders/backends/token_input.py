@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
 from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
 from steelyard.encoders.cache.cached_ragged import BundleEncoder
@@ -22,7 +23,10 @@ KIND = "token vectors"
 
 
 def load_multi_vector_encoder(
-    id: str, revision: str | None = None, options: Mapping[str, str] | None = None
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
 ) -> BundleEncoder[TokenVectors]:
     """The encoder of that id. The option `backend` says what the id is, where that cannot be told from it."""
     given = dict(options or {})
@@ -34,7 +38,7 @@ def load_multi_vector_encoder(
         return from_function(load_function(id), name=id, similarity=_similarity(id, given))
     from steelyard.encoders.backends.transformers.multi_vector_encoder import from_options
 
-    return from_options(id, revision, given)
+    return from_options(id, revision, given, settings or Settings.load())
 
 
 def from_function(function: Function, *, name: str, similarity: str = "maxsim") -> FunctionEncoder[TokenVectors]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.budget import SUFFIX
 from steelyard.encoders.cache.vector_file import Damaged, NotASegment
@@ -41,11 +41,12 @@ Place = tuple[Path, int, int, int]
 class BlobStore:
     """The stored encodings of one encoder. `problems` says what could not be read or written, each thing once."""
 
-    def __init__(self, name: str, settings: ModelSettings, home: Path | None = None) -> None:
+    def __init__(self, name: str, encoder_settings: ModelSettings, settings: Settings | None = None) -> None:
+        settings = settings or Settings.load()
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
-        self.folder = (home or config.home()) / budget.FOLDER / f"{slug}-{fingerprint(of_folder(settings))}"
+        self.folder = settings.home / budget.FOLDER / f"{slug}-{fingerprint(of_folder(encoder_settings))}"
         self.problems: list[str] = []
-        self._name, self._settings = name, settings
+        self._name, self._settings, self._limit = name, encoder_settings, settings.cache_bytes
         self._places: dict[bytes, Place] = {}
         self._known: set[str] = set()
 
@@ -89,7 +90,7 @@ class BlobStore:
         try:
             describe(self.folder, self._name, self._settings)
             write_whole(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
-            budget.enforce(self.folder.parent)
+            budget.trim(self.folder.parent, self._limit)
         except OSError as error:
             self._note(f"encodings not stored in {self.folder}: {error.strerror or error}")
 

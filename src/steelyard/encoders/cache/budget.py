@@ -12,18 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard import config
-
 VARIABLE = "STEELYARD_CACHE_BYTES"
 FOLDER = "vectors"
 SUFFIX = ".vectors"
 ABANDONED = 3600.0
 """Seconds after which a file in the making has lost its writer: writing one takes a moment."""
-
-
-def limit() -> int:
-    """The most bytes that stored vectors may take; 0 means that none are stored."""
-    return config.Settings.load().cache_bytes
 
 
 @dataclass(frozen=True)
@@ -33,11 +26,6 @@ class Trimmed:
     files: int
     freed: int
     left: int
-
-
-def enforce(folder: Path) -> None:
-    """Keep the folder of stored vectors within `limit`."""
-    trim(folder, limit())
 
 
 def trim(folder: Path, most: int) -> Trimmed:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
-from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.streaming import EncodesInParts, KeepsAccount, LooksUpVectors, receive
 from steelyard.errors import ModelError
@@ -42,12 +42,13 @@ class Tally:
         return {**notes, "cache_problems": list(self.problems)} if self.problems else notes
 
 
-def open_store(encoder: Encoder) -> VectorStore | None:
+def open_store(encoder: Encoder, settings: Settings | None = None) -> VectorStore | None:
     """The store of that encoder's vectors; None where STEELYARD_CACHE_BYTES is 0, or where it says `storable = False`.
 
     Vectors of a function without a version are not stored: nothing would tell that it has changed.
     """
-    return VectorStore(encoder) if budget.limit() > 0 and getattr(encoder, "storable", True) else None
+    settings = settings or Settings.load()
+    return VectorStore(encoder, settings) if settings.cache_bytes > 0 and getattr(encoder, "storable", True) else None
 
 
 def encode_once(

@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.config import Settings
 from steelyard.encoders.batching import refuse_bad
-from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
 from steelyard.encoders.streaming import KeepsAccount
@@ -96,9 +96,12 @@ class LooksUp(Protocol[B_co]):
         ...
 
 
-def open_blobs(encoder: BundleEncoder[Any]) -> BlobStore | None:
+def open_blobs(encoder: BundleEncoder[Any], settings: Settings | None = None) -> BlobStore | None:
     """The store of that encoder's encodings; None where nothing is to be stored."""
-    return BlobStore(encoder.name, encoder.settings) if encoder.storable and budget.limit() > 0 else None
+    settings = settings or Settings.load()
+    if not encoder.storable or settings.cache_bytes <= 0:
+        return None
+    return BlobStore(encoder.name, encoder.settings, settings)
 
 
 def encode_bundle(

@@ -21,9 +21,9 @@ LARGE = 64 * 2**20
 """Bytes of the largest file that merging makes; one of half that size is not small any more."""
 
 
-def compact(folder: Path) -> Path | None:
+def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
     """Merge the small files of a store if there are many, the longest unused first; the merged file, or None."""
-    large = min(LARGE, budget.limit() // 8)  # trimming removes whole files: none may be most of what is stored
+    large = min(LARGE, limit // 8)  # trimming removes whole files: none may be most of what is stored
     small = []
     for entry in budget.entries(folder):
         if entry.name.endswith(budget.SUFFIX):

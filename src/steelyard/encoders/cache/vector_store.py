@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction
 from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
 from steelyard.files import write_whole
@@ -95,10 +95,12 @@ def remove_damaged(path: Path, damage: Damaged) -> str:
 class VectorStore:
     """The stored vectors of one encoder. `problems` says what could not be read or written, each thing once."""
 
-    def __init__(self, encoder: Encoder, home: Path | None = None) -> None:
+    def __init__(self, encoder: Encoder, settings: Settings | None = None) -> None:
+        settings = settings or Settings.load()
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
-        self.folder = (home or config.home()) / budget.FOLDER / f"{name}-{fingerprint(of_folder(encoder.settings))}"
+        self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(of_folder(encoder.settings))}"
         self.problems: list[str] = []
+        self._limit = settings.cache_bytes
         self._encoder = encoder
         self._symmetric = encoder.settings.get("symmetric") is True
         self._segments: dict[str, Segment | None] = {}
@@ -130,8 +132,8 @@ class VectorStore:
             self._note(f"vectors not stored in {self.folder}: {error.strerror or error}")
             return
         try:
-            compaction.compact(self.folder)
-            budget.enforce(self.folder.parent)
+            compaction.compact(self.folder, self._limit)
+            budget.trim(self.folder.parent, self._limit)
         except OSError as error:
             self._note(f"stored vectors not tidied in {self.folder.parent}: {error.strerror or error}")
 

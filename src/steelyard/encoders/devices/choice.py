@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from steelyard import config
 from steelyard.errors import MissingPart, UsageError
 
 AUTO = "auto"
@@ -22,7 +21,7 @@ SIGNS = (
 """What the messages of torch and onnxruntime say, on any device."""
 
 
-def choose(wanted: str | None) -> list[str]:
+def choose(wanted: str | None, default: str = AUTO) -> list[str]:
     """The devices to compute on: those named, with commas between them; for `auto` all accelerators, else the CPU.
 
     What a model's name does not say, `run --device` does. A CPU named twice is two processes; an accelerator that is
@@ -31,7 +30,7 @@ def choose(wanted: str | None) -> list[str]:
     >>> choose("cpu"), choose("cpu, cpu")
     (['cpu'], ['cpu', 'cpu'])
     """
-    asked = wanted or config.device()
+    asked = wanted or default
     named = [device.strip() for device in asked.split(",")]
     if named != [AUTO]:
         if AUTO in named or not all(named):

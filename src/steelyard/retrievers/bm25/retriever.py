@@ -5,11 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.errors import UnknownName, UsageError
 from steelyard.retrievers.bm25.forms import FORMS
 from steelyard.retrievers.bm25.memory import keep_freed_memory
@@ -68,6 +69,8 @@ class Bm25:
     language: str = ""
     """The language to read every text in; empty: the task's own, else what the texts show."""
     name: str = "bm25"
+    threads: int | None = field(default=None, repr=False, compare=False)
+    """Threads to use; None: the available cores, at most eight."""
 
     @property
     def settings(self) -> ModelSettings:
@@ -95,7 +98,7 @@ class Bm25:
         builder, readers = PostingsBuilder(len(corpus)), Readers()
         read = Counter[str]()
         characters = sum(map(len, texts))
-        workers = threads() if characters >= _SHARED else 1
+        workers = threads(self.threads) if characters >= _SHARED else 1
         spans = portions(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
         cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), spans, workers)
         for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
@@ -110,7 +113,7 @@ class Bm25:
             "average_length": round(float(builder.lengths.mean()), 2) if len(corpus) else 0.0,
             "documents_without_terms": int((builder.lengths == 0).sum()),
         }
-        return Bm25Index(policy, readers, postings, len(corpus), notes)
+        return Bm25Index(policy, readers, postings, len(corpus), notes, self.threads)
 
 
 _Cuts = list[tuple[Analysis, Words | Sequence[str], Int32]]
@@ -149,11 +152,18 @@ class Bm25Index:
     """A corpus in postings."""
 
     def __init__(
-        self, policy: Policy, readers: Readers, postings: Postings, documents: int, notes: ModelSettings
+        self,
+        policy: Policy,
+        readers: Readers,
+        postings: Postings,
+        documents: int,
+        notes: ModelSettings,
+        threads: int | None = None,
     ) -> None:
         self.policy, self.readers, self.postings = policy, readers, postings
         self.vocabulary = readers.vocabulary
         self.documents = documents
+        self.threads = threads
         self.notes = notes
         """Analysers and how many documents each read, languages, size of the vocabulary, mean length."""
 
@@ -165,7 +175,7 @@ class Bm25Index:
     def search(self, queries: Queries, top_k: int) -> Run:
         """The best `top_k` documents that share a term with the query; ties by row, never a score of zero."""
         depth = min(top_k, self.documents)
-        return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth))
+        return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth, self.threads))
 
     def _terms(self, texts: Sequence[str]) -> QueryTerms:
         """The distinct known terms of each query and how often each is in it."""
@@ -179,7 +189,7 @@ class Bm25Index:
         return QueryTerms(offsets, (distinct & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float64))
 
 
-def from_spec(spec: ModelSpec) -> Bm25:
+def from_spec(spec: ModelSpec, settings: Settings | None = None) -> Bm25:
     """BM25 with the options of a model name, such as `bm25?form=lucene&k1=0.9&b=0.4` or `bm25?preset=hakari`.
 
     >>> from steelyard.spec import parse
@@ -204,6 +214,7 @@ def from_spec(spec: ModelSpec) -> Bm25:
         analyser=_one_of(options["analyser"], "analyser", KINDS),
         language=_language(options.get("language", "")),
         name=result_name(spec),
+        threads=settings.threads if settings else None,
     )
 
 

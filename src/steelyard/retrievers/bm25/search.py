@@ -48,14 +48,16 @@ class QueryTerms:
         return len(self.offsets) - 1
 
 
-def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) -> tuple[Int32, Float32]:
+def search(
+    postings: Postings, documents: int, queries: QueryTerms, top_k: int, limit: int | None = None
+) -> tuple[Int32, Float32]:
     """The best `top_k` rows and scores of each query, best first; -1 and -inf where fewer match.
 
     Ties go to the lower row, also at the cut. Documents that score zero are not found.
     """
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
-    workers = threads()
+    workers = threads(limit)
     work: Callable[[int], None]
     if documents <= _SMALL:
         step = max(_CELLS // max(documents, 1), 1)

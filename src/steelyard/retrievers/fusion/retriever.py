@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.by_task import for_task
@@ -278,7 +279,7 @@ class FusedRetriever:
         return CompositeIndex.of(self, corpus, info, tick)
 
 
-def from_spec(spec: ModelSpec) -> FusedRetriever:
+def from_spec(spec: ModelSpec, settings: Settings | None = None) -> FusedRetriever:
     """The retriever of `[bm25, dense]?k=60`."""
     fusion = Fusion.of(spec.options, lists=len(spec.parts))
-    return FusedRetriever(result_name(spec), tuple(load_retriever(part) for part in spec.parts), fusion)
+    return FusedRetriever(result_name(spec), tuple(load_retriever(part, settings) for part in spec.parts), fusion)

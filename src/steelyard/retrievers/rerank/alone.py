@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from steelyard.config import Settings
 from steelyard.retrievers.candidates import own_lists, run_of
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.pipeline import shared_scorer
@@ -50,6 +51,6 @@ class LoneReranker:
         raise lacks_candidates(self.name)
 
 
-def from_spec(spec: ModelSpec) -> LoneReranker:
+def from_spec(spec: ModelSpec, settings: Settings) -> LoneReranker:
     """The model of `rerank:X`."""
-    return LoneReranker(result_name(spec), shared_scorer(spec))
+    return LoneReranker(result_name(spec), shared_scorer(spec, settings))

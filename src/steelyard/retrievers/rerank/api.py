@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.api_texts import Reading, shown
 from steelyard.errors import ModelError, UsageError
 from steelyard.http import Options, Refused, Service, Traffic, in_batches
@@ -227,7 +228,13 @@ def path_at(url: str) -> str:
     return f"{PATH}s" if plural else PATH
 
 
-def from_options(model: str, revision: str | None, options: Mapping[str, str], name: str = "") -> ApiReranker:
+def from_options(
+    model: str,
+    revision: str | None,
+    options: Mapping[str, str],
+    name: str = "",
+    settings: Settings | None = None,
+) -> ApiReranker:
     """The reranker of `api/MODEL@REVISION?OPTIONS`; the shape is guessed from a well-known address, else Jina's."""
     given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()))
     url = given.text("url")
@@ -238,16 +245,16 @@ def from_options(model: str, revision: str | None, options: Mapping[str, str], n
     address = url or SHAPES[shape].url
     if address is None:
         raise UsageError(f"where is the service of {model}?", hint="such as url=http://localhost:8080")
-    endpoint = Endpoint.of(address, given.text("key_env"), given.text("key_header") or "Authorization")
+    endpoint = Endpoint.of(address, given.text("key_env"), given.text("key_header") or "Authorization", settings)
     traffic = replace(Traffic.of(given), batch_size=given.whole("batch_size", BATCH_SIZE))
     listwise = given.choice("listwise", ("false", "true")) == "true"
     service, reading = Service(endpoint, traffic), Reading.of(given)
     return ApiReranker(model, service, shape, reading, revision=revision, name=name, listwise=listwise)
 
 
-def from_spec(spec: ModelSpec) -> ApiReranker:
+def from_spec(spec: ModelSpec, settings: Settings) -> ApiReranker:
     """The reranker of `rerank:api/MODEL@REVISION?OPTIONS`."""
-    return from_options(spec.id.removeprefix("api/"), spec.revision, spec.options, result_name(spec))
+    return from_options(spec.id.removeprefix("api/"), spec.revision, spec.options, result_name(spec), settings)
 
 
 def _host(url: str) -> str:

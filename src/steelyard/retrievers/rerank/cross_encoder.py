@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.onnx_folder import wanted_files
 from steelyard.encoders.backends.transformers.complete import load_whole
 from steelyard.encoders.backends.transformers.device_process import crew_of
@@ -41,7 +42,7 @@ class CrossEncoderReranker(ReadsPairs):
         self.name = name
         self._folder = folder
         self._options = options
-        self._devices = choose(options.text("device"))
+        self._devices = choose(options.text("device"), folder.settings.device)
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
         # Until version 6 of the library, this had another name.
@@ -129,7 +130,7 @@ def scores(
     return given if label is None else given[:, label]
 
 
-def from_spec(spec: ModelSpec) -> Reranker:
+def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
     """The reranker of `rerank:ID@REVISION?OPTIONS`: a folder, or a model of the hub, for torch or for ONNX Runtime."""
     given = dict(spec.options)
     chosen = Options(
@@ -137,7 +138,7 @@ def from_spec(spec: ModelSpec) -> Reranker:
     )
     backend, hub = chosen.choice("backend", BACKENDS), chosen.choice("hub", HUBS)
     only = wanted_files(given.get("file_name")) if backend == "onnx" else None
-    folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only)
+    folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only, settings=settings)
     if backend == "auto" and folder.revision is None and kind_of(folder) == "onnx":
         backend = "onnx"
     if backend == "onnx":

@@ -39,7 +39,7 @@ class OnnxCrossEncoder(ReadsPairs):
         self.name = name
         self._folder = folder
         self._file = model_file(folder, options.text("file_name"))
-        sessions = open_sessions(self._file, options.text("device"), pooled=True)
+        sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=True)
         self._session = sessions[0]
         if self._session.gives_states:
             raise UsageError(

@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.ragged_function import load_function, source_hash
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
-from steelyard.registry import Registry
+from steelyard.registry import Registry, with_settings
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, no_tick
 
-RERANKERS: Registry[Callable[[ModelSpec], Reranker]] = Registry("reranker", "steelyard.rerankers", {})
+RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker", "steelyard.rerankers", {})
 """Rerankers of plug-ins by id: a factory takes a ModelSpec and returns a Reranker."""
 
 Function = Callable[[str, list[str]], Any]
@@ -71,25 +72,26 @@ def from_function(function: Function, name: str, *, version: str | None = None) 
     return FunctionReranker(function, name, version)
 
 
-def load_reranker(spec: ModelSpec) -> Reranker:
+def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker:
     """The reranker of `rerank:ID@REVISION?OPTIONS`; an unknown model or option is a UsageError."""
     if spec.family != "rerank" or not spec.id:
         raise UsageError(
             f"{spec} is no reranker", hint="stages after the first are rerankers: bm25 > rerank:BAAI/bge-reranker-v2-m3"
         )
+    settings = settings or Settings.load()
     if spec.id in RERANKERS:
-        return RERANKERS.get(spec.id)(spec)
+        return with_settings(RERANKERS.get(spec.id), settings)(spec)
     if spec.id.startswith("api/"):
         from steelyard.retrievers.rerank import api as rerank_api
 
-        return rerank_api.from_spec(spec)
+        return rerank_api.from_spec(spec, settings)
     if ":" in spec.id:
         options = Options(str(spec), spec.options, ("version",))
         function = cast(Function, load_function(spec.id, "query, texts"))
         return from_function(function, str(spec), version=options.text("version"))
     from steelyard.retrievers.rerank import cross_encoder
 
-    return cross_encoder.from_spec(spec)
+    return cross_encoder.from_spec(spec, settings)
 
 
 def lacks_candidates(name: str) -> UsageError:

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.batching import shown
-from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.vector_store import KEY, Keys, VectorStore, keys_of
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.encoders.streaming import KeepsAccount
@@ -91,13 +91,14 @@ class Scored:
 class PairScorer:
     """A reranker that is asked for no pair twice. `problems` of the store are in the notes."""
 
-    def __init__(self, reranker: Reranker) -> None:
+    def __init__(self, reranker: Reranker, settings: Settings | None = None) -> None:
+        settings = settings or Settings.load()
         self.reranker = reranker
         self._memories: WeakKeyDictionary[Unjudged, _Memory] = WeakKeyDictionary()
         listwise = getattr(reranker, "listwise", False)
-        storable = getattr(reranker, "storable", True) and not listwise and budget.limit() > 0
+        storable = getattr(reranker, "storable", True) and not listwise and settings.cache_bytes > 0
         name = str(reranker.settings.get("reranker", reranker.name))  # the model's, without options of this run
-        self._store = VectorStore(_Scale(name, {"pairs": dict(reranker.settings)})) if storable else None
+        self._store = VectorStore(_Scale(name, {"pairs": dict(reranker.settings)}), settings) if storable else None
 
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
         """Scores of each query's candidates: `rows` has a line for each query, -1 where there is no document."""

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard import config
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.http.client import Client as Connections
 from steelyard.http.client import Reply, Unanswered
@@ -67,7 +66,7 @@ class Client:
                 f"the address of {secrets.hide(parts.hostname)} holds a user or a password",
                 hint="put them into an environment variable: auth_env=NAME, or ${NAME} in a header of the template",
             )
-        if config.offline() and not is_loopback(parts.hostname):
+        if secrets.settings.offline and not is_loopback(parts.hostname):
             raise MissingPart(
                 f"{secrets.hide(parts.hostname)} cannot be asked while the network is off limits",
                 hint="unset STEELYARD_OFFLINE and HF_HUB_OFFLINE, and leave out --offline",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cache.cached_encoder import encode_once, open_store
 from steelyard.errors import UsageError
@@ -26,18 +27,19 @@ class Vectors:
     """Makes the vectors of documents and queries; of length 1 where the encoder compares by cosine."""
 
     encoder: Encoder
+    run_settings: Settings
 
     @classmethod
-    def of(cls, model: str) -> Vectors:
+    def of(cls, model: str, settings: Settings) -> Vectors:
         """The encoder of `dense:MODEL`, options and revision included."""
         spec = parse(f"dense:{model.removeprefix('dense:')}")
-        encoder = load_encoder(spec.id, spec.revision, spec.options)
+        encoder = load_encoder(spec.id, spec.revision, spec.options, settings)
         if similarity(encoder.similarity, str(spec)).is_distance:
             raise UsageError(
                 f"{spec} compares by {encoder.similarity} distance, for which no index is made here",
                 hint=f"similarity_fn_name=cosine or dot, if the model allows it; or run {spec} itself",
             )
-        return cls(encoder)
+        return cls(encoder, settings)
 
     @property
     def settings(self) -> ModelSettings:
@@ -51,12 +53,16 @@ class Vectors:
 
     def documents(self, corpus: Corpus, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
         """One row a document, and how the vectors were obtained."""
-        vectors, tally = encode_once(self.encoder, corpus.texts, "document", store=open_store(self.encoder), tick=tick)
+        vectors, tally = encode_once(
+            self.encoder, corpus.texts, "document", store=open_store(self.encoder, self.run_settings), tick=tick
+        )
         return self._scaled(vectors), tally.notes
 
     def queries(self, queries: Queries) -> tuple[Float32, ModelSettings]:
         """One row a query, and how the vectors were obtained."""
-        vectors, tally = encode_once(self.encoder, queries.texts, "query", store=open_store(self.encoder))
+        vectors, tally = encode_once(
+            self.encoder, queries.texts, "query", store=open_store(self.encoder, self.run_settings)
+        )
         return self._scaled(vectors), tally.notes
 
     def sound(self, vectors: Float32) -> Sound:

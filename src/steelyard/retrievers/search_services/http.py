@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.errors import UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.retrievers.model_names import result_name
@@ -77,14 +78,14 @@ class HttpRetriever:
         return HttpIndex(self.template, corpus, self.secrets)
 
 
-def from_spec(spec: ModelSpec) -> HttpRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> HttpRetriever:
     """The retriever of `http:FILE@REVISION?OPTIONS`; options replace what the file says."""
     if not spec.id or spec.id.startswith("//"):
         raise UsageError(
             "http: wants a template, not an address",
             hint="http:FILE, with url, body and ids in YAML, TOML or JSON: docs/search-services.md",
         )
-    template, secrets = Template.read(File(spec.id).expanduser(), spec.options), Secrets()
+    template, secrets = Template.read(File(spec.id).expanduser(), spec.options), Secrets(settings)
     for text in (template.url, *template.headers.values(), str(template.body)):
         secrets.fill(text)  # a variable that is missing is missed before the first query
     return HttpRetriever(result_name(spec), template, secrets, spec.revision)

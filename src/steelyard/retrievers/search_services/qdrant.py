@@ -15,7 +15,7 @@ from pathlib import Path as File
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.http.endpoint import is_loopback
 from steelyard.http.retry import may_heal
@@ -198,7 +198,7 @@ class QdrantRetriever:
         if self.local:
             with self.translated():  # a folder that another process holds
                 return qdrant.QdrantClient(path=str(File(address).expanduser()))
-        if config.offline() and not is_loopback(urlsplit(address).hostname or ""):
+        if self.secrets.settings.offline and not is_loopback(urlsplit(address).hostname or ""):
             raise MissingPart(
                 f"qdrant at {self.address} cannot be asked while the network is off limits", hint="leave out --offline"
             )
@@ -238,7 +238,7 @@ def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def from_spec(spec: ModelSpec) -> QdrantRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> QdrantRetriever:
     """The retriever of `qdrant:ADDRESS?dense=MODEL&OPTIONS`."""
     need("qdrant_client", "qdrant-client")
     options = Options("qdrant", spec.options)
@@ -257,9 +257,10 @@ def from_spec(spec: ModelSpec) -> QdrantRetriever:
         name=result_name(spec),
         address=address,
         plan=plan,
-        vectors=Vectors.of(options.text("dense") or "use-multilingual-v3"),
+        vectors=Vectors.of(options.text("dense") or "use-multilingual-v3", settings),
         manners=Manners.of(options, concurrency=4 if "://" in address else 1),
         auth_env=options.text("auth_env"),
+        secrets=Secrets(settings),
         keep=options.flag("keep", True) or collection is not None,
         revision=options.text("revision"),
     )

@@ -190,7 +190,7 @@ def _finite(limit: float | None) -> int | None:
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
     """The encoder of a folder; variants of one search share one that is loaded."""
-    return _loaded(folder, folder.weights, known(given))
+    return _loaded(folder, folder.weights, known(given, folder.settings))
 
 
 @lru_cache(maxsize=2)

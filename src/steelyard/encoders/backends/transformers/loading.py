@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.devices.choice import choose
 from steelyard.errors import MissingPart, ModelError
@@ -89,9 +89,9 @@ def batch_size(options: Options, devices: Sequence[str], tokens: int = BATCH_TOK
     return BatchSize(options.whole("batch_size", BATCH_TEXTS * scale), options.whole("batch_tokens", tokens * scale))
 
 
-def known(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def known(given: Mapping[str, str], settings: Settings) -> tuple[tuple[str, str], ...]:
     """What a model that is loaded is known by: its options, and the device that the run names if they do not."""
-    return tuple(sorted({"device": config.device(), **given}.items()))
+    return tuple(sorted({"device": settings.device, **given}.items()))
 
 
 def library(name: str, module: str = "sentence_transformers") -> Any:

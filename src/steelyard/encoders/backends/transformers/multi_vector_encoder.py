@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.complete import load_whole
 from steelyard.encoders.backends.transformers.device_process import crew_of
@@ -193,14 +194,15 @@ def _expansion(options: Options) -> dict[str, Any] | None:
     return {"strategy": "fixed", "length": options.whole("query_expansion", 32), "attend": False}
 
 
-def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerTokens:
+def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerTokens:
     """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, known(given))
+    return _loaded(id, revision, known(given, settings), settings)
 
 
 @lru_cache(maxsize=2)
-def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
+def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerTokens:
     options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
     loading = Loading.of(options)
     library("MultiVectorEncoder")
-    return TransformerTokens(ModelFolder.find(id, revision, hub=options.choice("hub", HUBS)), loading, options)
+    folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
+    return TransformerTokens(folder, loading, options)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.complete import load_whole, saved_as
 from steelyard.encoders.backends.transformers.device_process import crew_of
@@ -119,14 +120,15 @@ def _read(matrix: Any) -> SparseVectors:
     return SparseVectors.of(offsets, column, matrix.values().float().numpy(), dimension=matrix.shape[1])
 
 
-def from_options(id: str, revision: str | None, given: Mapping[str, str]) -> TransformerSparse:
+def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerSparse:
     """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, known(given))
+    return _loaded(id, revision, known(given, settings), settings)
 
 
 @lru_cache(maxsize=2)
-def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
+def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerSparse:
     options = Options(f"sparse:{id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name"))
     loading = Loading.of(options)
     library("SparseEncoder")
-    return TransformerSparse(ModelFolder.find(id, revision, hub=options.choice("hub", HUBS)), loading, options)
+    folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
+    return TransformerSparse(folder, loading, options)

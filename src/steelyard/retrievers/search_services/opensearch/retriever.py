@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
+from steelyard.config import Settings
 from steelyard.errors import UsageError
 from steelyard.http.secrets import Secrets, authorization
 from steelyard.retrievers.model_names import result_name
@@ -216,7 +217,7 @@ def _bytes(client: Client, index: str) -> int:
     return int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
-def from_spec(spec: ModelSpec) -> OpenSearchRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> OpenSearchRetriever:
     """The retriever of `opensearch:ADDRESS?OPTIONS` or `elasticsearch:ADDRESS?OPTIONS`."""
     options = Options(spec.family, spec.options)
     index, model = options.text("index"), options.text("dense")
@@ -238,8 +239,9 @@ def from_spec(spec: ModelSpec) -> OpenSearchRetriever:
         address=(spec.id or LOCAL).rstrip("/"),
         plan=plan,
         manners=Manners.of(options),
-        vectors=Vectors.of(model) if model else None,
+        vectors=Vectors.of(model, settings) if model else None,
         auth_env=options.text("auth_env"),
+        secrets=Secrets(settings),
         keep=options.flag("keep", True) or index is not None,
         revision=options.text("revision"),
     )

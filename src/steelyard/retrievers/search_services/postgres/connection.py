@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from steelyard import config
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.http.endpoint import is_loopback
 from steelyard.http.secrets import Secrets
@@ -95,7 +94,7 @@ class Address:
         who = {"user": user, "password": password, "database": database}
         if host.startswith("/"):
             return {**who, "unix_sock": f"{host}/.s.PGSQL.{port}"}
-        if config.offline() and not is_loopback(host):
+        if self.secrets.settings.offline and not is_loopback(host):
             raise MissingPart(
                 f"postgres at {self} cannot be asked while the network is off limits", hint="leave out --offline"
             )

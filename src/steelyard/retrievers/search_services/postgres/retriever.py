@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.errors import ModelError, SteelyardError, UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.retrievers.model_names import result_name
@@ -193,12 +194,12 @@ class PostgresRetriever:
         return PostgresIndex(self, plan, corpus, name, schema.size(connection, name), notes)
 
 
-def from_spec(spec: ModelSpec) -> PostgresRetriever:
+def from_spec(spec: ModelSpec, settings: Settings) -> PostgresRetriever:
     """The retriever of `postgres:ADDRESS?OPTIONS`."""
     need("pg8000.native", "pg8000")
     options = Options("postgres", spec.options)
     model, sql = options.text("dense"), options.text("sql")
-    vectors = Vectors.of(model) if model else None
+    vectors = Vectors.of(model, settings) if model else None
     if sql is not None and not File(sql).expanduser().is_file():
         raise UsageError(f"there is no file {sql!r}", hint="sql=FILE names a file with one SELECT")
     plan = Plan(
@@ -217,7 +218,7 @@ def from_spec(spec: ModelSpec) -> PostgresRetriever:
     manners = Manners.of(options)
     retriever = PostgresRetriever(
         name=result_name(spec),
-        address=Address(spec.id, Secrets(), manners.timeout),
+        address=Address(spec.id, Secrets(settings), manners.timeout),
         plan=plan,
         manners=manners,
         vectors=vectors,
