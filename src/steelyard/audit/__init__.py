@@ -1,6 +1,6 @@
 """Leakage audits: evaluation sets against training data, against each other, and each within itself.
 
-`steelyard.audit(...)` calls `audit`; `load_audit` reads the file that it wrote.
+`steelyard.audit(...)` calls `audit`, and `load_audit` reads the file that it wrote. `overlap` needs no training data.
 """
 
 from __future__ import annotations
@@ -13,9 +13,21 @@ from steelyard.audit.audit_file import Audit, load_audit
 from steelyard.audit.findings import Match, PartFindings, TaskFindings
 from steelyard.audit.leakage import audit
 from steelyard.audit.matcher import Thresholds
+from steelyard.audit.overlap import OverlapAudit, overlap
 from steelyard.audit.verdict import Rate
 
-__all__ = ["Audit", "Match", "PartFindings", "Rate", "TaskFindings", "Thresholds", "audit", "load_audit"]
+__all__ = [
+    "Audit",
+    "Match",
+    "OverlapAudit",
+    "PartFindings",
+    "Rate",
+    "TaskFindings",
+    "Thresholds",
+    "audit",
+    "load_audit",
+    "overlap",
+]
 
 
 class _CallableModule(ModuleType):

@@ -35,8 +35,8 @@ class Audit:
     matches: tuple[Match, ...] = ()
     scores: tuple[Mapping[str, Any], ...] = ()
     """Stored results with and without the contaminated queries."""
-    written: Mapping[str, str] = field(default_factory=dict)
-    """Files and folders that were written: `clean`, `drop`, `report`."""
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """What was written: `clean` (rows removed from each file), `drop` (references of the sets), `report`."""
 
     def task(self, name: str) -> TaskFindings:
         """Return the findings of one task."""

@@ -16,6 +16,7 @@ from steelyard.files import write_whole
 
 if TYPE_CHECKING:
     from steelyard.audit.scan import Scan
+    from steelyard.audit.semantic import SemanticIndex
 
 STATE = "state.json"
 INTERVAL = 10.0
@@ -34,12 +35,12 @@ class Checkpoint:
         self.folder, self.key, self.interval, self._clock = folder, key, interval, clock
         self._saved = clock()
 
-    def save_if_due(self, scan: Scan) -> None:
+    def save_if_due(self, scan: Scan, semantic: SemanticIndex | None = None) -> None:
         """Save the state if the last one is old enough."""
         if self._clock() - self._saved >= self.interval:
-            self.save(scan)
+            self.save(scan, semantic)
 
-    def save(self, scan: Scan) -> None:
+    def save(self, scan: Scan, semantic: SemanticIndex | None = None) -> None:
         """Write the state, whole or not at all."""
         buffer = io.BytesIO()
         np.save(buffer, scan.log.table)
@@ -50,6 +51,7 @@ class Checkpoint:
             "files": [facts.to_dict() for facts in scan.files],
             "problems": scan.problems.to_dict(),
             "log": scan.log.to_state(),
+            "semantic": None if semantic is None else semantic.to_state(),
             "matches": name,
         }
         write_whole(self.folder / STATE, json.dumps(state).encode())

@@ -95,14 +95,14 @@ class Findings:
     """By the number of the training file: the rows that hold something that counts."""
 
 
-def find(side: EvaluationSide, scan: Scan, thresholds: Thresholds) -> Findings:
-    """Return what the scan means for each task."""
-    return _Finder(side, scan, thresholds).findings()
+def find(side: EvaluationSide, scan: Scan, thresholds: Thresholds, chance: float | None = None) -> Findings:
+    """Return what the scan means for each task. `chance`: the false-positive rate of the semantic level."""
+    return _Finder(side, scan, thresholds, chance).findings()
 
 
 class _Finder:
-    def __init__(self, side: EvaluationSide, scan: Scan, thresholds: Thresholds) -> None:
-        self.side, self.scan = side, scan
+    def __init__(self, side: EvaluationSide, scan: Scan, thresholds: Thresholds, chance: float | None) -> None:
+        self.side, self.scan, self.chance = side, scan, chance
         self.table = _counting(scan.log.table, thresholds)
         self.touched_texts = np.zeros(len(side.texts), dtype=np.bool_)
         self.touched_texts[scan.log.table["text"][scan.log.table["level"] <= CONTAINED]] = True
@@ -113,7 +113,8 @@ class _Finder:
     def findings(self) -> Findings:
         """Put everything together."""
         levels = {level: self._found_texts(STRICTER[level]) for level in range(len(LEVELS))}
-        levels = {level: texts for level, texts in levels.items() if level != SEMANTIC or self._has(SEMANTIC)}
+        if self.chance is None:
+            del levels[SEMANTIC]
         rows_of = self._rows_by_text()
         tasks = []
         for name in self.side.tasks:
@@ -121,9 +122,6 @@ class _Finder:
             pairs = [pairs for pairs in self.side.pairs if pairs.task == name]
             tasks.append(self._task(name, parts, pairs, rows_of))
         return Findings(tuple(tasks), tuple(self._matches()), self._leaking_rows())
-
-    def _has(self, level: int) -> bool:
-        return bool((self.table["level"] == level).any())
 
     def _found_texts(self, levels: tuple[int, ...]) -> Bools:
         """Return which texts have a match of these levels, kept-apart ones included."""
@@ -137,8 +135,10 @@ class _Finder:
         anywhere = np.zeros(len(part), dtype=np.bool_)
         for level, texts in levels.items():
             hit = texts[part.texts] & counts
-            anywhere |= hit
-            rates[LEVELS[level]], ids[LEVELS[level]] = Rate(int(hit.sum()), len(part)), _ids(part, hit)
+            rate = rates[LEVELS[level]] = Rate(int(hit.sum()), len(part))
+            ids[LEVELS[level]] = _ids(part, hit)
+            if level != SEMANTIC or _beyond_chance(rate, self.chance):
+                anywhere |= hit
         rates["any"], ids["any"] = Rate(int(anywhere.sum()), len(part)), _ids(part, anywhere)
         reasons = [self.reasons[text] for text in part.texts.tolist() if text in self.reasons]
         apart = {reason: reasons.count(reason) for reason in sorted(set(reasons))}
@@ -200,6 +200,11 @@ class _Finder:
             if evidence := self.scan.log.evidence.get((text, level)):
                 return level, evidence[0]
         return None
+
+
+def _beyond_chance(rate: Rate, chance: float | None) -> bool:
+    """Return whether more items were found than false positives explain."""
+    return rate.interval is not None and rate.interval.low > (chance or 0.0)
 
 
 def _counting(table: Matches, thresholds: Thresholds) -> Matches:

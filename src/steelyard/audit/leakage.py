@@ -1,29 +1,47 @@
-"""The audit itself: evaluation sets against training data, from names to findings."""
+"""The audit itself: evaluation sets against training data, from names to findings and their consequences."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.audit.audit_file import Audit
 from steelyard.audit.checkpoint import Checkpoint
 from steelyard.audit.evaluation_side import DEFAULT_PARTS, EvaluationSide, collect
-from steelyard.audit.findings import find
-from steelyard.audit.matcher import LEVELS, Matcher, Thresholds
+from steelyard.audit.findings import Findings, find
+from steelyard.audit.matcher import LEVELS, SEMANTIC, Matcher, Thresholds
 from steelyard.audit.scan import Progress, Scan, Scanner, no_progress
+from steelyard.audit.semantic import SemanticIndex
 from steelyard.audit.training_data import TrainingFile, training_files
 from steelyard.datasets import load_any, task_names
 from steelyard.errors import UsageError
 from steelyard.types import Task
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 
+if TYPE_CHECKING:
+    from steelyard.types.protocols import Encoder
+
 Evaluation = str | Path | AnyTask
 STATE_FOLDER = ".state"
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """What is written or computed after the audit."""
+
+    clean: str | Path | None = None
+    """A folder for the training data without the rows that leak."""
+    drop: str | Path | None = None
+    """A folder for the evaluation sets without contaminated queries."""
+    results: str | Path | None = None
+    """A folder of stored results, to be scored without contaminated queries."""
 
 
 def audit(
@@ -34,7 +52,11 @@ def audit(
     parts: Sequence[str] = DEFAULT_PARTS,
     columns: Sequence[str] = (),
     thresholds: Thresholds | None = None,
+    encoder: str | Encoder | None = None,
     output: str | Path | None = None,
+    clean: str | Path | None = None,
+    drop: str | Path | None = None,
+    results: str | Path | None = None,
     threads: int | None = None,
     offline: bool | None = None,
     progress: Progress = no_progress,
@@ -43,9 +65,10 @@ def audit(
 
     `evaluation` is a task, the name of a task, a group or a pattern, a path, or a list of these. `against` is a file,
     a folder, `hf://owner/dataset`, or a list of these; `records` is training data in memory: strings, tuples of strings
-    (pairs, triplets), dictionaries.
+    (pairs, triplets), dictionaries. An `encoder`, such as "use-multilingual-v3", adds the semantic level.
 
-    With an `output` folder, `audit.json` and `matches.jsonl` are written there, and an interrupted audit resumes.
+    With an `output` folder, `audit.json`, `matches.jsonl` and `report.html` are written there, and an interrupted audit
+    resumes. `clean`, `drop` and `results` are explained at `Consequences`.
 
     >>> task = Task.of("X/rivers", {"d1": "The Nile is the longest river."}, {"q1": "Which river is the longest?"},
     ...                {"q1": ["d1"]})
@@ -60,26 +83,66 @@ def audit(
     files = training_files(references, offline=bool(offline))
     thresholds = thresholds or Thresholds()
     side = collect(tasks, parts)
-    matcher = Matcher(side, thresholds)
-    settings = {"levels": list(LEVELS[:3]), "parts": list(parts), "columns": list(columns), **thresholds.to_dict()}
-    scanner = Scanner(matcher, threads=threads, progress=progress)
+    semantic = None if encoder is None else SemanticIndex(side, _encoder(encoder))
+    levels = LEVELS if semantic is not None else LEVELS[:SEMANTIC]
+    settings = {"levels": list(levels), "parts": list(parts), "columns": list(columns), **thresholds.to_dict()}
+    if semantic is not None:
+        settings["semantic"] = {"encoder": semantic.encoder.name}
     checkpoint = None
     if output is not None and all(file.path is not None for file in files):
         checkpoint = Checkpoint(Path(output) / STATE_FOLDER, _key(side, settings, files))
+    scanner = Scanner(Matcher(side, thresholds), threads=threads, semantic=semantic, progress=progress)
     scan = scanner.scan(files, columns, checkpoint)
-    findings = find(side, scan, thresholds)
-    result = Audit(
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        __version__,
-        settings,
-        training_facts(references, scan),
-        findings.tasks,
-        findings.matches,
-    )
+    chance = None
+    if semantic is not None:
+        matches, calibration = semantic.finish()
+        for match in matches:
+            scan.log.add_one(match.text, SEMANTIC, match.evidence)
+        settings["semantic"] |= calibration.to_dict()
+        chance = calibration.false_positives
+    findings = find(side, scan, thresholds, chance)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = training_facts(references, scan)
+    result = Audit(created, __version__, settings, facts, findings.tasks, findings.matches)
+    result = _with_consequences(result, tasks, files, findings, Consequences(clean, drop, results))
     if output is not None:
-        result.save(output)
+        result = _saved(result, Path(output))
     if checkpoint is not None:
         checkpoint.remove()
+    return result
+
+
+def _encoder(encoder: str | Encoder) -> Encoder:
+    from steelyard.encoders import load_encoder
+
+    return load_encoder(encoder.removeprefix("dense:")) if isinstance(encoder, str) else encoder
+
+
+def _with_consequences(
+    result: Audit, tasks: Sequence[AnyTask], files: Sequence[TrainingFile], findings: Findings, wanted: Consequences
+) -> Audit:
+    """Write the clean data and sets, and score stored results, as wanted."""
+    from steelyard.audit import consequences
+
+    written: dict[str, Any] = {}
+    scores: list[dict[str, Any]] = []
+    if wanted.clean is not None:
+        written["clean"] = consequences.clean(files, findings.leaking_rows, wanted.clean)
+    if wanted.drop is not None:
+        contaminated = {task.task: task.contaminated for task in findings.tasks}
+        written["drop"] = consequences.drop(tasks, contaminated, wanted.drop)
+    if wanted.results is not None:
+        rescored = (consequences.rescore(task, wanted.results) for task in findings.tasks)
+        scores = [score for score in rescored if score is not None]
+    return replace(result, written=written, scores=tuple(scores))
+
+
+def _saved(result: Audit, folder: Path) -> Audit:
+    from steelyard.audit.report import write_report
+
+    result = replace(result, written={**result.written, "report": str(folder / REPORT)})
+    write_report(result, folder / REPORT)
+    result.save(folder)
     return result
 
 

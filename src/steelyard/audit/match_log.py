@@ -75,6 +75,13 @@ class MatchLog:
         if chosen:
             self.parts.append(np.array(chosen, dtype=MATCH))
 
+    def add_one(self, text: int, level: int, evidence: Evidence) -> None:
+        """Add a match that was found at the end of a scan."""
+        self.totals[text, level] = self.totals.get((text, level), 0) + 1
+        self.evidence.setdefault((text, level), []).append(evidence)
+        record = (evidence.file, evidence.row, self.field_number(evidence.field), text, level, evidence.score)
+        self.parts.append(np.array([record], dtype=MATCH))
+
     @property
     def table(self) -> Matches:
         """All matches as one array."""

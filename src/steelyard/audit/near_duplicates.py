@@ -1,9 +1,9 @@
 """Near-duplicates by Jaccard similarity of shingles: an exact join with a prefix filter.
 
-If two sets have a Jaccard similarity of at least t, the larger part of each is in the other: at least t times its
-size. So the n - ceil(t n) + 1 rarest shingles of an evaluation text hold at least one shingle of every text that is
-that similar, and only these are indexed. Every candidate is verified by its true Jaccard similarity. Unlike MinHash
-with LSH, no pair above the threshold is missed, and no signatures have to be computed.
+If two sets have a Jaccard similarity of at least t, they share at least t n of the n shingles of either. So among any
+n - ceil(t n) + h shingles of an evaluation text, every text that is that similar has at least h. Only the rarest ones
+are indexed, a training text with fewer than h hits is no candidate, and every candidate is verified by its true
+Jaccard similarity. Unlike MinHash with LSH, no pair above the threshold is missed, and no signatures are computed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from steelyard.types import Float64, Int64
 
 LEAST_SHINGLES = 3
 """Texts with fewer distinct shingles (five words, seven characters) are compared exactly only."""
+HIT_SHARE = 0.25
+"""The share of a text's shingles that must be hit before it is verified: the more, the larger the index."""
 ROUNDING = 1e-9
 
 
@@ -51,7 +53,9 @@ class NearIndex:
         hashes = self.sets.hashes
         _, numbers, frequencies = np.unique(hashes, return_inverse=True, return_counts=True)
         order = np.lexsort((hashes, frequencies[numbers], owners))
-        lengths = np.where(counts >= LEAST_SHINGLES, counts - np.ceil(threshold * counts - ROUNDING) + 1, 0)
+        shared = np.ceil(threshold * counts - ROUNDING).astype(np.int64)
+        self._least_hits = np.minimum(1 + (HIT_SHARE * counts).astype(np.int64), np.maximum(shared, 1))
+        lengths = np.where(counts >= LEAST_SHINGLES, counts - shared + self._least_hits, 0)
         indexed = order[spread(counts) < np.repeat(lengths, counts)]
         self._lookup = Lookup(hashes[indexed], owners[indexed])
 
@@ -63,7 +67,10 @@ class NearIndex:
             return NO_HITS
         hit_starts, owners = self._lookup.postings(starts[places], keys)
         total = len(self.sets.counts)
-        candidates = np.unique(windows.text_of(hit_starts) * total + owners)
+        pairs, hits = np.unique(windows.text_of(hit_starts) * total + owners, return_counts=True)
+        candidates = pairs[hits >= self._least_hits[pairs % total]]
+        if not len(candidates):
+            return NO_HITS
         rows, positions = np.unique(candidates // total, return_inverse=True)
         ours = _sets_of_rows(windows, starts, hashes, rows)
         return self._verify(rows, ours, positions, candidates % total)

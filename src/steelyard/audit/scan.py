@@ -21,6 +21,7 @@ from steelyard.audit.match_log import MatchLog
 from steelyard.audit.matcher import Matcher
 from steelyard.audit.near_duplicates import Hits
 from steelyard.audit.normal_form import tokenise
+from steelyard.audit.semantic import Nearest, SemanticIndex
 from steelyard.audit.shingles import Windows
 from steelyard.audit.training_data import Batch, Block, ProblemLog, RowProblem, TrainingFile
 from steelyard.errors import SteelyardError
@@ -91,20 +92,21 @@ class Scan:
 class _Matched:
     batch: Batch
     hits: dict[int, Hits]
+    nearest: Nearest | None
 
 
 class Scanner:
-    """Matches training files against the evaluation side; `extra` adds levels that need more than words."""
+    """Matches training files against the evaluation side; with `semantic` also by meaning."""
 
     def __init__(
         self,
         matcher: Matcher,
         *,
         threads: int | None = None,
-        extra: Callable[[Sequence[str]], dict[int, Hits]] | None = None,
+        semantic: SemanticIndex | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        self.matcher, self.extra, self.progress = matcher, extra, progress
+        self.matcher, self.semantic, self.progress = matcher, semantic, progress
         self.threads = threads or min(4, os.cpu_count() or 1)
         self._short = ShortIndex(matcher.side)
 
@@ -112,7 +114,7 @@ class Scanner:
         self, files: Sequence[TrainingFile], columns: Sequence[str] = (), checkpoint: Checkpoint | None = None
     ) -> Scan:
         """Read every file once; one that cannot be read is reported and the others go on."""
-        scan = _resumed(checkpoint)
+        scan = self._resumed(checkpoint)
         size = 0
         with ThreadPoolExecutor(self.threads) as pool:
             for number, file in enumerate(files):
@@ -128,7 +130,7 @@ class Scanner:
                         self._add(scan, number, facts, matched)
                         self.progress(file.name, scan.rows, size, len(scan.log))
                         if checkpoint is not None:
-                            checkpoint.save_if_due(scan)
+                            checkpoint.save_if_due(scan, self.semantic)
                 except (SteelyardError, OSError, EOFError, ValueError) as error:
                     facts.error = str(error).partition("\n")[0] or type(error).__name__
                     scan.problems.add(file.name, [RowProblem(facts.rows + 1, "damaged", facts.error)])
@@ -156,16 +158,13 @@ class Scanner:
         levels: dict[int, list[Hits]] = {}
         for start in range(0, len(batch.texts), TEXTS):
             texts = batch.texts[start : start + TEXTS]
-            found = self.matcher.match(texts)
-            if self.extra is not None:
-                found |= self.extra(texts)
-            for level, hits in found.items():
+            for level, hits in self.matcher.match(texts).items():
                 if len(hits):
                     levels.setdefault(level, []).append(Hits(hits.rows + start, hits.texts, hits.scores))
         joined = {level: _joined(parts) for level, parts in levels.items()}
         if joined and (partners := self._partners(batch, joined)) is not None:
             joined[PARTNER] = partners
-        return _Matched(batch, joined)
+        return _Matched(batch, joined, self.semantic.search(batch.texts) if self.semantic is not None else None)
 
     def _partners(self, batch: Batch, levels: dict[int, Hits]) -> Hits | None:
         """Return short texts that are in a row together with a match of their partner."""
@@ -195,6 +194,22 @@ class Scanner:
         scan.problems.add(facts.name, batch.problems)
         for level, hits in sorted(matched.hits.items()):
             scan.log.add(number, level, batch, hits)
+        if self.semantic is not None and matched.nearest is not None:
+            self.semantic.add(number, batch, matched.nearest)
+
+    def _resumed(self, checkpoint: Checkpoint | None) -> Scan:
+        """Return the scan that a checkpoint holds, or an empty one."""
+        saved = checkpoint.load() if checkpoint is not None else None
+        if saved is None:
+            return Scan()
+        state, table = saved
+        if self.semantic is not None:
+            self.semantic.restore(state["semantic"])
+        return Scan(
+            [FileFacts.from_dict(facts) for facts in state["files"]],
+            ProblemLog.from_dict(state["problems"]),
+            MatchLog.from_state(state["log"], table),
+        )
 
 
 def _joined(parts: Sequence[Hits]) -> Hits:
@@ -202,17 +217,4 @@ def _joined(parts: Sequence[Hits]) -> Hits:
         np.concatenate([hits.rows for hits in parts]),
         np.concatenate([hits.texts for hits in parts]),
         np.concatenate([hits.scores for hits in parts]),
-    )
-
-
-def _resumed(checkpoint: Checkpoint | None) -> Scan:
-    """Return the scan that a checkpoint holds, or an empty one."""
-    saved = checkpoint.load() if checkpoint is not None else None
-    if saved is None:
-        return Scan()
-    state, table = saved
-    return Scan(
-        [FileFacts.from_dict(facts) for facts in state["files"]],
-        ProblemLog.from_dict(state["problems"]),
-        MatchLog.from_state(state["log"], table),
     )

@@ -27,6 +27,8 @@ class TrainingFile:
     """As reports show it."""
     path: Path | None = None
     records: Iterable[Any] = ()
+    relative: str = ""
+    """The path below the folder that was named, or the name of the file."""
 
     @property
     def size(self) -> int:
@@ -91,7 +93,7 @@ def _of_path(path: Path) -> list[TrainingFile]:
         return _in_folder(path, str(path))
     if not path.exists():
         raise MissingPart(f"training data does not exist: {path}", hint="check the path, or use hf://owner/dataset")
-    return [TrainingFile(str(path), path)]
+    return [TrainingFile(str(path), path, relative=path.name)]
 
 
 def _in_folder(folder: Path, name: str) -> list[TrainingFile]:
@@ -99,7 +101,11 @@ def _in_folder(folder: Path, name: str) -> list[TrainingFile]:
     paths = [path for path in paths if not path.name.endswith(DESCRIPTIONS)]
     if not paths:
         raise DataError("the folder does not hold training data", where=name, hint=f"files are {SUFFIXES}")
-    return [TrainingFile(f"{name.rstrip('/')}/{path.relative_to(folder)}", path) for path in paths]
+    relative = [path.relative_to(folder).as_posix() for path in paths]
+    return [
+        TrainingFile(f"{name.rstrip('/')}/{below}", path, relative=below)
+        for path, below in zip(paths, relative, strict=True)
+    ]
 
 
 def _downloaded(reference: str, *, offline: bool) -> Path:

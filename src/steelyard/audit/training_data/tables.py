@@ -94,6 +94,8 @@ def read_delimited(path: Path, asked: Sequence[str] = (), *, delimiter: str) -> 
 def _parse_lines(header: Sequence[str], lines: Sequence[Sequence[str]], first_row: int, columns: TextColumns) -> Batch:
     batch = Batch(len(lines))
     for row, line in enumerate(lines, first_row):
+        if not line:  # a blank line
+            continue
         record = dict(zip(header, line, strict=False))
         for name, value in record.items():
             if not value.isascii() and any("\udc80" <= character <= "\udcff" for character in value):

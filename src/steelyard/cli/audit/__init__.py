@@ -25,12 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="TRAIN",
-        help="Training data: files, folders or hf://owner/dataset (JSONL, Parquet, CSV, TSV, TXT; .gz, .zst)",
+        help="Training data: files, folders or hf://owner/dataset (JSONL, Parquet, CSV, TSV, TXT; .gz, .zst); "
+        "without it the sets are audited by themselves and against each other",
     )
     levels = parser.add_argument_group("what counts as a match")
     levels.add_argument("--jaccard", type=float, default=0.7, help="Least similarity of near-duplicates (default: 0.7)")
     levels.add_argument(
         "--containment", type=float, default=0.5, help="Least share of 13-grams found in one text (default: 0.5)"
+    )
+    levels.add_argument(
+        "--encoder", metavar="MODEL", help="Add the semantic level with this encoder, such as use-multilingual-v3"
     )
     reading = parser.add_argument_group("what is read")
     reading.add_argument(
@@ -52,6 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"Folder for audit.json, matches.jsonl and report.html (default: {DEFAULT_OUTPUT})",
     )
+    writing.add_argument("--clean", metavar="DIR", help="Write the training data without the rows that leak")
+    writing.add_argument("--drop", metavar="DIR", help="Write the evaluation sets without contaminated queries")
+    writing.add_argument(
+        "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries"
+    )
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -63,6 +72,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     if arguments.threads is not None and arguments.threads < 1:
         raise UsageError.invalid("--threads", expected="at least 1", found=arguments.threads, option="--threads")
+    if not arguments.against:
+        return _overlap(arguments, output)
     with ScanProgress(output) as progress:
         result = audit(
             arguments.evaluation,
@@ -70,7 +81,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             parts=_words(arguments.parts) or DEFAULT_PARTS,
             columns=_words(arguments.columns),
             thresholds=Thresholds(arguments.jaccard, arguments.containment),
+            encoder=arguments.encoder,
             output=arguments.output,
+            clean=arguments.clean,
+            drop=arguments.drop,
+            results=arguments.results,
             threads=arguments.threads,
             offline=arguments.offline,
             progress=progress,
@@ -81,6 +96,28 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         print_audit(result, output)
     _report_files(result, output)
     return 0 if result.complete else 1
+
+
+def _overlap(arguments: argparse.Namespace, output: Output) -> int:
+    """Audit the sets by themselves and against each other."""
+    from steelyard.audit import overlap
+    from steelyard.cli.audit.tables import print_overlap
+
+    for option in ("clean", "drop", "results", "encoder"):
+        if getattr(arguments, option):
+            raise UsageError(f"--{option} needs training data", hint="name it with --against", option=f"--{option}")
+    result = overlap(
+        arguments.evaluation,
+        jaccard=arguments.jaccard,
+        output=arguments.output,
+        offline=arguments.offline,
+        progress=lambda name: output.note(f"auditing {name} ..."),
+    )
+    if output.json:
+        output.data(result.to_dict())
+    else:
+        print_overlap(result, output)
+    return 0
 
 
 def _words(text: str) -> list[str]:
@@ -96,5 +133,9 @@ def _report_files(result: Audit, output: Output) -> None:
             f"{problem['file']}: {problem['count']:,} x {problem['kind']}: {problem['meaning']} (rows {rows}{more})"
         )
     for file in result.training["files"]:
+        if file["rows"] and not file["columns"]:
+            output.note(
+                f"{file['file']}: no text column was detected in {file['rows']:,} rows (name one with --columns)"
+            )
         if file["error"]:
             output.complain(f"steelyard: {file['file']} was not read to its end: {file['error']}")

@@ -1,0 +1,103 @@
+"""The threshold of the semantic level, calibrated so that its rate of false positives is known.
+
+An evaluation text has one best candidate in the training data, and many others. The others are pairs of texts that do
+not repeat each other, so the number of them above a threshold shows how often chance alone passes it. From the mean
+number c of others above a threshold follows the mean number m of chance pairs above it: of a text that is in the
+training data, the best candidate is no chance pair; of any other text it is the highest of the chance pairs. With a
+share s of texts that are in the training data, c = m - (1 - s) (1 - exp(-m)), and a text passes by chance with a
+probability of 1 - exp(-m). The share s follows from what passes, so both are computed in turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, log
+from typing import Any
+
+import numpy as np
+
+from steelyard.types import Float64
+
+FALSE_POSITIVES = 0.01
+"""The rate of false positives that the threshold is chosen for."""
+TAIL = 10
+"""Others above a threshold that are needed to count them; beyond that their tail is taken as exponential."""
+ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A threshold, and how many texts pass it by chance."""
+
+    threshold: float
+    false_positives: float
+    """The estimated share of texts that pass although no training text repeats them."""
+    flagged: float
+    """The share of texts that pass."""
+
+    @property
+    def estimate(self) -> float:
+        """The estimated share of texts that are in the training data, without false positives."""
+        chance = self.false_positives
+        return max(0.0, (self.flagged - chance) / (1 - chance)) if chance < 1 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values by name."""
+        return {
+            "threshold": self.threshold,
+            "false_positive_rate": self.false_positives,
+            "flagged": self.flagged,
+            "estimate": self.estimate,
+        }
+
+
+def calibrate(best: Float64, others: Float64, rate: float = FALSE_POSITIVES) -> Calibration:
+    """Return the lowest threshold at which chance passes at most `rate` of the texts.
+
+    `best` holds the score of the best candidate of each text, `others` those of all other candidates.
+
+    >>> rng = np.random.default_rng(0)
+    >>> chance = np.sort(rng.exponential(size=(1000, 50)), axis=1)
+    >>> alone = calibrate(chance[:, -1], chance[:, -6:-1].ravel())
+    >>> best = np.concatenate((np.full(500, 30.0), chance[500:, -1]))
+    >>> half = calibrate(best, np.concatenate((chance[:500, -5:], chance[500:, -6:-1])).ravel())
+    >>> alone.estimate < 0.02, abs(half.estimate - 0.5) < 0.02
+    (True, True)
+    """
+    tail = _Tail(others, len(best))
+    share = 0.0
+    result = Calibration(float("inf"), 0.0, 0.0)
+    for _ in range(ROUNDS):
+        threshold = tail.level(_others_above(-log(1 - rate), share))
+        flagged = float((best >= threshold).mean()) if len(best) else 0.0
+        result = Calibration(threshold, rate, flagged)
+        if abs(result.estimate - share) < 1e-4:
+            break
+        share = result.estimate
+    return result
+
+
+def _others_above(chance: float, share: float) -> float:
+    """Return how many others a text has above a threshold, given the number of chance pairs above it."""
+    return chance + (1 - share) * expm1(-chance)
+
+
+class _Tail:
+    """How many other candidates a text has above a threshold, on average, and the inverse of that."""
+
+    def __init__(self, others: Float64, texts: int) -> None:
+        self.ordered = np.sort(others)[::-1]
+        self.texts = max(1, texts)
+        top = self.ordered[: max(TAIL, texts // 10)]
+        excess = float(top.mean() - top[-1]) if len(top) else 0.0
+        self.scale = max(excess, 1e-6)
+
+    def level(self, count: float) -> float:
+        """Return the threshold above which a text has `count` others on average."""
+        place = count * self.texts
+        if not len(self.ordered):
+            return float("inf")
+        if place >= TAIL:
+            return float(self.ordered[min(int(place), len(self.ordered) - 1)])
+        start = self.ordered[min(TAIL, len(self.ordered)) - 1]
+        return float(start + self.scale * log(TAIL / max(place, exp(-50))))

@@ -1,0 +1,173 @@
+"""The semantic level: training texts that mean the same as an evaluation text, also in another language.
+
+A candidate is scored by its margin: how much more similar the two texts are than either is to its other neighbours
+(2 cos(x, y) - r(x) - r(y), where r is the mean similarity to the four nearest texts of the other side). Margins find
+translations far better than similarities, which are high for all texts on one topic (Conneau et al. 2018).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate
+from steelyard.audit.evaluation_side import EvaluationSide
+from steelyard.audit.match_log import Evidence
+from steelyard.errors import ModelError
+from steelyard.types import Float32, Int64
+
+if TYPE_CHECKING:
+    from steelyard.audit.training_data import Batch
+    from steelyard.types.protocols import Encoder
+
+NEIGHBOURS = 4
+"""Nearest texts of the other side that a similarity is compared with."""
+STORED = 8
+"""Candidates that are stored for each evaluation text."""
+ENTRIES = 16_000_000
+"""Similarities that are in memory at a time."""
+LEAST_SIMILARITY = 0.4
+"""No match has a lower cosine, whatever its margin."""
+SNIPPET = 1_000
+SAME = 1e-4
+"""Two candidates whose similarities differ by less are copies of one text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """For each evaluation text its nearest texts of a batch, best first."""
+
+    similarities: Float32
+    places: Int64
+    hubness: Float32
+    """For each text of the batch: its mean similarity to its nearest evaluation texts."""
+
+
+@dataclass(frozen=True, eq=False)
+class SemanticMatch:
+    """An evaluation text and the training text that means the same."""
+
+    text: int
+    margin: float
+    evidence: Evidence
+
+
+class SemanticIndex:
+    """The vectors of the evaluation texts, and the best candidates of each text so far."""
+
+    def __init__(self, side: EvaluationSide, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._lock = threading.Lock()
+        self.numbers = np.flatnonzero(side.lengths > 0)
+        """The numbers of the texts that have a vector."""
+        self.vectors = self._encode([side.texts[number] for number in self.numbers.tolist()])
+        shape = (len(self.numbers), STORED)
+        self._similarities: Float32 = np.full(shape, -np.inf, dtype=np.float32)
+        self._hubness: Float32 = np.zeros(shape, dtype=np.float32)
+        self._candidates: Int64 = np.full(shape, -1, dtype=np.int64)
+        self._stored: dict[int, tuple[int, int, str, str]] = {}
+        """File, row, column and text of the candidates that are in use."""
+        self._next = 0
+
+    def search(self, texts: Sequence[str]) -> Nearest | None:
+        """Return the nearest texts of a batch, None for an empty one; threads may call it side by side."""
+        if not texts:
+            return None
+        vectors = self._encode(texts)
+        parts, hubness = [], []
+        step = max(1, ENTRIES // max(1, len(self.vectors)))
+        for start in range(0, len(vectors), step):
+            similarities = self.vectors @ vectors[start : start + step].T
+            hubness.append(_top(similarities.T, NEIGHBOURS)[0].mean(axis=1))
+            best, places = _top(similarities, STORED)
+            parts.append((best, places + start))
+        best = np.concatenate([part[0] for part in parts], axis=1)
+        places = np.concatenate([part[1] for part in parts], axis=1)
+        order = np.argsort(-best, axis=1, kind="stable")[:, :STORED]
+        chosen = np.take_along_axis(best, order, axis=1), np.take_along_axis(places, order, axis=1)
+        return Nearest(*chosen, np.concatenate(hubness))
+
+    def add(self, file: int, batch: Batch, nearest: Nearest) -> None:
+        """Merge the candidates of a batch into the best so far; ties go to the earlier text."""
+        similarities = np.concatenate((self._similarities, nearest.similarities), axis=1)
+        hubness = np.concatenate((self._hubness, nearest.hubness[nearest.places]), axis=1)
+        numbers = np.concatenate((self._candidates, nearest.places + self._next), axis=1)
+        order = np.argsort(-similarities, axis=1, kind="stable")[:, :STORED]
+        self._similarities = np.take_along_axis(similarities, order, axis=1)
+        self._hubness = np.take_along_axis(hubness, order, axis=1)
+        self._candidates = np.take_along_axis(numbers, order, axis=1)
+        used = np.unique(self._candidates[self._candidates >= self._next])
+        for number in used.tolist():
+            place = number - self._next
+            snippet = batch.texts[place][:SNIPPET]
+            self._stored[number] = (file, batch.rows[place], batch.fields[place], snippet)
+        self._next += len(batch.texts)
+        if len(self._stored) > 4 * self._candidates.size:
+            alive = set(np.unique(self._candidates).tolist())
+            self._stored = {number: place for number, place in self._stored.items() if number in alive}
+
+    def finish(self, rate: float = FALSE_POSITIVES) -> tuple[list[SemanticMatch], Calibration]:
+        """Return the matches, and the calibration that their threshold comes from."""
+        known = self._candidates >= 0
+        similarities = np.where(known, self._similarities, 0).astype(np.float64)
+        neighbours = np.minimum(known.sum(axis=1), NEIGHBOURS)
+        rank = np.arange(STORED)[None, :]
+        sums = np.where(rank < neighbours[:, None], similarities, 0).sum(axis=1)
+        around = (sums / np.maximum(neighbours, 1))[:, None]
+        margins = np.where(known, 2 * similarities - around - self._hubness, -np.inf)
+        first = margins.argmax(axis=1)
+        rows = np.arange(len(margins))
+        best = margins[rows, first]
+        copies = np.abs(similarities - similarities[rows, first][:, None]) < SAME
+        others = margins[known & ~copies]
+        calibration = calibrate(best, others, rate)
+        passed = (best >= calibration.threshold) & (similarities[rows, first] >= LEAST_SIMILARITY)
+        matches = []
+        for row in np.flatnonzero(passed).tolist():
+            place = self._stored[int(self._candidates[row, first[row]])]
+            evidence = Evidence(float(similarities[row, first[row]]), *place)
+            matches.append(SemanticMatch(int(self.numbers[row]), float(best[row]), evidence))
+        return matches, calibration
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the candidates as JSON-ready values."""
+        return {
+            "similarities": np.where(self._candidates >= 0, self._similarities, 0).tolist(),
+            "hubness": self._hubness.tolist(),
+            "candidates": self._candidates.tolist(),
+            "stored": [[number, *place] for number, place in self._stored.items()],
+            "next": self._next,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `to_state` returned."""
+        self._candidates = np.array(state["candidates"], dtype=np.int64)
+        similarities = np.array(state["similarities"], dtype=np.float32)
+        self._similarities = np.where(self._candidates >= 0, similarities, -np.inf).astype(np.float32)
+        self._hubness = np.array(state["hubness"], dtype=np.float32)
+        self._stored = {number: (file, row, column, text) for number, file, row, column, text in state["stored"]}
+        self._next = state["next"]
+
+    def _encode(self, texts: Sequence[str]) -> Float32:
+        with self._lock:  # encoders use all cores by themselves
+            vectors = np.asarray(self.encoder.encode(list(texts), "text"), dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all():
+            raise ModelError(f"{self.encoder.name} returned NaN or infinity", hint="choose another encoder")
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def _top(values: Float32, count: int) -> tuple[Float32, Int64]:
+    """Return the highest values of each row and their places, best first."""
+    count = min(count, values.shape[1])
+    places = np.argpartition(-values, count - 1, axis=1)[:, :count] if count < values.shape[1] else None
+    if places is None:
+        places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    places = np.sort(places, axis=1)
+    best = np.take_along_axis(values, places, axis=1)
+    order = np.argsort(-best, axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1), np.take_along_axis(places, order, axis=1)
