@@ -50,7 +50,7 @@ def compare(
 
     >>> from steelyard.types import Task
     >>> texts = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
-    >>> asked = {"q1": "longest river", "q2": "high mountains"}
+    >>> asked = {"q1": "longest river", "q2": "tall peaks"}
     >>> task = Task.of("Mine/geography", texts, asked, {"q1": {"nile": 1}, "q2": {"alps": 1}}, language="en")
     >>> compare("bm25", "bm25?k1=0.9", tasks=task).tasks[0].differences[0].p_value
     1.0

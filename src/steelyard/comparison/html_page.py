@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 10
 """Pairs that are drawn; tables list all."""
+LONG = 50
+"""A table with a longer cell breaks its lines."""
 NUMERIC = set("0123456789+-[")
 METHOD = (
     "Every difference is the later model minus the earlier one, on the same queries. p is that of a two-sided paired "
     "randomisation test with {flips:,} random sign changes (all of them for up to 14 queries); intervals are BCa "
-    "bootstrap intervals with {draws:,} resamples of queries. The interval of a mean keeps the tasks fixed; the wider "
-    "one in brackets also draws the tasks. P(better) is the share of resamples in which the model has the higher mean. "
-    "Detectable is the smallest true difference that this number of queries finds with probability 0.8."
+    "bootstrap intervals with {draws:,} resamples of queries. The interval of a mean keeps the tasks fixed; the "
+    "summary also has one that draws tasks. P(better) is the share of resamples in which the model has the higher "
+    "mean. Detectable is the smallest true difference that this number of queries finds with probability 0.8."
 )
 
 
@@ -126,9 +128,15 @@ def _table(section: text.Section) -> Markup:
     if not rows:
         return Markup("")
     right = [all(row[i][:1] in NUMERIC for row in rows) for i in range(len(columns))]
+    long = any(len(cell) > LONG for row in rows for cell in row)
+    kinds = ["number" if is_right else "text" if long else None for is_right in right]
     head = tag("tr", *(th(name, class_="number" if right[i] else None) for i, name in enumerate(columns)))
     lines = (
-        tag("tr", *(tag("td", cell, class_="number" if right[i] else "text", dir="auto") for i, cell in enumerate(row)))
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", cell, class_=kinds[i], dir="auto") for i, cell in enumerate(row[1:], 1)),
+        )
         for row in rows
     )
-    return join(tag("h3", title), table(title, [head], lines))
+    return join(tag("h3", title), table(title, [head], lines, None if long else "figures"))

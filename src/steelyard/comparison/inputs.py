@@ -51,7 +51,8 @@ def collect(entrants: Sequence[Entrant], source: Source) -> tuple[list[str], Res
     for entrant in entrants:
         path = _path(entrant)
         if path is not None:
-            groups.append((_label(path), _read(path, source)))
+            results = _read(path, source)
+            groups.append(("baseline" if path.suffix == ".json" and is_baseline(path) else _label(path), results))
         elif isinstance(entrant, Result):
             groups.append((None, [entrant]))
         elif isinstance(entrant, Sequence) and not isinstance(entrant, str):

@@ -204,6 +204,9 @@ def sentence(comparison: Comparison, one: Difference) -> str:
     assert overall is not None
     tasks = overall.tasks[0] if len(overall.tasks) == 1 else f"the mean of {len(overall.tasks)} tasks"
     span = "" if one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
+    others = ""
+    if one.low_over_tasks is not None and len(overall.tasks) > 1:
+        others = f" (over other tasks like these [{one.low_over_tasks:+.4f}, {one.high_over_tasks:+.4f}])"
     verdict = {
         "better": "is better than",
         "worse": "is worse than",
@@ -212,7 +215,7 @@ def sentence(comparison: Comparison, one: Difference) -> str:
     }[one.verdict(comparison.method.alpha)]
     return (
         f"{one.model} {verdict} {one.baseline} on {tasks} ({overall.queries:,} queries): difference "
-        f"{one.difference:+.4f}{span}, p = {p_text(one.p_holm)}."
+        f"{one.difference:+.4f}{span}{others}, p = {p_text(one.p_holm)}."
     )
 
 

@@ -124,46 +124,59 @@ def _bootstrap(
     for start in range(0, len(first), block):  # a block stays in the cache of the CPU
         part = slice(start, start + block)
         means = resampled[first[part]] - resampled[second[part]]
-        means[np.abs(means) < 1e-12] = 0.0  # what only the order of summation makes different from a tie
-        above[part] = ((means > 0).sum(axis=1) + (means == 0).sum(axis=1) / 2) / means.shape[1]
-        means.sort(axis=1)
-        low[part], high[part] = bca_interval(means, differences[part], level)
+        above[part] = 1 - _shares_below(means, np.zeros(len(means)))
+        ends = bca_interval(means, differences[part], level)
+        # The matrix product may round a mean of equal values.
+        least, most = differences[part].min(axis=1), differences[part].max(axis=1)
+        low[part], high[part] = (np.clip(end, least, most) for end in ends)
     return low, high, above
 
 
-def bca_interval(ordered: Float64, values: Float64, level: float = LEVEL) -> tuple[Float64, Float64]:
-    """Return the BCa interval of every row's mean from its sorted bootstrap means (rows, draws) and its values.
+def bca_interval(means: Float64, values: Float64, level: float = LEVEL) -> tuple[Float64, Float64]:
+    """Return the BCa interval of every row's mean from its bootstrap means (rows, draws) and its values.
 
     Efron and Tibshirani (1993), chapter 14: bias from the share of resamples below the mean, acceleration from the
-    skew of the values. A row whose values are all equal has an interval of length 0.
+    skew of the values. A row whose values are all equal has an interval of length 0. The bootstrap means are put in
+    order in place.
     """
-    rows, draws = ordered.shape
+    draws = means.shape[1]
     centre = values.mean(axis=1)
     centred = values - centre[:, None]
     largest = np.abs(centred).max(axis=1)
     scaled = np.divide(centred, largest[:, None], out=np.zeros_like(centred), where=largest[:, None] > 0)
-    spread = np.square(scaled).sum(axis=1)
-    acceleration = (scaled**3).sum(axis=1) / (6 * np.maximum(spread, 1) ** 1.5)
-    below = _shares_below(ordered, centre)
+    squares = np.square(scaled)
+    acceleration = (squares * scaled).sum(axis=1) / (6 * np.maximum(squares.sum(axis=1), 1) ** 1.5)
     half = 0.5 / draws
+    below = np.clip(_shares_below(means, centre), half, 1 - half).tolist()
     ends = np.array([NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)])
-    bias = np.array([NORMAL.inv_cdf(share) for share in np.clip(below, half, 1 - half).tolist()])
+    bias = np.array([NORMAL.inv_cdf(share) for share in below])
     moved = bias[:, None] + ends
     corrected = bias[:, None] + moved / (1 - acceleration[:, None] * moved)
     shares = np.array([[NORMAL.cdf(z) for z in row] for row in corrected.tolist()])
+    return _quantiles(means, shares)
+
+
+def _quantiles(means: Float64, shares: Float64) -> tuple[Float64, Float64]:
+    """Return two quantiles of each row, interpolated between neighbours; only the tails that hold them are sorted."""
+    rows, draws = means.shape
     place = shares * (draws - 1)
     under = np.floor(place).astype(np.intp)
     over = np.minimum(under + 1, draws - 1)
+    left, right = int(over[:, 0].max()) + 1, int(under[:, 1].min())
+    if left < right:
+        means.partition([left, right], axis=1)
+        means[:, :left].sort(axis=1)
+        means[:, right:].sort(axis=1)
+    else:
+        means.sort(axis=1)
     row = np.arange(rows)[:, None]
-    bottom, top = ordered[row, under], ordered[row, over]
+    bottom, top = means[row, under], means[row, over]
     found = bottom + (top - bottom) * (place - under)
     return found[:, 0], found[:, 1]
 
 
-def _shares_below(ordered: Float64, centre: Float64) -> Float64:
-    """Return the share of each sorted row below its centre; values within rounding of it count half."""
-    ends = [
-        (np.searchsorted(row, middle - 1e-12), np.searchsorted(row, middle + 1e-12))
-        for row, middle in zip(ordered, centre.tolist(), strict=True)
-    ]
-    return np.asarray([(left + right) / 2 / ordered.shape[1] for left, right in ends], dtype=np.float64)
+def _shares_below(means: Float64, centre: Float64) -> Float64:
+    """Return the share of each row below its centre; values within rounding of it count half."""
+    under = np.count_nonzero(means < (centre - 1e-12)[:, None], axis=1)
+    up_to = np.count_nonzero(means <= (centre + 1e-12)[:, None], axis=1)
+    return np.asarray((under + up_to) / 2 / means.shape[1])
