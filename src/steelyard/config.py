@@ -12,7 +12,7 @@ current folder, the default.
 | `data`        | `STEELYARD_DATA`        | folder of copies of published datasets, read instead of any hub          |
 | `home`        | `STEELYARD_HOME`        | folder of vectors and built-in sets (default: user cache + `/steelyard`) |
 | `cache_bytes` | `STEELYARD_CACHE_BYTES` | limit of stored vectors, such as `500MB` (default `10GB`; 0: store none) |
-| `threads`     | `STEELYARD_THREADS`     | threads of BM25 and fusion (default: available cores, at most 8)         |
+| `threads`     | `STEELYARD_THREADS`     | threads of BM25 (default: available cores, at most 8)                    |
 | `results`     | `STEELYARD_RESULTS`     | folder of results (default `results`)                                    |
 
 `home` is not accepted from `steelyard.toml`: a file that comes with a project must not choose the folder that
@@ -67,7 +67,7 @@ class Settings:
     cache_bytes: int = 10 * 10**9
     """Limit of stored vectors, in bytes; 0 stores none."""
     threads: int | None = None
-    """Threads of BM25 and fusion; None: the available cores, at most 8."""
+    """Threads of BM25; None: the available cores, at most 8."""
     results: Path = Path("results")
     """Folder of results."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -81,9 +81,9 @@ class Settings:
         return {own.name: value for own in fields(self) if (value := getattr(self, own.name)) is not None}
 
     @classmethod
-    def load(cls, **overrides: Any) -> Settings:
+    def load(cls, *, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
         """Merge arguments (None: not given), the environment, `steelyard.toml` and the defaults, in this order."""
-        return cls(**{**_from_file(), **_from_environment(), **_known(overrides)})
+        return cls(**{**(defaults or {}), **_from_file(), **_from_environment(), **_known(overrides)})
 
     def updated(self, **overrides: Any) -> Settings:
         """Return these settings with the given ones replaced; None leaves a setting as it is."""
@@ -222,41 +222,3 @@ _READERS = {
 }
 FILE_SETTINGS = tuple(name for name in _READERS if name not in ("home", "secrets"))
 """Settings that `steelyard.toml` may have."""
-
-
-# The functions below read the settings anew at each call. They go once every loader takes a Settings value.
-
-
-def home() -> Path:
-    """Return `Settings.load().home`."""
-    return Settings.load().home
-
-
-def results_folder() -> Path:
-    """Return `Settings.load().results`."""
-    return Settings.load().results
-
-
-def offline() -> bool:
-    """Return `Settings.load().offline`."""
-    return Settings.load().offline
-
-
-def device() -> str:
-    """Return `Settings.load().device`."""
-    return Settings.load().device
-
-
-def hub() -> str:
-    """Return `Settings.load().hub`."""
-    return Settings.load().hub
-
-
-def data_folder() -> Path | None:
-    """Return `Settings.load().data`."""
-    return Settings.load().data
-
-
-def check() -> None:
-    """Raise the error of a setting that cannot be read."""
-    Settings.load()

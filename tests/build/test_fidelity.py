@@ -22,6 +22,7 @@ from steelyard.build.sample.recipe import Recipe
 from steelyard.cli import main
 from steelyard.cli._ui.output import Output
 from steelyard.cli.build.fidelity import configure, run, weigher
+from steelyard.config import Settings
 from steelyard.datasets import load_task
 from steelyard.errors import UnknownName, UsageError
 from steelyard.reports.components.curves import Curve, Point, curve_plot
@@ -141,7 +142,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def full(source: str) -> Scored:
-    scored = weigher(METRIC)(load_task(source), MODELS)
+    scored = weigher(METRIC, Settings())(load_task(source), MODELS)
     assert scored.queries == 120 and len(set(scored.figures.tolist())) == len(MODELS)
     return scored
 
@@ -152,7 +153,7 @@ def test_real_cuts_are_weighed(source: str, full: Scored) -> None:
 
     def weigh(task: Task, models: Sequence[str]) -> Scored:
         seen.append((len(task.queries), len(task.corpus)))
-        return weigher(METRIC)(task, models)
+        return weigher(METRIC, Settings())(task, models)
 
     found, impossible = recut(
         source,
@@ -181,7 +182,7 @@ def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: Scored)
     seen: list[list[float]] = []
 
     def weigh(task: Task, models: Sequence[str]) -> Scored:
-        scored = weigher(METRIC)(task, models)
+        scored = weigher(METRIC, Settings())(task, models)
         seen.append(scored.figures.tolist())
         return scored
 
@@ -192,7 +193,7 @@ def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: Scored)
 
 def test_cuts_of_several_tasks_at_once_are_refused(full: Scored) -> None:
     with pytest.raises(UsageError, match=r"NanoStdlib stands for \d+ tasks"):
-        recut("NanoStdlib", full, [(10, 300)], weigher(METRIC), recipe=Recipe(), seeds=[0])
+        recut("NanoStdlib", full, [(10, 300)], weigher(METRIC, Settings()), recipe=Recipe(), seeds=[0])
 
 
 def result(model: str, values: Float64, key: str, **facts: object) -> Result:

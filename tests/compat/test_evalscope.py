@@ -17,7 +17,7 @@ from evalscope_parts import QUERIES, RELEVANT, config, first_generation, retriev
 
 from steelyard import run_task
 from steelyard.cli import main
-from steelyard.compat.evalscope.models import Keys, spec_of
+from steelyard.compat.evalscope.models import ApiKeys, spec_of
 from steelyard.compat.evalscope.naming import Names, identity, label
 from steelyard.compat.evalscope.reading import read
 from steelyard.compat.evalscope.running import output_folder
@@ -84,7 +84,7 @@ def entry(**fields: Any) -> ModelEntry:
 
 
 def options(given: ModelEntry, prompt: str | None = None) -> dict[str, str]:
-    return spec_of(given, prompt, Keys()).options
+    return spec_of(given, prompt, ApiKeys()).options
 
 
 def changed(part: str, **fields: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
 def test_the_examples_of_evalscope_are_read_as_they_stand() -> None:
     one = parse(ONE_STAGE)
     assert (one.version, one.top_k, one.limits, one.seed, one.overwrite, one.verbosity) == ("1.14", 5, 500, 42, True, 2)
-    spec = spec_of(one.models[0], one.models[0].prompt, Keys())
+    spec = spec_of(one.models[0], one.models[0].prompt, ApiKeys())
     assert (spec.family, spec.id) == ("dense", "AI-ModelScope/m3e-base")
     assert spec.options == {
         "batch_size": "128",
@@ -109,7 +109,7 @@ def test_the_examples_of_evalscope_are_read_as_they_stand() -> None:
         "query_prompt": "",
     }
     two = parse(TWO_STAGES)
-    second = spec_of(two.models[1], two.models[1].prompt, Keys())
+    second = spec_of(two.models[1], two.models[1].prompt, ApiKeys())
     assert (second.family, second.id, second.options["max_length"]) == ("rerank", "OpenBMB/MiniCPM-Reranker", "512")
     assert second.options["query_prompt"] == two.models[1].prompt and "document_prompt" not in second.options
 
@@ -256,7 +256,7 @@ def test_fields_of_a_model_become_options(tmp_path: Path) -> None:
         "pooling_mode": "cls",
         "truncate_dim": "64",
     }
-    assert spec_of(given, None, Keys()).revision == "v1"
+    assert spec_of(given, None, ApiKeys()).revision == "v1"
 
 
 def test_remote_code_is_off_unless_asked_for() -> None:

@@ -10,7 +10,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.process import INTERRUPTED, as_process
+from steelyard.cli._ui.process import INTERRUPTED, as_process, keep_offline
 
 if TYPE_CHECKING:
     import argparse
@@ -56,10 +56,10 @@ def build_parser(verb: str) -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code. Without arguments, it is the one that this process was started with."""
-    return _main(arguments) if arguments is not None else as_process(lambda: _main(sys.argv[1:]))
+    return _main(arguments) if arguments is not None else as_process(lambda: _main(sys.argv[1:], own_process=True))
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], *, own_process: bool = False) -> int:
     """The only place where errors become messages."""
     verb = words[0] if words else "--help"
     if verb in ("-h", "--help", "help"):
@@ -72,7 +72,7 @@ def _main(words: list[str]) -> int:
 
         print(f"steelyard {__version__}")
         return 0
-    from steelyard import config
+    from steelyard.cli._ui.data_options import settings_of
     from steelyard.cli._ui.output import Output, told
     from steelyard.errors import SteelyardError, UnknownName
 
@@ -86,7 +86,9 @@ def _main(words: list[str]) -> int:
             raise UnknownName("command", verb, VERBS, hint=hint)
         parsed = build_parser(verb).parse_args(words[1:])
         output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
-        config.check()
+        parsed.settings = settings_of(parsed)
+        if own_process and parsed.settings.offline:
+            keep_offline()
         with output.own_warnings():
             return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
     except SteelyardError as error:

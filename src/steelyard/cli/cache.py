@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise UsageError(f"cache {arguments.action} takes no names", hint="steelyard cache rm NAME removes one")
     if arguments.max_bytes and arguments.action != "trim":
         raise UsageError(f"cache {arguments.action} takes no --max-bytes", hint="steelyard cache trim --max-bytes 2GB")
-    home = config.home()
+    home = arguments.settings.home
     if arguments.action == "path":
         output.data({"path": str(home)}) if output.json else output.line(str(home))
     elif arguments.action == "rm":

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.data_options import RESULTS, add_place_options, heed_data_options
+from steelyard.cli._ui.data_options import RESULTS, add_place_options
 from steelyard.cli._ui.output import can_redraw
 from steelyard.cli._ui.progress import Progress
 from steelyard.errors import MissingPart, UsageError
@@ -83,7 +83,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.comparison import compare
 
     _check(arguments)
-    heed_data_options(arguments)
     progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
     if arguments.update_baseline:
         return _update_baseline(arguments, output, progress)
@@ -102,6 +101,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             slices=[name for words in arguments.slices for name in words.split(",") if name],
             metadata=arguments.metadata,
             progress=progress,
+            settings=arguments.settings,
         )
     finally:
         progress.close()
@@ -134,9 +134,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _folder(arguments: argparse.Namespace) -> Path:
-    from steelyard.config import Settings
-
-    return arguments.output or Settings.load().results
+    folder: Path = arguments.output or arguments.settings.results
+    return folder
 
 
 def _update_baseline(arguments: argparse.Namespace, output: Output, progress: Progress) -> int:
@@ -160,6 +159,7 @@ def _update_baseline(arguments: argparse.Namespace, output: Output, progress: Pr
         limit=arguments.limit,
         seed=arguments.seed,
         progress=progress,
+        settings=arguments.settings,
     )
     try:
         _, results = collect(arguments.models, source)

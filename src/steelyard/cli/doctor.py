@@ -108,7 +108,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _folders() -> Iterator[Finding]:
-    home = config.home()
+    home = config.Settings.load().home
     try:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home):
@@ -127,7 +127,7 @@ def _hub() -> Iterator[Finding]:
     """What the hub client will do; whether there is a token, never the token."""
     from huggingface_hub import constants, get_token
 
-    offline = config.offline()
+    offline = config.Settings.load().offline
     found = "offline" if offline else constants.ENDPOINT
     yield Finding("hub", "ok", f"{found}, {'with' if get_token() else 'without'} a token")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import INTERRUPTED
-from steelyard.cli._ui.data_options import heed_data_options
 from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli._ui.output import can_redraw
 from steelyard.cli._ui.progress import Progress, duration
@@ -38,7 +37,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     As JSON, the results of all configs are one list.
     """
-    heed_data_options(arguments)
     from steelyard.compat.evalscope import read_configs
 
     worst = 0
@@ -62,7 +60,8 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output, fi
 
     Its results are added to the figures.
     """
-    from steelyard.compat.evalscope.running import OWN, carry_out, output_folder
+    from steelyard.cli._ui.data_options import settings_of
+    from steelyard.compat.evalscope.running import OWN, carry_out, default_hub, output_folder
 
     spoken = type(output)(
         json=output.json,
@@ -72,7 +71,10 @@ def _carry_out(config: Config, arguments: argparse.Namespace, output: Output, fi
     folder = arguments.output or output_folder(config)
     silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
     progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=silent)
-    work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note)
+    settings = settings_of(arguments, hub=default_hub())
+    work = carry_out(
+        config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note, settings=settings
+    )
     with closing(work), gathering(progress) as gathered:
         for result in work:
             gathered.ready.append(result)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import config
 from steelyard.cli import INTERRUPTED
-from steelyard.cli._ui.data_options import RESULTS, add_data_options, add_languages, heed_data_options
+from steelyard.cli._ui.data_options import RESULTS, add_data_options, add_languages
 from steelyard.cli._ui.languages import tell_unknown
 from steelyard.cli._ui.model_options import add_model_options, with_model_options
 from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
 from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
 from steelyard.cli._ui.values import numbers
@@ -125,12 +124,9 @@ def _add_keeping(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, show one table, write the report; the exit code says whether something failed, 130 if interrupted."""
-    heed_data_options(arguments)
     _refuse_misplaced(arguments)
     tell_unknown(arguments.languages, output)
-    if arguments.device:
-        os.environ["STEELYARD_DEVICE"] = arguments.device
-    folder = arguments.output or config.results_folder()
+    folder = arguments.output or arguments.settings.results
     progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
     work = _rescored if arguments.from_runs else _evaluated
     with gathering(progress) as gathered:
@@ -201,7 +197,14 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         precision=arguments.precision,
         rescore=arguments.rescore,
     )
-    tasks = expand(_references(arguments) or ["builtin"], languages=arguments.languages, type=arguments.type)
+    tasks = expand(
+        _references(arguments) or ["builtin"],
+        languages=arguments.languages,
+        type=arguments.type,
+        settings=arguments.settings,
+    )
+    if any(isinstance(task, str) and task.startswith("mteb:") for task in tasks):
+        silence_datasets()
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
     models = load_models(
         names,
@@ -210,8 +213,9 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         offered=[name for name in names if name not in named],
         leave_out=lambda unfit: output.note(f"left out: {unfit.message}"),
         listen=progress,
+        settings=arguments.settings,
     )
-    return Batch(models, tasks, conditions, shelf, progress).run()
+    return Batch(models, tasks, conditions, shelf, progress, arguments.settings).run()
 
 
 def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
@@ -224,7 +228,7 @@ def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
     except UsageError:
         for name in named:
             try:
-                expand([name])
+                expand([name], settings=arguments.settings)
             except SteelyardError:
                 continue
             raise UsageError(f"{name} is a task, not a model", hint=f"tasks stand behind -t: -t {name}") from None

@@ -43,7 +43,7 @@ def rescored(
     store = ResultStore(folder)
     models = [result_name(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
     references = references or _saved_tasks(store, output)
-    tasks = expand(references, languages=arguments.languages, type=arguments.type)
+    tasks = expand(references, languages=arguments.languages, type=arguments.type, settings=arguments.settings)
     return rescore(
         store,
         tasks,
@@ -53,6 +53,7 @@ def rescored(
         lambda error: output.note(f"passed over: {error}"),
         made=made,
         strategy=arguments.overwrite_strategy,
+        settings=arguments.settings,
     )
 
 

@@ -18,6 +18,7 @@ from steelyard.comparison.loaded_tasks import load_compared
 from steelyard.comparison.model import Flag, QueryScoresOf, TaskComparison
 from steelyard.comparison.queries import changed_queries
 from steelyard.comparison.slices import slice_differences
+from steelyard.config import Settings
 from steelyard.engine import TaskLike, as_list
 from steelyard.engine.events import Listener, silent
 from steelyard.errors import DataError, UsageError
@@ -38,6 +39,7 @@ def compare(
     slices: Sequence[str] = (),
     metadata: str | Path | Mapping[str, Mapping[str, Any]] | None = None,
     progress: Listener = silent,
+    settings: Settings | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare two or more models on the same queries of the same tasks.
@@ -62,14 +64,24 @@ def compare(
     listed: list[TaskLike] = as_list(tasks)
     folder = None if results is None else Path(results).expanduser()
     name = None if metric is None else str(parse(metric))
+    settings = settings or Settings.load()
     source = Source(
-        listed, folder, name, stored, limit, seed, save_runs=queries > 0, options=options, progress=progress
+        listed,
+        folder,
+        name,
+        stored,
+        limit,
+        seed,
+        save_runs=queries > 0,
+        options=options,
+        progress=progress,
+        settings=settings,
     )
     names, view = collect(models, source)
     method = Method(alpha=alpha)
     comparison, cells = from_results(names, view, metric=name, method=method)
     if queries or slices:
-        loaded = load_compared(cells, listed)
+        loaded = load_compared(cells, listed, settings)
         comparison = replace(
             comparison,
             queries=changed_queries(comparison, cells, loaded, queries) if queries else (),

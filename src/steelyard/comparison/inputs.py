@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.comparison.baseline import is_baseline, read_baseline
+from steelyard.config import Settings
 from steelyard.engine import AnyModel, TaskLike, evaluate, expand
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import Conditions, Evaluation, Model, facts_of
@@ -42,6 +43,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of `steelyard.evaluate`."""
     progress: Listener = silent
+    settings: Settings = field(default_factory=Settings.load)
 
 
 def collect(entrants: Sequence[Entrant], source: Source) -> tuple[list[str], Results]:
@@ -96,7 +98,7 @@ def _label(path: Path) -> str:
 
 def _read(path: Path, source: Source) -> list[Result]:
     if path.is_dir():
-        results = Results(ResultStore(path).all()).select(tasks=_names(source.tasks))
+        results = Results(ResultStore(path).all()).select(tasks=_names(source.tasks, source.settings))
         if not results:
             raise ResultError(
                 f"the folder has no results of these tasks: {path}", hint="steelyard list results shows all"
@@ -114,10 +116,10 @@ def _read(path: Path, source: Source) -> list[Result]:
     return [_scored(path, source)]
 
 
-def _names(tasks: Sequence[TaskLike]) -> list[str] | None:
+def _names(tasks: Sequence[TaskLike], settings: Settings) -> list[str] | None:
     if not tasks:
         return None
-    return [task if isinstance(task, str) else task.name for task in expand(tasks)]
+    return [task if isinstance(task, str) else task.name for task in expand(tasks, settings=settings)]
 
 
 def _scored(path: Path, source: Source) -> Result:
@@ -127,8 +129,8 @@ def _scored(path: Path, source: Source) -> Result:
     if not source.tasks:
         raise UsageError(f"a run file needs the task with its judgements: {path}", hint="name the task with -t")
     errors = []
-    for reference in expand(source.tasks):
-        task = load_any(reference) if isinstance(reference, str) else reference
+    for reference in expand(source.tasks, settings=source.settings):
+        task = load_any(reference, settings=source.settings) if isinstance(reference, str) else reference
         if not isinstance(task, Task):
             continue
         try:
@@ -168,6 +170,7 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         seed=source.seed,
         save_runs="parquet" if source.save_runs and source.folder is not None else None,
         progress=source.progress,
+        settings=source.settings,
         **source.options,
     )
     if failures := results.failures:
@@ -183,7 +186,7 @@ def _stored(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Sourc
     names = [_result_name(model) for model in models]
     folder = source.folder
     every = Results(ResultStore(folder).all()) if folder is not None and folder.is_dir() else Results([])
-    wanted = _names(tasks)
+    wanted = _names(tasks, source.settings)
     found = [
         [r for r in every.filter(model=name) if r.facts.limit == source.limit and (wanted is None or r.task in wanted)]
         for name in names

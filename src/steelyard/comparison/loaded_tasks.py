@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard.config import Settings
 from steelyard.engine import TaskLike, expand
 from steelyard.engine.limit import limited
 from steelyard.engine.runs import saved_run
@@ -21,7 +22,9 @@ class LoadedTask:
     runs: tuple[Run | None, ...]
 
 
-def load_compared(cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLike]) -> dict[str, LoadedTask]:
+def load_compared(
+    cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLike], settings: Settings
+) -> dict[str, LoadedTask]:
     """Load the retrieval tasks that can still be read, on the data that the results were made from.
 
     A task by another name than its results (a path) is found among those that were given.
@@ -29,7 +32,7 @@ def load_compared(cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLik
     known: dict[str, Task] = {}
     found = {}
     references: list[str | Task] = []
-    for reference in expand(given) if given else []:
+    for reference in expand(given, settings=settings) if given else []:
         if isinstance(reference, Task):
             known[reference.name] = reference
         elif isinstance(reference, str):
@@ -37,7 +40,7 @@ def load_compared(cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLik
     for label, results in cells.items():
         name = results[0].task
         if name not in known:
-            known |= _load([name]) or _load(references)
+            known |= _load([name], settings) or _load(references, settings)
         task = known.get(name)
         part = None if task is None else _same_data(task, results[0])
         if part is not None:
@@ -46,13 +49,13 @@ def load_compared(cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLik
     return found
 
 
-def _load(references: Sequence[str | Task]) -> dict[str, Task]:
+def _load(references: Sequence[str | Task], settings: Settings) -> dict[str, Task]:
     from steelyard.datasets import load_any
 
     loaded = {}
     for reference in references:
         try:
-            task = load_any(reference) if isinstance(reference, str) else reference
+            task = load_any(reference, settings=settings) if isinstance(reference, str) else reference
         except SteelyardError:  # own data that is not known by name: the comparison goes without its texts
             continue
         if isinstance(task, Task):

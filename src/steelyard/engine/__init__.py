@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import TypeVar, cast
 
+from steelyard.config import Settings
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
@@ -41,6 +42,7 @@ def evaluate(
     overwrite_strategy: OverwriteStrategy = "only-missing",
     save_runs: SaveRuns | None = None,
     progress: Listener = silent,
+    settings: Settings | None = None,
 ) -> Results:
     """Weigh models on tasks, and give every result; what fails is among them, as a failure.
 
@@ -50,7 +52,8 @@ def evaluate(
     metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored when it is
     ready and what is stored already is not done again. `candidates` names the lists of the tasks that a reranker
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
-    of the pairs; `profile` says which mteb the `mteb` figures follow.
+    of the pairs; `profile` says which mteb the `mteb` figures follow. `settings` are device, network, hub and cache
+    (default: `Settings.load()`).
 
     >>> from steelyard.types import Task
     >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -74,10 +77,17 @@ def evaluate(
     store = None if results is None else ResultStore(Path(results).expanduser())
     shelf = Shelf(store, overwrite_strategy, save_runs)
     given: list[AnyModel | Encoder] = as_list(models)
-    loaded = load_models([_searching(model) for model in given], candidates=candidates, depths=depths, listen=progress)
+    settings = settings or Settings.load()
+    loaded = load_models(
+        [_searching(model) for model in given],
+        candidates=candidates,
+        depths=depths,
+        listen=progress,
+        settings=settings,
+    )
     if not loaded:
         raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
-    batch = Batch(loaded, expand(as_list(tasks)), conditions, shelf, progress)
+    batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, shelf, progress, settings)
     return Results(batch.run())
 
 
@@ -92,14 +102,21 @@ def _searching(model: AnyModel | Encoder) -> AnyModel:
     return DenseRetriever(f"dense:{encoder.name}", encoder)
 
 
-def expand(tasks: Sequence[TaskLike], *, languages: Sequence[str] = (), type: str | None = None) -> list[str | AnyTask]:
+def expand(
+    tasks: Sequence[TaskLike],
+    *,
+    languages: Sequence[str] = (),
+    type: str | None = None,
+    settings: Settings | None = None,
+) -> list[str | AnyTask]:
     """Tasks with every group, pattern and folder replaced by the names in it; tasks in memory stay as they are."""
     from steelyard.datasets import task_names
 
+    settings = settings or Settings.load()
     expanded: list[str | AnyTask] = []
     for task in tasks:
         if isinstance(task, str | Path):
-            expanded.extend(task_names([str(task)], languages=languages, type=type))
+            expanded.extend(task_names([str(task)], languages=languages, type=type, settings=settings))
         elif isinstance(task, AnyTask):
             expanded.append(check_task(task))
         else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from steelyard.config import Settings
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
@@ -42,6 +43,7 @@ class Batch:
     conditions: Conditions = field(default_factory=Conditions)
     shelf: Shelf = field(default_factory=lambda: Shelf(None))
     listen: Listener = silent
+    settings: Settings = field(default_factory=Settings.load)
 
     def run(self) -> Iterator[Result]:
         """The results as they are ready, those that were stored included; task by task, in the order given."""
@@ -91,9 +93,9 @@ class Batch:
         from steelyard.datasets.problems import telling
 
         with telling(lambda problems: self.listen(Noticed(name, problems))):
-            whole = (
-                load_any(reference, generation=self.conditions.generation) if isinstance(reference, str) else reference
-            )
+            whole = reference
+            if isinstance(whole, str):
+                whole = load_any(whole, generation=self.conditions.generation, settings=self.settings)
         limit, documents = self.conditions.limit, self.conditions.limit_documents
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)
@@ -176,6 +178,7 @@ def load_models(
     offered: Sequence[ModelSpec] = (),
     leave_out: Callable[[Unfit], None] = lambda unfit: None,
     listen: Listener = silent,
+    settings: Settings | None = None,
 ) -> list[Model]:
     """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded.
 
@@ -185,6 +188,7 @@ def load_models(
     """
     from steelyard.retrievers.pipeline import in_full
 
+    settings = settings or Settings.load()
     loaded: dict[str, Model] = {}
     unfit: list[Unfit] = []
     everything = in_full(models, candidates, depths)
@@ -194,7 +198,7 @@ def load_models(
     for named in everything:
         listen(Opening(str(named) if isinstance(named, ModelSpec) else getattr(named, "name", "")))
         try:
-            model = _load_model(named)
+            model = _load_model(named, settings)
         except Unfit as error:
             if named not in offered:
                 raise
@@ -219,7 +223,7 @@ def _know_family(model: ModelSpec) -> None:
         attempt(lambda: RETRIEVERS.get(model.family), raises=UsageError)
 
 
-def _load_model(model: ModelSpec | Retriever) -> Model:
+def _load_model(model: ModelSpec | Retriever, settings: Settings) -> Model:
     """The model, loaded and described: some have to be run for that, and settings may be what no key is made of."""
     from steelyard.retrievers import load_retriever
     from steelyard.retrievers.model_names import result_name
@@ -232,7 +236,7 @@ def _load_model(model: ModelSpec | Retriever) -> Model:
         )
 
     def described() -> Retriever:
-        retriever = load_retriever(model) if isinstance(model, ModelSpec) else model
+        retriever = load_retriever(model, settings) if isinstance(model, ModelSpec) else model
         digest(retriever.settings)
         return retriever
 

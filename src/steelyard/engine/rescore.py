@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
 from steelyard.engine.limit import limited
@@ -35,6 +36,7 @@ def rescore(
     *,
     made: Mapping[str, Any] | None = None,
     strategy: OverwriteStrategy = "only-missing",
+    settings: Settings | None = None,
 ) -> Iterator[Result]:
     """Score the saved runs of these tasks (and models, if any are named) with the metrics of `conditions`; store them.
 
@@ -45,7 +47,7 @@ def rescore(
     names = [_name(reference) for reference in tasks]
     runs = [run for run in _distinct(saved(store, report)) if run.task in names or None in names]
     runs = [run for run in runs if (not models or run.model in models) and _is_so(run.settings, made or {})]
-    bench = _Rescoring(Shelf(store, strategy), conditions, report)
+    bench = _Rescoring(Shelf(store, strategy), conditions, report, settings or Settings.load())
     listen(Planned(len({run.model for run in runs}), len(tasks), stored=0, runs=len(runs)))
     done = 0
     for name, reference in zip(names, tasks, strict=True):
@@ -97,12 +99,13 @@ class _Rescoring:
     shelf: Shelf
     conditions: Conditions
     report: Report
+    settings: Settings
 
     def task(self, name: str | None, reference: str | AnyTask, runs: Sequence[Result]) -> Iterator[tuple[Result, bool]]:
         """Every run of the task scored again, and whether that was stored already."""
         from steelyard.datasets import load_any
 
-        task = attempt(lambda: load_any(reference) if isinstance(reference, str) else reference)
+        task = attempt(lambda: load_any(reference, settings=self.settings) if isinstance(reference, str) else reference)
         if isinstance(task, Failed):
             spoilt = [old for old in runs if old.task == name]
             for old in spoilt:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from steelyard import config
 from steelyard.cli._ui.values import Languages
+from steelyard.config import HUBS, Settings
 from steelyard.datasets.sources import TYPES
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["RESULTS", "TYPES", "add_data_options", "add_languages", "add_place_options", "heed_data_options"]
+__all__ = ["RESULTS", "TYPES", "add_data_options", "add_languages", "add_place_options", "settings_of"]
 
 
 RESULTS = "folder of results (default: $STEELYARD_RESULTS or results)"
@@ -36,14 +35,15 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add those that tell where data is, for verbs that know one type only."""
     add = parser.add_argument
     add("--data-dir", type=Path, metavar="DIR", help="read published datasets from copies in this folder, not a hub")
-    add("--hub", choices=config.HUBS, help="where published datasets come from (default: $STEELYARD_HUB, huggingface)")
+    add("--hub", choices=HUBS, help="where published datasets come from (default: $STEELYARD_HUB, huggingface)")
 
 
-def heed_data_options(arguments: argparse.Namespace) -> None:
-    """Put the flags where every loader looks for them."""
-    if arguments.offline:
-        os.environ["STEELYARD_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
-    if arguments.data_dir is not None:
-        os.environ["STEELYARD_DATA"] = str(arguments.data_dir.expanduser().absolute())
-    if arguments.hub is not None:
-        os.environ["STEELYARD_HUB"] = arguments.hub
+def settings_of(arguments: argparse.Namespace, **defaults: Any) -> Settings:
+    """Return the settings of a command: its flags, then the environment, `steelyard.toml` and the defaults."""
+    flags = {
+        "offline": getattr(arguments, "offline", None) or None,
+        "hub": getattr(arguments, "hub", None),
+        "data": getattr(arguments, "data_dir", None),
+        "device": getattr(arguments, "device", None),
+    }
+    return Settings.load(defaults=defaults, **flags)

@@ -49,6 +49,20 @@ def as_process(command: Callable[[], int]) -> int:
     return code or 1
 
 
+def keep_offline() -> None:
+    """Switch the hub's client and the libraries that import it later (`datasets`, `transformers`) to offline mode."""
+    from huggingface_hub import constants
+
+    constants.HF_HUB_OFFLINE = True
+
+
+def silence_datasets() -> None:
+    """Switch off the progress bars of `datasets`, which mteb loads tasks with: the command has its own."""
+    import importlib
+
+    importlib.import_module("datasets").disable_progress_bars()
+
+
 class Reader(io.RawIOBase):
     """Whoever reads what is printed. Once that fails nothing more is written, and `lost` says why."""
 

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 def store_of(arguments: argparse.Namespace) -> ResultStore:
     """The folder of results; a ResultError where a file has its name."""
-    from steelyard import config
     from steelyard.errors import ResultError
     from steelyard.results import ResultStore
 
-    store = ResultStore(arguments.results or config.results_folder())
+    store = ResultStore(arguments.results or arguments.settings.results)
     if store.folder.is_file():
         raise ResultError(f"{store.folder} is a file", hint="name the folder that holds the results")
     return store

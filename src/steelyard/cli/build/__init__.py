@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import INTERRUPTED
-from steelyard.cli._ui.data_options import add_place_options, heed_data_options
+from steelyard.cli._ui.data_options import add_place_options
 from steelyard.cli._ui.values import dense_model
 from steelyard.cli.build import fidelity
 from steelyard.cli.build.progress import Stages
-from steelyard.config import Settings
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +89,6 @@ def _configure_candidates(add: Callable[..., Any]) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Cut, or add candidates, and say what was made; 130 if interrupted."""
-    heed_data_options(arguments)
     words: list[str] = arguments.words
     if words[0] == "candidates":
         if len(words) != 2:
@@ -124,7 +122,7 @@ def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
                 arguments.output,
                 _recipe(arguments),
                 watch=stages.begin,
-                settings=Settings.load(offline=arguments.offline or None),
+                settings=arguments.settings,
                 overwrite=arguments.overwrite,
                 title=arguments.title,
                 licence=arguments.licence,
@@ -202,7 +200,7 @@ def _candidates(arguments: argparse.Namespace, output: Output, reference: str) -
     from steelyard.build.candidates import adding
     from steelyard.build.candidates.lists import CandidatePlan
 
-    settings = Settings.load(offline=arguments.offline or None)
+    settings = arguments.settings
     if arguments.report:
         figures: Any = adding.report(reference, settings=settings)
         if not any(figures.values()):

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, output: Output, reference: str, recipe: R
 
     _check(arguments)
     metric = str(parse(arguments.metric))
-    weigh = weigher(metric, output)
+    weigh = weigher(metric, arguments.settings, output)
     scored = _full(arguments, output, reference, metric, weigh)
     for name, reason in scored.passed_over.items():
         output.note(f"passed over: {name}: {reason}")
@@ -58,10 +58,10 @@ def run(arguments: argparse.Namespace, output: Output, reference: str, recipe: R
             reference,
             scored,
             [(queries, documents) for documents in arguments.cut_docs for queries in sizes],
-            weigher(metric),
+            weigher(metric, arguments.settings),
             recipe=recipe,
             seeds=range(arguments.seed, arguments.seed + arguments.seeds),
-            settings=Settings.load(offline=arguments.offline or None),
+            settings=arguments.settings,
             watch=_watch(output),
         )
         found += made
@@ -97,9 +97,7 @@ def _full(arguments: argparse.Namespace, output: Output, reference: str, metric:
 
     models = [str(canonical(model)) for model in arguments.model]
     if arguments.results is None:
-        return weigh(
-            load_task(reference, offline=arguments.offline or None), models or [*map(str, map(canonical, GRID))]
-        )
+        return weigh(load_task(reference, settings=arguments.settings), models or [*map(str, map(canonical, GRID))])
     facts = task_facts(reference) if arguments.cut_docs else None
     if facts is not None and facts.type == "reranking":
         raise UsageError(
@@ -121,7 +119,7 @@ def _stored_name(reference: str, folder: Path) -> str:
     return facts.name if facts is not None else reference
 
 
-def weigher(metric: str, output: Output | None = None) -> Weigh:
+def weigher(metric: str, settings: Settings, output: Output | None = None) -> Weigh:
     """Weighs models on a task as the engine does, the parts of fusions once; says so where there is an output."""
     from dataclasses import replace
 
@@ -136,7 +134,7 @@ def weigher(metric: str, output: Output | None = None) -> Weigh:
     def weigh(task: Task, models: Sequence[str]) -> Scored:
         # A cut of a reranking task is searched, so the full one must be, too.
         task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
-        retrievers = [load_retriever(model) for model in models]
+        retrievers = [load_retriever(model, settings) for model in models]
         bench = Bench(task, Conditions(), depth_for(retrievers, TOP_K))
         rows = []
         for number, retriever in enumerate(retrievers):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard import config
 from steelyard.cli._ui.data_options import RESULTS, TYPES, add_languages
 from steelyard.cli._ui.languages import tell_unknown
 from steelyard.cli.list import metrics as list_metrics
@@ -62,7 +61,7 @@ def _closing(arguments: argparse.Namespace, count: int) -> str:
         what = arguments.what.removesuffix("s") if count == 1 else arguments.what
         return f"{count:,} {what}; steelyard show {'KEY' if arguments.what == 'results' else 'NAME'} opens one"
     if arguments.what == "results" and not any(getattr(arguments, name) for name in TASK_FILTERS):
-        folder = arguments.results or config.results_folder()
+        folder = arguments.results or arguments.settings.results
         return f"no results in {folder}: steelyard run puts them there, -o names another folder"
     codes = "; languages are codes such as zh, deu or cmn-Hans" if arguments.languages else ""
     return f"no {arguments.what} of that kind{codes}"

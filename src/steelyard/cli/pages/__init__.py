@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli import INTERRUPTED
-from steelyard.cli._ui.data_options import add_data_options, add_languages, heed_data_options
+from steelyard.cli._ui.data_options import add_data_options, add_languages
 from steelyard.cli._ui.languages import tell_unknown
 from steelyard.errors import UsageError
 
@@ -53,7 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Write the pages; 1 if a task or a model failed, with the pages of the others written; 130 if interrupted."""
-    heed_data_options(arguments)
     from steelyard.cli._ui.progress import counted
     from steelyard.cli.pages.maker import PageMaker
     from steelyard.cli.pages.published import published_figures
@@ -93,8 +92,7 @@ def _names(arguments: argparse.Namespace, output: Output) -> Sequence[str]:
     from steelyard.datasets import task_facts, task_names
     from steelyard.engine import nothing_left
 
-    offline = arguments.offline or None
-    names = task_names(arguments.sets, languages=arguments.languages, type=arguments.type, offline=offline)
+    names = task_names(arguments.sets, languages=arguments.languages, type=arguments.type, settings=arguments.settings)
     facts = {name: task_facts(name) for name in names}
     types = {name: info.type for name, info in facts.items() if info is not None and info.type not in SEARCHED}
     searched = [name for name in names if name not in types]

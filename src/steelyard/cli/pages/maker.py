@@ -93,7 +93,7 @@ class PageMaker:
         from steelyard.reports.pages.measure.inputs import KINDS, LABELS
 
         progress.at(name, "reading")
-        task = load_task(name, offline=self._arguments.offline or None)
+        task = load_task(name, settings=self._arguments.settings)
         stored = stored_profiles(task) if self._arguments.lists == "stored" else []
         progress.at(name, "lists")
         results = self._runs.results(task, [kind for kind in KINDS if all(one.kind != kind for one in stored)])
@@ -102,7 +102,9 @@ class PageMaker:
         if figures is None:
             order = list(LABELS)
             profiles = sorted([*stored, *self._runs.profiles(task, results)], key=lambda one: order.index(one.kind))
-            figures = task_figures(task, profiles, context, lambda step: progress.at(name, step))
+            figures = task_figures(
+                task, profiles, context, lambda step: progress.at(name, step), self._arguments.settings
+            )
         else:
             self.up_to_date.append(figures.name)
         missing = figures.published_name and not figures.published

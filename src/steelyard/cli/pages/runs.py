@@ -48,7 +48,7 @@ class PageRuns:
         stored = shelf.outlook(wanted, [task], conditions) == len(wanted)
         progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=self._output.quiet or stored)
         try:
-            results = list(Batch(wanted, [task], conditions, shelf, progress).run())
+            results = list(Batch(wanted, [task], conditions, shelf, progress, self._arguments.settings).run())
         finally:
             progress.close()
         for result in results:
@@ -79,7 +79,7 @@ class PageRuns:
         if not self._models:
             names = {"bm25": "bm25", "dense": self.dense, "hybrid": f"[bm25, {self.dense}]"}
             try:
-                models = load_models(list(names.values()))
+                models = load_models(list(names.values()), settings=self._arguments.settings)
                 if len(models) < len(names):
                     raise UsageError(
                         f"--dense {self._arguments.dense} is a profile of every page already",

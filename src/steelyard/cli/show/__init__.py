@@ -9,7 +9,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from steelyard.cli._ui.data_options import RESULTS, TYPES, add_data_options, heed_data_options
+from steelyard.cli._ui.data_options import RESULTS, TYPES, add_data_options
 from steelyard.errors import MissingPart, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Print what is known of the name; 2 where data of one's own has an error."""
     from steelyard.datasets import with_type
 
-    heed_data_options(arguments)
     *said, name = arguments.name
     if said and said != ["model"]:
         raise UsageError(f"show takes one name, found {len(said) + 1}", hint="steelyard show NAME, or show model NAME")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from steelyard.cli._ui.output import Output
+    from steelyard.config import Settings
     from steelyard.models.availability import Files
     from steelyard.spec import ModelSpec
 
@@ -76,14 +77,14 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
         raise UnknownName("model", arguments.name, cards(), hint=error.hint) from error
     _check(spec)
     known = known or card(spec.id or spec.family)
-    settings = _settings(spec) if arguments.load or _is_light(spec) else None
+    settings = _settings(spec, arguments.settings) if arguments.load or _is_light(spec) else None
     facts: Mapping[str, Any] = known.facts() if known else _declared(spec)
     return {
         **facts,
         "model": str(spec),
         "family": spec.family,
         "card": known is not None,
-        "machine": _machine(spec),
+        "machine": _machine(spec, arguments.settings),
         "settings": settings,
         "results": _results(spec, arguments, output),
     }
@@ -102,12 +103,12 @@ def _declared(spec: ModelSpec) -> dict[str, Any]:
     return facts | {"source": "its own files"} if facts else {}
 
 
-def _settings(spec: ModelSpec) -> dict[str, Any]:
+def _settings(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
     """What the model declares of itself, once it is loaded; a reranker needs no candidates for that."""
     from steelyard.retrievers import load_retriever
     from steelyard.retrievers.rerank.load import load_reranker
 
-    return dict((load_reranker(spec) if spec.family == "rerank" else load_retriever(spec)).settings)
+    return dict((load_reranker(spec, settings) if spec.family == "rerank" else load_retriever(spec, settings)).settings)
 
 
 def _check(spec: ModelSpec) -> None:
@@ -133,18 +134,17 @@ def _is_light(spec: ModelSpec) -> bool:
     return (spec.id or spec.family) in OWN or (spec.family in RETRIEVERS.plugins)
 
 
-def _machine(spec: ModelSpec) -> dict[str, Any]:
-    from steelyard import config
+def _machine(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
     from steelyard.encoders.cache.inventory import inventory
     from steelyard.models.availability import OWN, find_files, is_function, lacking
 
     if spec.parts:
-        parts = [_machine(part) for part in spec.parts]
+        parts = [_machine(part, settings) for part in spec.parts]
         return {"installed": all(part["installed"] for part in parts), "parts": parts, "model": str(spec)}
     own, files, function = (spec.id or spec.family) in OWN, find_files(spec.id), is_function(spec.family, spec.id)
     extra = _extra(spec, files)
     names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
-    kept = [kept for kept in inventory(config.home()) if kept.encoder.partition("?")[0] in names]
+    kept = [kept for kept in inventory(settings.home) if kept.encoder.partition("?")[0] in names]
     return {
         "model": str(spec),
         "installed": (own or files is not None or _importable(spec.id, function)) and not lacking(extra),

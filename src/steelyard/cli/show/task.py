@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.datasets import builtin, load_any, profile, task_facts, task_names
     from steelyard.datasets.hubs import published
 
-    names = task_names([arguments.name])
+    names = task_names([arguments.name], settings=arguments.settings)
     if len(names) != 1:
         if arguments.name.startswith("mteb:"):
             return show_group.show_unlisted(names, output)
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     info, (entry, _) = task_facts(name), published.entry_of(name) or (None, None)
     told: dict[str, Any] = {}
     if arguments.load or info is None or name in builtin.infos():
-        task = load_any(name, revision=arguments.revision, offline=arguments.offline or None)
+        task = load_any(name, revision=arguments.revision, settings=arguments.settings)
         info, told = task.info, {"profile": profile(task)}
     scores = _scores(arguments, output, info.name)
     if output.json:

@@ -14,6 +14,7 @@ from pathlib import Path
 from steelyard.compat.evalscope.reading import read
 from steelyard.compat.evalscope.running import carry_out, output_folder
 from steelyard.compat.evalscope.schema import Config, parse
+from steelyard.config import Settings
 from steelyard.engine.events import Event, Finished
 from steelyard.results import Result, Results
 from steelyard.results.schema import with_interval
@@ -25,7 +26,9 @@ LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 """By `verbosity`: failures; what is done otherwise than one may think; each result; each task as it is read."""
 
 
-def run_task(task_cfg: object, *, mteb_version: str | None = None) -> Results | list[Results]:
+def run_task(
+    task_cfg: object, *, mteb_version: str | None = None, settings: Settings | None = None
+) -> Results | list[Results]:
     """Carry out a config of EvalScope (backend RAGEval, tool MTEB), and give its results; a list of them for a list.
 
     `task_cfg` is a dictionary, the path of a YAML, JSON or TOML file, JSON in a string, or a list of these. Files are
@@ -35,14 +38,15 @@ def run_task(task_cfg: object, *, mteb_version: str | None = None) -> Results | 
     """
     table = read(task_cfg)
     if isinstance(table, list):
-        return [_results(config, mteb_version) for config in [parse(one) for one in table]]
-    return _results(parse(table), mteb_version)
+        return [_results(config, mteb_version, settings) for config in [parse(one) for one in table]]
+    return _results(parse(table), mteb_version, settings)
 
 
-def _results(config: Config, version: str | None) -> Results:
+def _results(config: Config, version: str | None, settings: Settings | None) -> Results:
     folder = output_folder(config)
     with _logging(config) as log:
-        results = Results(carry_out(config, folder, version=version, listen=_listen, tell=log.warning))
+        work = carry_out(config, folder, version=version, listen=_listen, tell=log.warning, settings=settings)
+        results = Results(work)
         log.info("files: %s\n%s", folder, results)
     return results
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,44 +25,28 @@ SHOWN = ("show_progress_bar", "convert_to_tensor", "convert_to_numpy")
 
 
 @dataclass
-class Keys:
-    """The keys that a config holds, for as long as it runs: in variables of the environment, and nowhere else."""
+class ApiKeys:
+    """The API keys of a config, in memory only, each under a name that a model's `key_env` can have."""
 
-    _names: dict[str, str] = field(default_factory=dict, repr=False)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def variable(self, key: str) -> str:
-        """The variable that holds the key."""
-        if key not in self._names:
-            self._names[key] = f"STEELYARD_CONFIG_KEY_{os.getpid()}_{len(self._names)}"
-            os.environ[self._names[key]] = key
-        return self._names[key]
-
-    def forget(self) -> None:
-        """Take them out of the environment again."""
-        for name in self._names.values():
-            os.environ.pop(name, None)
-        self._names.clear()
+    def name_of(self, key: str) -> str:
+        """Return the name of a key; the same key has one name."""
+        known = next((name for name, value in self.secrets.items() if value == key), None)
+        name = known or f"EVALSCOPE_API_KEY_{len(self.secrets) + 1}"
+        self.secrets[name] = key
+        return name
 
 
-@contextmanager
-def keys() -> Iterator[Keys]:
-    """Keys that are forgotten in the end, whatever happens."""
-    held = Keys()
-    try:
-        yield held
-    finally:
-        held.forget()
-
-
-def spec_of(entry: ModelEntry, prompt: str | None, held: Keys) -> ModelSpec:
+def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
     """The model of an entry, with this prompt on queries; None leaves prompts to the model.
 
     >>> entry = ModelEntry("model[0]", path="AI-ModelScope/m3e-base", encode_kwargs={"batch_size": 128})
-    >>> str(spec_of(entry, "", Keys())).replace("&", " ").split()[1:]
+    >>> str(spec_of(entry, "", ApiKeys())).replace("&", " ").split()[1:]
     ['batch_tokens=65536', 'document_prompt=', 'hub=modelscope', 'max_seq_length=512', 'query_prompt=']
     """
     if entry.model_name is not None:
-        return _service(entry, prompt, held)
+        return _service(entry, prompt, keys)
     assert entry.path is not None
     if is_ours(entry.path):
         return _ours(entry, prompt)
@@ -175,7 +157,7 @@ def _encoding(entry: ModelEntry) -> dict[str, str]:
     return options
 
 
-def _service(entry: ModelEntry, prompt: str | None, held: Keys) -> ModelSpec:
+def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
     given = {name: value for name, value in entry.encode_kwargs.items() if name not in SHOWN}
     options = {"url": str(entry.api_base), "max_chars": str(CHARACTERS * entry.max_seq_length)}
     if prompt:
@@ -190,7 +172,7 @@ def _service(entry: ModelEntry, prompt: str | None, held: Keys) -> ModelSpec:
             raise UsageError(f"{entry.where}.dimensions is set", hint="a reranker has no vectors: leave it out")
         options["dimensions"] = str(entry.dimensions)
     if entry.api_key is not None and entry.api_key.strip() not in NO_KEYS:
-        options["key_env"] = held.variable(entry.api_key.strip())
+        options["key_env"] = keys.name_of(entry.api_key.strip())
     family = "rerank" if entry.cross_encoder else "dense"
     return ModelSpec(family, f"api/{entry.model_name}", entry.revision, _sorted(options))
 

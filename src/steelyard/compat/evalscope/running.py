@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from steelyard.compat.evalscope.models import keys
+from steelyard.compat.evalscope.models import ApiKeys
 from steelyard.compat.evalscope.naming import Names
 from steelyard.compat.evalscope.predictions import write_predictions
 from steelyard.compat.evalscope.schema import Config
 from steelyard.compat.evalscope.stages import FIRST, SECOND, Crew, Stage
 from steelyard.compat.evalscope.tasks import CUSTOM, Wanted, wanted
 from steelyard.compat.mteb.files import MtebFolder
+from steelyard.config import Settings
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Event, Listener, Planned, silent
 from steelyard.engine.plan import Conditions, Profile, SaveRuns, Shelf
@@ -41,6 +40,7 @@ def carry_out(
     version: str | None = None,
     listen: Listener = silent,
     tell: Callable[[str], None] = no_word,
+    settings: Settings | None = None,
 ) -> Generator[Result, None, None]:
     """Weigh what the config asks for; the results as they are ready, each with its files in `folder`.
 
@@ -52,17 +52,17 @@ def carry_out(
     conditions = Conditions.of(
         limit=config.limits, seed=config.seed, profile=PROFILES[spoken], limit_documents=config.limits is not None
     )
-    with _sources(config, tell), keys() as held:
-        crew = Crew(config, spoken, held, Names(folder / OWN / "models.json"), tell)
-        tasks = wanted(config, spoken)
-        if crew.pair is not None:
-            tasks = [task.with_type() for task in tasks]
-        crew.check(tasks)
-        # With `use_cache` an earlier run is taken up; EvalScope's own default is to do everything anew.
-        anew = config.overwrite if config.overwrite is not None else config.use_cache is None
-        saved: SaveRuns | None = "parquet" if crew.pair is not None else None
-        shelf = Shelf(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
-        yield from _weighed(tasks, crew, conditions, shelf, folder, listen)
+    settings = settings_of(config, settings or Settings.load(defaults={"hub": default_hub()}), tell)
+    crew = Crew(config, spoken, ApiKeys(), Names(folder / OWN / "models.json"), tell, settings)
+    tasks = wanted(config, spoken, settings)
+    if crew.pair is not None:
+        tasks = [task.with_type(settings) for task in tasks]
+    crew.check(tasks)
+    # With `use_cache` an earlier run is taken up; EvalScope's own default is to do everything anew.
+    anew = config.overwrite if config.overwrite is not None else config.use_cache is None
+    saved: SaveRuns | None = "parquet" if crew.pair is not None else None
+    shelf = Shelf(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
+    yield from _weighed(tasks, crew, conditions, shelf, folder, listen)
 
 
 def _weighed(
@@ -78,7 +78,7 @@ def _weighed(
     for task in tasks:
         stages = {stage.model.name: stage for stage in crew.stages(task)}
         models = [stage.model for stage in stages.values()]
-        for result in Batch(models, [task.task], conditions, shelf, heard).run():
+        for result in Batch(models, [task.task], conditions, shelf, heard, crew.settings).run():
             stage = stages[result.model]
             _write(result, stage, written[stage.folder])
             yield result
@@ -108,30 +108,20 @@ def _planned(tasks: list[Wanted], crew: Crew) -> Staged:
     return Staged(models, len(tasks), stored=0, pairs=searched * models + (len(tasks) - searched))
 
 
-@contextmanager
-def _sources(config: Config, tell: Callable[[str], None]) -> Iterator[None]:
-    """Where data comes from while the config is carried out; said in the environment, where every source looks."""
-    said: dict[str, str] = {}
-    if config.data_folder is not None and CUSTOM not in config.tasks:  # else it is that task's data alone
-        said["STEELYARD_DATA"] = config.data_folder
-    if config.hub is not None:
-        said["STEELYARD_HUB"] = config.hub
-    elif "STEELYARD_HUB" not in os.environ:
-        there = find_spec("modelscope") is not None
-        said["STEELYARD_HUB"] = "modelscope" if there else "huggingface"
-        published = config.tasks or config.task_types or config.languages
-        if published and not there and not (config.data_folder or os.environ.get("STEELYARD_DATA")):
-            tell("data comes from Hugging Face: the package of EvalScope's usual hub, modelscope, is not installed")
-    before = {name: os.environ.get(name) for name in said}
-    os.environ.update(said)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def default_hub() -> str:
+    """Return the hub of a config that names none: ModelScope, as in EvalScope, if its package is installed."""
+    return "modelscope" if find_spec("modelscope") is not None else "huggingface"
+
+
+def settings_of(config: Config, settings: Settings, tell: Callable[[str], None]) -> Settings:
+    """Return the settings with the hub and the data folder that the config names."""
+    published = config.tasks or config.task_types or config.languages
+    # The data folder of a custom task is that task's data alone.
+    data = config.data_folder if CUSTOM not in config.tasks else None
+    elsewhere = config.hub is None and settings.hub == "huggingface" and find_spec("modelscope") is None
+    if published and elsewhere and not (config.data_folder or settings.data):
+        tell("data comes from Hugging Face: the package of EvalScope's default hub, modelscope, is not installed")
+    return settings.updated(hub=config.hub, data=data)
 
 
 def output_folder(config: Config) -> Path:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.compat.evalscope.models import Keys, is_local, is_ours, spec_of
+from steelyard.compat.evalscope.models import ApiKeys, is_local, is_ours, spec_of
 from steelyard.compat.evalscope.naming import MASTER, Names, identity, label
 from steelyard.compat.evalscope.schema import Config, ModelEntry
 from steelyard.compat.evalscope.tasks import SEARCHED, Wanted
 from steelyard.compat.mteb.names import MtebModel
+from steelyard.config import Settings
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model
 from steelyard.errors import UsageError
@@ -44,9 +45,10 @@ class Crew:
 
     config: Config
     version: str
-    held: Keys
+    keys: ApiKeys
     names: Names
     tell: Callable[[str], None]
+    settings: Settings
     _loaded: dict[str, tuple[ModelSpec, Retriever | Failed]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
@@ -61,7 +63,7 @@ class Crew:
         """Read every entry once, so that what is wrong with it shows before the first model is loaded."""
         for entry in self.config.models:
             for task in tasks:
-                spec_of(entry, prompt_for(entry, task), self.held)
+                spec_of(entry, prompt_for(entry, task), self.keys)
 
     def stages(self, task: Wanted) -> list[Stage]:
         """The models that are weighed on a task."""
@@ -78,7 +80,7 @@ class Crew:
 
     def _alone(self, entry: ModelEntry, task: Wanted, folder: str = "", before: Stage | None = None) -> Stage:
         """A model by itself; a cross-encoder ranks the candidates that the task brings."""
-        spec = spec_of(entry, prompt_for(entry, task), self.held)
+        spec = spec_of(entry, prompt_for(entry, task), self.keys)
         if entry.cross_encoder and spec.family == "rerank":
             spec = ModelSpec("pipeline", parts=(CANDIDATES, spec))
         found = self._load(entry.where, spec)
@@ -93,9 +95,9 @@ class Crew:
             assert before.model.failure is not None
             found = Failed(before.model.failure, "")
         else:
-            rerank = spec_of(entry, prompt_for(entry, task), self.held)
+            rerank = spec_of(entry, prompt_for(entry, task), self.keys)
             options = dict(sorted({**rerank.options, "depth": str(depth), "tail": "cut"}.items()))
-            parts = (spec_of(self._first, prompt_for(self._first, task), self.held), replace(rerank, options=options))
+            parts = (spec_of(self._first, prompt_for(self._first, task), self.keys), replace(rerank, options=options))
             found = self._load(f"{entry.where} after {before.model.name}", ModelSpec("pipeline", parts=parts))
         name = self._name(entry, found, before)
         if isinstance(found, RerankedRetriever) and first is not None:
@@ -119,7 +121,8 @@ class Crew:
         """The model, unless it is the one that was there last. A name that cannot be right is a UsageError at once."""
         if place not in self._loaded or self._loaded[place][0] != spec:
             self._loaded.pop(place, None)  # before the next is loaded, not after: two may be too many
-            self._loaded[place] = (spec, attempt(lambda: load_retriever(spec), raises=UsageError))
+            settings = self.settings.updated(secrets={**self.settings.secrets, **self.keys.secrets})
+            self._loaded[place] = (spec, attempt(lambda: load_retriever(spec, settings), raises=UsageError))
         return self._loaded[place][1]
 
     def _files(self, entry: ModelEntry, name: str, settings: dict[str, Any]) -> MtebModel:

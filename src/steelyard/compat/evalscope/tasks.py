@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
+from steelyard.config import Settings
 from steelyard.datasets import catalogue, load_any, task_facts, task_names
 from steelyard.datasets.language_codes import language_code
 from steelyard.datasets.samples.own_splits import own_splits
@@ -35,30 +36,32 @@ class Wanted:
         """The name of the task in full."""
         return self.task if isinstance(self.task, str) else self.task.name
 
-    def with_type(self) -> Wanted:
+    def with_type(self, settings: Settings) -> Wanted:
         """The same with its type known, which may take loading it."""
         if self.type is not None:
             return self
-        task = load_any(self.task) if isinstance(self.task, str) else self.task
+        task = load_any(self.task, settings=settings) if isinstance(self.task, str) else self.task
         return replace(self, task=task, type=task.info.type)
 
 
-def wanted(config: Config, version: str) -> list[Wanted]:
+def wanted(config: Config, version: str, settings: Settings) -> list[Wanted]:
     """Every split of every task that the config asks for, in its order, each once."""
     found: dict[str, Wanted] = {}
     for name in config.tasks or _selected(config):
         if name == CUSTOM and config.data_folder is not None:
-            found |= {each.name: each for each in _custom(CustomEntry(CUSTOM, config.data_folder), config.splits)}
+            found |= {
+                each.name: each for each in _custom(CustomEntry(CUSTOM, config.data_folder), config.splits, settings)
+            }
             continue
-        for reference in references(name, version, config.splits):
+        for reference in references(name, version, config.splits, settings):
             facts = task_facts(reference.partition("?")[0])
             found.setdefault(reference, Wanted(reference, facts.type if facts else None, name))
     for entry in config.custom:
-        found |= {each.name: each for each in _custom(entry, config.splits)}
+        found |= {each.name: each for each in _custom(entry, config.splits, settings)}
     return list(found.values())
 
 
-def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[str]:
+def references(name: str, version: str, splits: tuple[str, ...] = (), settings: Settings | None = None) -> list[str]:
     """The evaluations that the name of a task stands for: one for each of its splits.
 
     >>> references("TNews", "2"), references("ATEC", "1.14")
@@ -66,9 +69,9 @@ def references(name: str, version: str, splits: tuple[str, ...] = ()) -> list[st
     """
     known = own_splits(name) if splits and Path(name).expanduser().exists() else []
     try:
-        names = task_names([f"{name}::{split}" for split in splits if split in known] or [name])
+        names = task_names([f"{name}::{split}" for split in splits if split in known] or [name], settings=settings)
     except UnknownName as error:
-        names = _of_mteb(name, error)
+        names = _of_mteb(name, error, settings)
     first = version == "1.14"
     expanded = [each for full in names for each in _splits(full, splits, first=first)]
     if not expanded:
@@ -98,10 +101,10 @@ def _only_split(name: str) -> str:
     return "/".join(name.partition("@")[0].partition("://")[2].split("/")[2:]) or "test"  # owner/dataset/split of a hub
 
 
-def _of_mteb(name: str, error: UnknownName) -> list[str]:
+def _of_mteb(name: str, error: UnknownName, settings: Settings | None) -> list[str]:
     """The task by that name in the mteb package; without the package, the first error with a word on that."""
     try:
-        return task_names([f"mteb:{name}"])
+        return task_names([f"mteb:{name}"], settings=settings)
     except MissingPart:
         near = f"did you mean {' or '.join(map(repr, error.near))}? " if error.near else ""
         raise UsageError(
@@ -148,7 +151,7 @@ def _type(name: str) -> str:
     raise UnknownName("type of task", name, TYPES, hint=f"known: {', '.join(TYPES)}")
 
 
-def _custom(entry: CustomEntry, splits: tuple[str, ...]) -> Iterator[Wanted]:
+def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> Iterator[Wanted]:
     """One's own data under the name that the config gives it, read at once, so that what is wrong with it shows now.
 
     Data that is not in splits is the same for each, as in EvalScope; data that is has to have those that are named.
@@ -160,7 +163,7 @@ def _custom(entry: CustomEntry, splits: tuple[str, ...]) -> Iterator[Wanted]:
     named = entry.splits or splits
     in_splits = bool(named and own_splits(entry.path, entry.type))
     for split in named or (None,):
-        task = load_any(f"{reference}::{split}" if in_splits else reference)
+        task = load_any(f"{reference}::{split}" if in_splits else reference, settings=settings)
         name = entry.name if split is None or split == named[-1] else f"{entry.name}:{split}"
         info = replace(task.info, name=name, type=entry.type, split=split or task.info.split)
         yield Wanted(replace(task, info=info), info.type, entry.name)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.datasets.formats.mteb.data import TOP_RANKED, query_texts
 from steelyard.datasets.formats.mteb.tasks import TYPES, language_facts
 from steelyard.errors import MissingPart, UsageError
@@ -31,7 +32,7 @@ MtebModel = Any
 """What mteb calls a model; its protocols are checked by its methods."""
 
 
-def as_mteb_model(model: str | ModelSpec | Retriever | Reranker) -> MtebModel:
+def as_mteb_model(model: str | ModelSpec | Retriever | Reranker, settings: Settings | None = None) -> MtebModel:
     """The model as mteb takes it: `mteb.evaluate(as_mteb_model("dense:ID"), tasks)`.
 
     A model that has vectors (`dense:...`) does every type of task, and searches with its own index, so that
@@ -43,8 +44,8 @@ def as_mteb_model(model: str | ModelSpec | Retriever | Reranker) -> MtebModel:
     if isinstance(spec, ModelSpec) and spec.family == "rerank":
         from steelyard.retrievers.rerank.load import load_reranker
 
-        return PairModel(load_reranker(spec))
-    loaded = load_retriever(spec) if isinstance(spec, ModelSpec) else spec
+        return PairModel(load_reranker(spec, settings))
+    loaded = load_retriever(spec, settings) if isinstance(spec, ModelSpec) else spec
     if isinstance(loaded, Reranker):
         return PairModel(loaded)
     return EmbeddingModel(loaded) if isinstance(loaded, Embeds) else SearchModel(loaded)

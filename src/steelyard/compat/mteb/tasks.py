@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from steelyard.config import Settings
 from steelyard.datasets.catalogue import USUAL_METRICS
 from steelyard.datasets.formats.mteb.tasks import DEFAULT, TYPES
 from steelyard.errors import MissingPart, UnknownName, UsageError
@@ -25,7 +26,7 @@ SEED = 42
 """mteb's own; every draw of its tasks starts from it."""
 
 
-def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None) -> MtebTask:
+def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None, settings: Settings | None = None) -> MtebTask:
     """The task as mteb takes it, ready to be evaluated: `mteb.evaluate(model, [as_mteb_task("NanoAlmanac/en")])`.
 
     A name is loaded first. `candidates` names the candidate lists of a retrieval task that are to be reranked: it
@@ -34,7 +35,7 @@ def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None) -> MtebT
     if isinstance(task, str):
         from steelyard.datasets import load_any
 
-        task = load_any(task)
+        task = load_any(task, settings=settings)
     if isinstance(task, Task):
         return _retrieval(task, candidates)
     if candidates is not None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from steelyard.config import Settings
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.mteb.tasks import DEFAULT, Part
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.tabular import Table
-from steelyard.errors import DataError, HubError
+from steelyard.errors import DataError, HubError, MissingPart
 from steelyard.types import Task, TaskInfo
 from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, Label, LabelTask, Levels, PairTask, Problem
 
@@ -52,8 +52,8 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
     if not task.data_loaded:  # one that brings its data need not be in the registry
         task = mteb.get_task(part.task.metadata.name, hf_subsets=subsets, eval_splits=[part.split])
     try:
-        with _network(not options.settings.offline):
-            task.load_data()
+        _check_network(options.settings)
+        task.load_data()
     except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
         raise HubError(
             f"{part.label} of mteb could not be loaded: {str(error)[:LONGEST]}",
@@ -64,23 +64,17 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
     return task
 
 
-@contextmanager
-def _network(allowed: bool) -> Iterator[None]:
-    """Keep `datasets` and the hub's client off the network if so wished, and off the terminal, which has our bars."""
-    tables = importlib.import_module("datasets")
+def _check_network(settings: Settings) -> None:
+    """Raise a MissingPart where mteb would use the network although the settings forbid it.
+
+    mteb downloads through `datasets`, which takes its offline mode from the environment when it is imported.
+    """
     places = [importlib.import_module(name) for name in ("datasets.config", "huggingface_hub.constants")]
-    before = [getattr(place, OFFLINE) for place in places]  # both read their flag at each request
-    silent = tables.are_progress_bars_disabled()
-    try:
-        tables.disable_progress_bars()
-        for place, was in zip(places, before, strict=True):
-            setattr(place, OFFLINE, was or not allowed)
-        yield
-    finally:
-        for place, was in zip(places, before, strict=True):
-            setattr(place, OFFLINE, was)
-        if not silent:
-            tables.enable_progress_bars()
+    if settings.offline and not all(getattr(place, OFFLINE) for place in places):
+        raise MissingPart(
+            "tasks of mteb cannot be loaded offline, because mteb would use the network",
+            hint=f"export {OFFLINE}=1 before Python starts, or use steelyard run --offline",
+        )
 
 
 def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard import config
+from steelyard.config import Settings
 from steelyard.files import remember, remembered
 from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
 from steelyard.text.tokenizer.spans import Grams, find
@@ -27,7 +27,7 @@ _WORDS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(1,))
 """What stands between spaces and punctuation; in a script without spaces each character or cluster is one."""
 
 
-def lengths(texts: Sequence[str]) -> Lengths:
+def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
     """The lengths of texts.
 
     >>> measured = lengths(["two words", "東京", "ภาษาไทย"])
@@ -39,7 +39,7 @@ def lengths(texts: Sequence[str]) -> Lengths:
     return Lengths(
         characters=spread(characters),
         words=spread(word_counts(texts)),
-        tokens=spread(_token_counts(sampled)),
+        tokens=spread(_token_counts(sampled, (settings or Settings.load()).home)),
         tokens_of=len(sampled),
         tokenizer=TOKENIZER,
         empty=sum(not text or text.isspace() for text in texts),
@@ -71,13 +71,13 @@ def histogram(values: npt.NDArray[np.int64]) -> Histogram:
     return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
 
 
-def _token_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+def _token_counts(texts: Sequence[str], home: Path) -> npt.NDArray[np.int64]:
     """Counted once for the same texts and tokenizer, which takes longer to read than a thousand texts to count."""
     sound = [text.encode("utf-8", "replace") for text in texts]
     key = hashlib.blake2b(_tokenizer_file().read_bytes(), digest_size=16)
     for text in sound:
         key.update(len(text).to_bytes(8, "little") + text)
-    kept = config.home() / "pages" / "tokens" / f"{key.hexdigest()}.json"
+    kept = home / "pages" / "tokens" / f"{key.hexdigest()}.json"
     counts = remembered(kept).get("counts")
     if not (isinstance(counts, list) and len(counts) == len(texts) and all(type(count) is int for count in counts)):
         counts = [len(pieces) for pieces in _tokenizer().encode([text.decode("utf-8") for text in sound])]

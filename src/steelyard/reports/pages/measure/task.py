@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.reports.pages.measure.evaluation import Measured, by_kind, ceiling, compare_values, measure_all
 from steelyard.reports.pages.measure.evidence import spearman
 from steelyard.reports.pages.measure.failures import examples, failures
@@ -30,6 +31,7 @@ def task_figures(
     profiles: Sequence[Profile],
     context: Context | None = None,
     at: Callable[[str], None] = lambda step: None,
+    settings: Settings | None = None,
 ) -> TaskFigures:
     """Every figure of a task's page; `at` hears each of the `STEPS` as it begins."""
     context = context or Context()
@@ -38,7 +40,7 @@ def task_figures(
     reading = read(task)
     told, likings = tongues(reading), tendencies(task, reading)
     at("lengths")
-    asked, sought = lengths(task.queries.texts), lengths(task.corpus.texts)
+    asked, sought = lengths(task.queries.texts, settings), lengths(task.corpus.texts, settings)
     at("profiles")
     measured = measure_all(task, profiles)
     main = [one for one in measured if one.kind in KINDS]
