@@ -24,6 +24,7 @@ from steelyard.compat.evalscope.running import output_folder
 from steelyard.compat.evalscope.schema import ModelEntry, parse
 from steelyard.compat.evalscope.stages import prompt_for
 from steelyard.compat.evalscope.tasks import Wanted, references, wanted
+from steelyard.config import Settings
 from steelyard.datasets import load_any
 from steelyard.engine import Results
 from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
@@ -115,12 +116,16 @@ def test_the_examples_of_evalscope_are_read_as_they_stand() -> None:
 
 
 def test_the_tasks_of_the_example_are_all_their_splits() -> None:
-    names = [task.name for task in wanted(parse(ONE_STAGE), "2")]
+    names = [task.name for task in wanted(parse(ONE_STAGE), "2", Settings())]
     assert names == [
         *("C-MTEB/TNews", "C-MTEB/CLSClusteringS2S", "C-MTEB/T2Reranking", "C-MTEB/T2Retrieval"),
         *("C-MTEB/ATEC:validation", "C-MTEB/ATEC"),
     ]
-    assert [task.type for task in wanted(parse(ONE_STAGE), "2")][:3] == ["classification", "clustering", "reranking"]
+    assert [task.type for task in wanted(parse(ONE_STAGE), "2", Settings())][:3] == [
+        "classification",
+        "clustering",
+        "reranking",
+    ]
     assert references("CMedQAv1", "1.14") == ["C-MTEB/CMedQAv1-reranking?generation=v1"]
     assert references("ATEC", "2", ("test",)) == ["C-MTEB/ATEC"]
     with pytest.raises(UsageError, match="none of the splits"):
@@ -130,12 +135,12 @@ def test_the_tasks_of_the_example_are_all_their_splits() -> None:
 def test_types_and_languages_choose_where_no_task_is_named() -> None:
     newer = {"models": [{"model_name_or_path": "bm25"}]}
     chosen = parse({**newer, "eval": {"task_types": ["Reranking"], "languages": ["zho"]}})
-    assert {task.name for task in wanted(chosen, "2")} == {
+    assert {task.name for task in wanted(chosen, "2", Settings())} == {
         *("C-MTEB/T2Reranking", "C-MTEB/MMarcoReranking", "C-MTEB/CMedQAv1-reranking", "C-MTEB/CMedQAv2-reranking")
     }
-    assert len(wanted(parse({**newer, "eval": {"task_types": ["PairClassification"]}}), "2")) == 2
+    assert len(wanted(parse({**newer, "eval": {"task_types": ["PairClassification"]}}), "2", Settings())) == 2
     with pytest.raises(UnknownName, match="did you mean 'clustering'"):
-        wanted(parse({**newer, "eval": {"task_types": ["Clusterin"]}}), "2")
+        wanted(parse({**newer, "eval": {"task_types": ["Clusterin"]}}), "2", Settings())
 
 
 def test_the_newer_schema_has_its_own_defaults() -> None:
@@ -437,7 +442,10 @@ def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: P
 
     def tasks(**evaluation: Any) -> dict[str, str]:
         given = parse(config([{"model_name_or_path": "bm25"}], tmp_path, **evaluation))
-        found = [each.task if not isinstance(each.task, str) else load_any(each.task) for each in wanted(given, "2")]
+        found = [
+            each.task if not isinstance(each.task, str) else load_any(each.task)
+            for each in wanted(given, "2", Settings())
+        ]
         return {task.info.split: task.content_hash for task in found}
 
     pairs = tmp_path / "pairs"
