@@ -3,7 +3,7 @@
 The file is JSON, one task a line, so that a change is visible in a diff:
 
     {"format": "steelyard-baseline", "version": 1, "model": ..., "created": ..., "steelyard": ..., "checksum": ...,
-     "tasks": {NAME: {"metric", "score", "data_hash", "revision", "language", "type", "limit", "seed", "profile",
+     "tasks": {NAME: {"metric", "scoring", "score", "data_hash", "revision", "language", "type", "limit", "seed", "profile",
                       "queries", "ids", "scores"}}}
 
 `ids` is a JSON list of query ids and `scores` are little-endian doubles; both are compressed with zlib and written in
@@ -27,7 +27,7 @@ import numpy as np
 from steelyard.errors import DataError, UsageError
 from steelyard.results import QueryScores, Result, TaskFacts
 from steelyard.results.atomic import write_whole
-from steelyard.results.keys import result_key
+from steelyard.results.keys import SCORING_VERSION, result_key
 from steelyard.results.per_query import columns, is_mean
 from steelyard.types import Float64
 
@@ -71,6 +71,7 @@ def _entry(result: Result, metric: str, ids: Sequence[str], values: Float64) -> 
     facts = result.facts
     return {
         "metric": metric,
+        "scoring": SCORING_VERSION,
         "score": float(values.mean()),
         "data_hash": facts.data_hash,
         "revision": facts.revision,
@@ -158,7 +159,7 @@ def _result(path: Path, content: Mapping[str, Any], task: str, entry: Mapping[st
         task=task,
         model=str(content["model"]),
         settings=settings,
-        key=result_key(settings, task, facts),
+        key=result_key(settings, task, facts) if entry.get("scoring") == SCORING_VERSION else "other scoring",
         main_metric=metric,
         metrics={metric: float(values.mean())},
         facts=facts,
