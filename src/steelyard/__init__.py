@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
     from steelyard.errors import SteelyardError
+    from steelyard.recommendation import recommend
     from steelyard.results import Result, Results, load_results
     from steelyard.retrievers import load_retriever
     from steelyard.types import Run, Task
@@ -35,6 +36,7 @@ _HOMES = {
     "load_task": "steelyard.datasets",
     "load_tasks": "steelyard.datasets",
     "load_retriever": "steelyard.retrievers",
+    "recommend": "steelyard.recommendation",
     "Result": "steelyard.results",
     "load_results": "steelyard.results",
     "Run": "steelyard.types",
@@ -58,6 +60,7 @@ __all__ = [
     "load_retriever",
     "load_task",
     "load_tasks",
+    "recommend",
     "run_task",
 ]
 

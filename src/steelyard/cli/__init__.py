@@ -21,6 +21,7 @@ VERBS = {
     "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
     "eval": "carry out a config of EvalScope (YAML, JSON or TOML) as it stands; files in MTEB's layout",
     "compare": "compare models on the same queries: differences, intervals, tests; a gate for CI",
+    "recommend": "what to ship: quality against latency, memory and price, under constraints",
     "list": "list tasks, groups, models, metrics or results",
     "show": "open one: a task, a group, a model, a metric, a result, or your own data",
     "score": "score a TREC run against TREC judgements, as trec_eval does",

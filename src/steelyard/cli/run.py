@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import INTERRUPTED
+from steelyard.cli._ui.cost_tables import show_costs, with_costs
 from steelyard.cli._ui.data_options import RESULTS, add_data_options, add_languages
 from steelyard.cli._ui.languages import tell_unknown
 from steelyard.cli._ui.model_options import add_model_options, with_model_options
@@ -120,6 +121,8 @@ def _add_keeping(parser: argparse.ArgumentParser) -> None:
     add("--offline", action="store_true", help="never reach for the network")
     add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")
     add("--no-report", action="store_true", help="write no report.html")
+    add("--costs", action="store_true", help="Measure latency, encoding rate, index size and price of every model")
+    add("--cost-samples", type=int, default=100, metavar="N", help="Queries timed for --costs (default: 100)")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -133,7 +136,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         for result in work(arguments, folder, progress, output):
             gathered.ready.append(result)
     results = gathered.results
+    if arguments.costs and not gathered.interrupted and not gathered.broken:
+        results = _costed(results, arguments, output)
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
+    show_costs(results, output)
     _tell_shallow(results, arguments.metrics, output)
     if gathered.interrupted or gathered.broken:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
@@ -153,6 +159,19 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     finally:  # whatever becomes of the report
         tell_failures(results, output)
     return exit_code(results)
+
+
+def _costed(results: Results, arguments: argparse.Namespace, output: Output) -> Results:
+    """Return the results with what their models cost."""
+    from steelyard.engine import expand
+
+    references = expand(
+        _references(arguments) or ["builtin"],
+        languages=arguments.languages,
+        type=arguments.type,
+        settings=arguments.settings,
+    )
+    return with_costs(results, references, arguments, output)
 
 
 def _tell_shallow(results: Results, metrics: Sequence[str], output: Output) -> None:

@@ -89,7 +89,8 @@ def _by_overlap(lexical: Float64, own: Float64, winner: Float64) -> Float64:
     low, high = OVERLAP_RAMP
     counts = np.clip((lexical - low) / (high - low), 0.0, 1.0)
     clear = np.clip((winner - WINNER[0]) / (WINNER[1] - WINNER[0]), 0.0, 1.0)
-    return np.asarray(1 - counts * (1 - similar) * (1 - clear))
+    weight: Float64 = 1 - counts * (1 - similar) * (1 - clear)
+    return weight
 
 
 def first_z(run: Run) -> Float64:
@@ -104,7 +105,7 @@ def first_z(run: Run) -> Float64:
     mean = scores.sum(axis=1) / count
     spread = np.sqrt((np.where(real, scores - mean[:, None], 0.0) ** 2).sum(axis=1) / count)
     first = scores[:, 0] if run.depth else np.zeros(len(run))
-    return np.divide(first - mean, spread, out=np.zeros(len(run)), where=spread > 0)
+    return np.asarray(np.divide(first - mean, spread, out=np.zeros(len(run)), where=spread > 0), dtype=np.float64)
 
 
 def overlaps(task: Unjudged, rows: Int32, policy: Policy) -> Float64:

@@ -100,6 +100,10 @@ class PairScorer:
         name = str(reranker.settings.get("reranker", reranker.name))  # the model's, without options of this run
         self._store = VectorStore(_Scale(name, {"pairs": dict(reranker.settings)}), settings) if storable else None
 
+    def forget_store(self) -> None:
+        """Compute every pair anew from now on, as a measurement of latency must."""
+        self._store = None
+
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
         """Scores of each query's candidates: `rows` has a line for each query, -1 where there is no document."""
         real = rows >= 0

@@ -1,0 +1,110 @@
+"""`steelyard recommend`: what should I ship? Quality against latency, memory and price."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli._ui.data_options import RESULTS, add_place_options
+from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.progress import Progress
+from steelyard.cli._ui.values import numbers
+
+if TYPE_CHECKING:
+    import argparse
+
+    from steelyard.cli._ui.output import Output
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add = parser.add_argument
+    add("models", nargs="*", metavar="MODEL", help="Models and rerankers to choose from (default: all installed ones)")
+    add("-t", "--tasks", nargs="+", action="extend", default=[], help="Tasks, groups or paths (default: builtin)")
+    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
+    add("--metric", help="Metric of quality, such as nDCG@20 (default: main metric of each task)")
+    add("--limit", type=int, metavar="N", help="Use a seeded sample of N queries of each task")
+    add("--offline", action="store_true", help="Never use the network")
+    add_place_options(parser)
+    _add_grid(parser)
+    _add_limits(parser)
+
+
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is varied")
+    add = group.add_argument
+    add("--truncate-dim", metavar="D,D", help="Dimensions of dense models (default: those of the model's card)")
+    add("--precision", default="int8,binary", metavar="P,P", help="Precisions besides float32 (default: int8,binary)")
+    add("--rescore", default="4", metavar="N", help="Oversampling of rescored variants; 0 for none (default: 4)")
+    add("--no-fusions", action="store_true", help="Do not fuse encoders with BM25")
+    add("--depths", type=numbers, default=[], metavar="N,N", help="Depths of rerankers (default: 20,50,100)")
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("constraints and measurement")
+    add = group.add_argument
+    add("--max-latency", metavar="T", help="Largest p95 latency of one query, such as 50ms")
+    add("--max-bytes-per-doc", metavar="B", help="Largest index size for each document, such as 512")
+    add("--max-memory", metavar="B", help="Largest index of a million documents, such as 2GB")
+    add("--max-price", type=float, metavar="P", help="Largest price of 1,000 queries")
+    add(
+        "--cheapest",
+        choices=["balanced", "latency", "bytes", "price"],
+        default="balanced",
+        help="Cost that decides among choices that are as good as the best (default: balanced, all of them)",
+    )
+    add("--samples", type=int, default=100, metavar="N", help="Queries timed one at a time (default: 100)")
+    add("--warm-up", type=int, default=5, metavar="N", help="Queries before the timed ones (default: 5)")
+    add("--batch-size", type=int, default=32, metavar="N", help="Queries of a timed batch (default: 32)")
+    add("--html", type=Path, metavar="FILE", help="Write the page to FILE (default: recommend.html in the results)")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Evaluate, measure, print the table and the recommendation; 1 if no choice keeps the constraints."""
+    from steelyard.recommendation import Constraints, recommend
+    from steelyard.recommendation.expansion import DEPTHS, Grid
+
+    constraints = Constraints.of(
+        max_latency=arguments.max_latency,
+        max_bytes_per_doc=arguments.max_bytes_per_doc,
+        max_price=arguments.max_price,
+        max_memory=arguments.max_memory,
+    )
+    grid = Grid(
+        dimensions=arguments.truncate_dim,
+        precisions=arguments.precision,
+        rescore="" if arguments.rescore == "0" else arguments.rescore,
+        fusions=not arguments.no_fusions,
+        depths=arguments.depths or DEPTHS,
+    )
+    folder = arguments.output or arguments.settings.results
+    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
+    found = recommend(
+        arguments.models or None,
+        arguments.tasks or ["builtin"],
+        grid=grid,
+        constraints=constraints,
+        cheapest=arguments.cheapest,
+        metric=arguments.metric,
+        limit=arguments.limit,
+        samples=arguments.samples,
+        warm_up=arguments.warm_up,
+        batch_size=arguments.batch_size,
+        results=folder,
+        progress=progress,
+        report=output.note,
+        settings=arguments.settings,
+    )
+    if output.json:
+        output.data(found.to_dict())
+    else:
+        output.table(*found.table(), fold=True)
+        for line in found.sentences():
+            output.line(line)
+    for model, reason in found.failed.items():
+        output.complain(f"{model}: {reason}")
+    page = arguments.html or Path(folder) / "recommend.html"
+    found.to_html(page)
+    output.note(f"page: {page}")
+    return 0 if found.recommended is not None and not found.failed else 1

@@ -1,0 +1,146 @@
+"""What a model costs: latency, encoding rate, index size, memory, price."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.engine.measure import peak_memory_bytes, reset_peak_memory
+from steelyard.recommendation.latency import (
+    BUDGET,
+    SAMPLES,
+    WARM_UP,
+    Latency,
+    fresh_index,
+    measure_latency,
+    without_stores,
+)
+from steelyard.retrievers.by_task import for_task
+from steelyard.retrievers.model_names import SEARCH
+from steelyard.types import Corpus, Queries, Task
+from steelyard.types.protocols import Index, Retriever
+
+BATCH = 32
+TOP_K = 100
+FEWEST_BATCHES = 5
+DOCUMENTS = "documents"
+"""Part of the notes of an index that is about its documents, not about queries."""
+SAMPLE_DOCUMENTS = 64
+"""Documents that are encoded to measure the rate; few, as a service has its price."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a model costs on one task; a value that cannot be measured is None."""
+
+    latency: Latency
+    """One query at a time."""
+    batch_latency: Latency
+    documents_per_second: float | None = None
+    """Documents encoded and indexed each second, nothing read from a store."""
+    bytes_per_document: float | None = None
+    """Size of the index divided by the number of documents; None for a service that keeps it."""
+    peak_memory_bytes: int | None = None
+    """Most memory that this process held while queries were answered, everything loaded included."""
+    price_per_thousand_queries: float | None = None
+    price_per_million_documents: float | None = None
+    task: str = ""
+    documents: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every cost, JSON-ready."""
+        size = self.bytes_per_document
+        return {
+            "latency": self.latency.to_dict(),
+            "batch_latency": self.batch_latency.to_dict(),
+            "documents_per_second": self.documents_per_second,
+            "bytes_per_document": size,
+            "bytes_per_million_documents": None if size is None else size * 1e6,
+            "peak_memory_bytes": self.peak_memory_bytes,
+            "price_per_thousand_queries": self.price_per_thousand_queries,
+            "price_per_million_documents": self.price_per_million_documents,
+            "measured_on": {"task": self.task, "documents": self.documents},
+        }
+
+
+def measure_costs(
+    retriever: Retriever,
+    task: Task,
+    *,
+    samples: int = SAMPLES,
+    warm_up: int = WARM_UP,
+    batch_size: int = BATCH,
+    budget: float = BUDGET,
+    top_k: int = TOP_K,
+) -> Costs:
+    """Measure what a retriever costs on a task: its documents are indexed once, its queries are computed each time.
+
+    >>> from steelyard.retrievers import load_retriever
+    >>> task = Task.of("Mine/x", {"a": "red fox", "b": "blue whale"}, {"q": "fox"}, {"q": {"a": 1}}, language="en")
+    >>> costs = measure_costs(load_retriever("bm25"), task, samples=10)
+    >>> costs.latency.samples, costs.bytes_per_document > 0, costs.price_per_thousand_queries
+    (10, True, None)
+    """
+    model = for_task(retriever, task.info)
+    index = fresh_index(model, model.index(task.corpus, task.info), task.info)
+    prices: list[float] = []
+
+    def search(texts: list[str]) -> None:
+        # Every call has queries of its own, so that nothing is remembered from the last one.
+        index.search(Queries(tuple(f"q{place}" for place in range(len(texts))), tuple(texts)), top_k)
+        if (price := _price(index.notes, without=DOCUMENTS)) is not None:
+            prices.append(price / len(texts))
+
+    reset_peak_memory()
+    texts = task.queries.texts
+    latency = measure_latency(search, texts, samples=samples, warm_up=warm_up, budget=budget)
+    batches = max(FEWEST_BATCHES, samples // batch_size)
+    batch = measure_latency(search, texts, batch_size=batch_size, samples=batches, warm_up=1, budget=budget)
+    memory = peak_memory_bytes()
+    rate, document_price = _encoding(model, task)
+    return Costs(
+        latency,
+        batch,
+        documents_per_second=rate,
+        bytes_per_document=_bytes_per_document(model, index, len(task.corpus)),
+        peak_memory_bytes=memory,
+        price_per_thousand_queries=1e3 * sum(prices) / len(prices) if prices else None,
+        price_per_million_documents=document_price,
+        task=task.name,
+        documents=len(task.corpus),
+    )
+
+
+def _bytes_per_document(retriever: Retriever, index: Index, documents: int) -> float | None:
+    if retriever.name.partition(":")[0] in SEARCH or not documents:
+        return None
+    return index.size_bytes / documents
+
+
+def _encoding(retriever: Retriever, task: Task) -> tuple[float | None, float | None]:
+    """Return documents each second and the price of a million of them, from a sample that is indexed anew."""
+    if retriever.name.partition(":")[0] in SEARCH or not len(task.corpus):
+        return None, None
+    step = max(1, len(task.corpus) // SAMPLE_DOCUMENTS)
+    rows = range(0, len(task.corpus), step)[:SAMPLE_DOCUMENTS]
+    corpus = task.corpus
+    sample = Corpus.of([corpus.ids[row] for row in rows], [corpus.texts[row] for row in rows])
+    model = without_stores(retriever)
+    start = time.perf_counter()
+    index = model.index(sample, task.info)
+    seconds = time.perf_counter() - start
+    price = _price(index.notes)
+    return len(sample) / seconds, None if price is None else 1e6 * price / len(sample)
+
+
+def _price(notes: Any, *, without: str = "") -> float | None:
+    """Return the sum of what services have charged, wherever the notes have it; None if nobody names a price."""
+    if not isinstance(notes, Mapping):
+        return None
+    parts = [float(notes["cost"])] if isinstance(notes.get("cost"), int | float) else []
+    others = (value for name, value in notes.items() if name != without)
+    parts += [price for value in others if (price := _price(value, without=without)) is not None]
+    return sum(parts) if parts else None

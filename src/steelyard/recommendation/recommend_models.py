@@ -1,0 +1,176 @@
+"""`recommend`: evaluate every choice from one encoding, measure its costs, and name the one to ship."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.config import Settings
+from steelyard.engine import as_list, evaluate, expand
+from steelyard.engine.batch import load_models
+from steelyard.engine.events import Listener, silent
+from steelyard.engine.limit import limited
+from steelyard.engine.plan import Model
+from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.recommendation.constraints import Constraints
+from steelyard.recommendation.costs import BATCH, Costs, measure_costs
+from steelyard.recommendation.expansion import Grid, choices, installed_models
+from steelyard.recommendation.latency import BUDGET, SAMPLES, WARM_UP
+from steelyard.recommendation.table import Cheapest, Choice, Recommendation
+from steelyard.results import Results
+from steelyard.spec import ModelSpec
+from steelyard.stats.group_means import GroupScores
+from steelyard.types import Interval, Task
+from steelyard.types.protocols import Retriever
+from steelyard.types.samples import AnyTask
+
+Report = Callable[[str], None]
+LEVEL = 0.95
+
+
+def recommend(
+    models: str | ModelSpec | Iterable[str | ModelSpec] | None = None,
+    tasks: str | Path | Task | Iterable[str | Path | Task] = "builtin",
+    *,
+    grid: Grid | None = None,
+    constraints: Constraints | None = None,
+    cheapest: Cheapest = "balanced",
+    metric: str | None = None,
+    limit: int | None = None,
+    samples: int = SAMPLES,
+    warm_up: int = WARM_UP,
+    batch_size: int = BATCH,
+    budget: float = BUDGET,
+    results: str | Path | None = None,
+    progress: Listener = silent,
+    report: Report = lambda line: None,
+    settings: Settings | None = None,
+) -> Recommendation:
+    """Evaluate models with their dimensions, precisions, fusions and rerank depths, and recommend one of them.
+
+    Without `models`, those that can run on this machine are taken. Latency, sizes and prices are measured on the task
+    with the largest corpus. Quality is the mean over the tasks; which choices are as good as the best is decided by
+    paired randomisation tests. `report` gets one line for each step that takes time.
+    """
+    named: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
+    settings = settings or Settings.load()
+    references = expand(as_list(tasks), settings=settings)
+    every, offered = choices(named, grid)
+    loaded = load_models(
+        every,
+        offered=offered,
+        leave_out=lambda unfit: report(f"left out: {unfit.message}"),
+        listen=progress,
+        settings=settings,
+    )
+    failed = {model.name: str(model.failure) for model in loaded if model.failure is not None}
+    ready = [model for model in loaded if model.retriever is not None]
+    if not ready:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise UsageError(f"no model could be loaded: {reasons}", hint="name one that is installed, such as bm25")
+    retrievers: list[Retriever] = [model.retriever for model in ready if model.retriever is not None]
+    evaluated = evaluate(
+        retrievers,
+        references,
+        metrics=metric or (),
+        limit=limit,
+        results=results,
+        progress=progress,
+        settings=settings,
+    )
+    failed |= {
+        result.model: str(result.error) for result in evaluated.failures if result.facts.type in ("retrieval", "")
+    }
+    complete = Results(result for result in evaluated if result.model not in failed)
+    costs = measure_models(
+        ready,
+        references,
+        limit,
+        failed=failed,
+        samples=samples,
+        warm_up=warm_up,
+        batch_size=batch_size,
+        budget=budget,
+        report=report,
+        settings=settings,
+    )
+    return Recommendation(
+        _ranked(complete, costs, metric),
+        complete,
+        constraints or Constraints(),
+        cheapest,
+        metric,
+        failed,
+    )
+
+
+def _largest(references: Sequence[str | AnyTask], limit: int | None, settings: Settings) -> Task:
+    """Return the searched task with the most documents; an error if there is none."""
+    from steelyard.datasets import load_any
+
+    found: Task | None = None
+    for reference in references:
+        task = load_any(reference, settings=settings) if isinstance(reference, str) else reference
+        if isinstance(task, Task) and (found is None or len(task.corpus) > len(found.corpus)):
+            found = task
+    if found is None:
+        raise UsageError("at least one task must be a retrieval task, got none", hint="such as -t NanoAlmanac")
+    fewer = found if limit is None else limited(found, limit, 0)
+    assert isinstance(fewer, Task)
+    return fewer
+
+
+def measure_models(
+    models: Sequence[Model],
+    references: Sequence[str | AnyTask],
+    limit: int | None = None,
+    *,
+    failed: dict[str, str],
+    samples: int = SAMPLES,
+    warm_up: int = WARM_UP,
+    batch_size: int = BATCH,
+    budget: float = BUDGET,
+    report: Report = lambda line: None,
+    settings: Settings | None = None,
+) -> dict[str, Costs]:
+    """Return the costs of every model on the largest task; the reason of one that fails goes to `failed`."""
+    task = _largest(references, limit, settings or Settings.load())
+    costs: dict[str, Costs] = {}
+    for number, model in enumerate(models, 1):
+        if model.retriever is None or model.name in failed:
+            continue
+        report(f"costs {number}/{len(models)}: {model.name}")
+        try:
+            costs[model.name] = measure_costs(
+                model.retriever, task, samples=samples, warm_up=warm_up, batch_size=batch_size, budget=budget
+            )
+        except SteelyardError as error:
+            failed[model.name] = str(error)
+    return costs
+
+
+def _ranked(results: Results, costs: dict[str, Costs], metric: str | None) -> tuple[Choice, ...]:
+    """Return the choices with quality, interval and costs, the highest quality first."""
+    means = results.means(metric)
+    if not means:
+        raise DataError("the choices have no common task with scores", hint="see the failures: steelyard list results")
+    labels = results.common_tasks(metric)
+    models = list(means)
+    matrices = []
+    for label in labels:
+        columns = results.query_columns(label, metric)
+        if all(model in columns for model in models):
+            matrices.append(np.stack([columns[model].values for model in models]))
+    if len(matrices) == len(labels):
+        drawn = GroupScores(tuple(labels), tuple(matrices)).resampled_means(over_tasks=False)
+        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    else:  # a score that is not a mean over queries has no interval here
+        ends = np.array([[means[model] for model in models]] * 2)
+    found = [
+        Choice(model, means[model], Interval(float(ends[0, place]), float(ends[1, place]), LEVEL), costs[model])
+        for place, model in enumerate(models)
+        if model in costs
+    ]
+    return tuple(sorted(found, key=lambda choice: (-choice.quality, choice.model)))
