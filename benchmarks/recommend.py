@@ -15,7 +15,7 @@ import sys
 import time
 
 import steelyard
-from steelyard.recommendation.expansion import Grid
+from steelyard.recommendation import Sampling
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
     runs = []
     for _ in range(2):
         start = time.perf_counter()
-        found = steelyard.recommend(arguments.models, arguments.task, grid=Grid(), samples=arguments.samples)
+        found = steelyard.recommend(arguments.models, arguments.task, sampling=Sampling(arguments.samples))
         runs.append(found)
         print(f"{len(found.choices)} choices in {time.perf_counter() - start:.1f} s", flush=True)
     print(runs[0])

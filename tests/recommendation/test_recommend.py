@@ -11,10 +11,19 @@ import pytest
 import steelyard
 from steelyard.cli import main
 from steelyard.errors import UsageError
-from steelyard.recommendation import Choice, Constraints, Costs, Latency, Recommendation, measure_costs, measure_latency
+from steelyard.recommendation import (
+    Choice,
+    Constraints,
+    Costs,
+    Latency,
+    Recommendation,
+    Sampling,
+    measure_costs,
+    measure_latency,
+)
+from steelyard.recommendation.choice import pareto
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import fresh_index, without_stores
-from steelyard.recommendation.table import pareto
 from steelyard.results import QueryScores, Result, Results
 from steelyard.retrievers import load_retriever
 from steelyard.types import Interval, Queries, Task
@@ -103,7 +112,7 @@ def test_queries_are_computed_for_every_call(model: str, tmp_path: Path, monkeyp
 
 def test_costs_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
-    found = measure_costs(load_retriever("dense?precision=int8"), TASK, samples=6, batch_size=2)
+    found = measure_costs(load_retriever("dense?precision=int8"), TASK, Sampling(samples=6, batch_size=2))
     assert (found.latency.samples, found.batch_latency.batch_size) == (6, 2)
     assert found.bytes_per_document and found.documents_per_second and found.documents == 4
     assert found.price_per_thousand_queries is None
@@ -196,7 +205,7 @@ def test_recommend_end_to_end(
 ) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
     found = steelyard.recommend(
-        ["bm25", "dense"], TASK, samples=5, budget=2.0, grid=Grid(precisions="int8", rescore="")
+        ["bm25", "dense"], TASK, sampling=Sampling(samples=5, budget=2.0), grid=Grid(precisions="int8", rescore="")
     )
     names = {one.model for one in found.choices}
     assert names == {

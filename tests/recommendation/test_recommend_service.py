@@ -7,7 +7,7 @@ from pathlib import Path
 import api_server
 import pytest
 
-from steelyard.recommendation import measure_costs
+from steelyard.recommendation import Sampling, measure_costs
 from steelyard.retrievers import load_retriever
 from steelyard.types import Task
 
@@ -26,7 +26,7 @@ def test_every_sample_asks_the_service_and_has_its_price(tmp_path: Path, monkeyp
         model = load_retriever(f"dense:api/m?url={api.url}/v1&price_per_million_tokens=1000")
         model.index(TASK.corpus, TASK.info)
         before = len(api.requests)
-        costs = measure_costs(model, TASK, samples=6, warm_up=2, batch_size=3)
+        costs = measure_costs(model, TASK, Sampling(samples=6, warm_up=2, batch_size=3))
         asked = len(api.requests) - before
     batches = costs.batch_latency.samples + costs.batch_latency.warm_up
     assert asked >= 6 + 2 + batches, "no query is read from the store"

@@ -62,7 +62,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, measure, print the table and the recommendation; 1 if no choice keeps the constraints."""
-    from steelyard.recommendation import Constraints, recommend
+    from steelyard.recommendation import Constraints, Sampling, recommend
     from steelyard.recommendation.expansion import DEPTHS, Grid
 
     constraints = Constraints.of(
@@ -88,9 +88,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         cheapest=arguments.cheapest,
         metric=arguments.metric,
         limit=arguments.limit,
-        samples=arguments.samples,
-        warm_up=arguments.warm_up,
-        batch_size=arguments.batch_size,
+        sampling=Sampling(arguments.samples, arguments.warm_up, arguments.batch_size),
         results=folder,
         progress=progress,
         report=output.note,

@@ -1,10 +1,11 @@
 """What to ship: quality against latency, memory and price, and the cheapest choice that is as good as the best."""
 
+from steelyard.recommendation.choice import Choice
 from steelyard.recommendation.constraints import Constraints
 from steelyard.recommendation.costs import Costs, measure_costs
-from steelyard.recommendation.latency import Latency, measure_latency
+from steelyard.recommendation.latency import Latency, Sampling, measure_latency
 from steelyard.recommendation.recommend_models import recommend
-from steelyard.recommendation.table import Choice, Recommendation
+from steelyard.recommendation.table import Recommendation
 
 __all__ = [
     "Choice",
@@ -12,6 +13,7 @@ __all__ = [
     "Costs",
     "Latency",
     "Recommendation",
+    "Sampling",
     "measure_costs",
     "measure_latency",
     "recommend",

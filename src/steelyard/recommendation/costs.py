@@ -8,21 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.engine.measure import peak_memory_bytes, reset_peak_memory
-from steelyard.recommendation.latency import (
-    BUDGET,
-    SAMPLES,
-    WARM_UP,
-    Latency,
-    fresh_index,
-    measure_latency,
-    without_stores,
-)
+from steelyard.recommendation.latency import Latency, Sampling, fresh_index, measure_latency, without_stores
 from steelyard.retrievers.by_task import for_task
 from steelyard.retrievers.model_names import SEARCH
 from steelyard.types import Corpus, Queries, Task
 from steelyard.types.protocols import Index, Retriever
 
-BATCH = 32
 TOP_K = 100
 FEWEST_BATCHES = 5
 DOCUMENTS = "documents"
@@ -69,18 +60,15 @@ class Costs:
 def measure_costs(
     retriever: Retriever,
     task: Task,
+    sampling: Sampling | None = None,
     *,
-    samples: int = SAMPLES,
-    warm_up: int = WARM_UP,
-    batch_size: int = BATCH,
-    budget: float = BUDGET,
     top_k: int = TOP_K,
 ) -> Costs:
     """Measure what a retriever costs on a task: its documents are indexed once, its queries are computed each time.
 
     >>> from steelyard.retrievers import load_retriever
     >>> task = Task.of("Mine/x", {"a": "red fox", "b": "blue whale"}, {"q": "fox"}, {"q": {"a": 1}}, language="en")
-    >>> costs = measure_costs(load_retriever("bm25"), task, samples=10)
+    >>> costs = measure_costs(load_retriever("bm25"), task, Sampling(samples=10))
     >>> costs.latency.samples, costs.bytes_per_document > 0, costs.price_per_thousand_queries
     (10, True, None)
     """
@@ -95,10 +83,10 @@ def measure_costs(
             prices.append(price / len(texts))
 
     reset_peak_memory()
-    texts = task.queries.texts
-    latency = measure_latency(search, texts, samples=samples, warm_up=warm_up, budget=budget)
-    batches = max(FEWEST_BATCHES, samples // batch_size)
-    batch = measure_latency(search, texts, batch_size=batch_size, samples=batches, warm_up=1, budget=budget)
+    plan, texts = sampling or Sampling(), task.queries.texts
+    latency = measure_latency(search, texts, samples=plan.samples, warm_up=plan.warm_up, budget=plan.budget)
+    batches = max(FEWEST_BATCHES, plan.samples // plan.batch_size)
+    batch = measure_latency(search, texts, batch_size=plan.batch_size, samples=batches, warm_up=1, budget=plan.budget)
     memory = peak_memory_bytes()
     rate, document_price = _encoding(model, task)
     return Costs(

@@ -7,11 +7,11 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from steelyard import __version__
-from steelyard.recommendation.table import AXES
+from steelyard.recommendation.choice import AXES, Choice
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 
 if TYPE_CHECKING:
-    from steelyard.recommendation.table import Choice, Recommendation
+    from steelyard.recommendation.table import Recommendation
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 620, 320, 64, 16, 44
 

@@ -25,6 +25,21 @@ SAMPLES, WARM_UP = 100, 5
 BUDGET = 10.0
 """Seconds after which no further sample is taken, once there are `FEWEST`."""
 FEWEST = 5
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How latencies are measured."""
+
+    samples: int = SAMPLES
+    """Queries that are timed one at a time."""
+    warm_up: int = WARM_UP
+    """Queries before those."""
+    batch_size: int = BATCH
+    """Queries of a batch."""
+    budget: float = BUDGET
+    """Seconds after which sampling ends, once there are 5 samples."""
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from steelyard.engine.events import Listener, silent
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Model
 from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.recommendation.choice import Choice
 from steelyard.recommendation.constraints import Constraints
-from steelyard.recommendation.costs import BATCH, Costs, measure_costs
+from steelyard.recommendation.costs import Costs, measure_costs
 from steelyard.recommendation.expansion import Grid, choices, installed_models
-from steelyard.recommendation.latency import BUDGET, SAMPLES, WARM_UP
-from steelyard.recommendation.table import Cheapest, Choice, Recommendation
+from steelyard.recommendation.latency import Sampling
+from steelyard.recommendation.table import Cheapest, Recommendation
 from steelyard.results import Results
 from steelyard.spec import ModelSpec
 from steelyard.stats.group_means import GroupScores
 from steelyard.types import Interval, Task
-from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
 
 Report = Callable[[str], None]
@@ -39,10 +39,7 @@ def recommend(
     cheapest: Cheapest = "balanced",
     metric: str | None = None,
     limit: int | None = None,
-    samples: int = SAMPLES,
-    warm_up: int = WARM_UP,
-    batch_size: int = BATCH,
-    budget: float = BUDGET,
+    sampling: Sampling | None = None,
     results: str | Path | None = None,
     progress: Listener = silent,
     report: Report = lambda line: None,
@@ -65,14 +62,9 @@ def recommend(
         listen=progress,
         settings=settings,
     )
-    failed = {model.name: str(model.failure) for model in loaded if model.failure is not None}
-    ready = [model for model in loaded if model.retriever is not None]
-    if not ready:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-        raise UsageError(f"no model could be loaded: {reasons}", hint="name one that is installed, such as bm25")
-    retrievers: list[Retriever] = [model.retriever for model in ready if model.retriever is not None]
+    ready, failed = _ready(loaded)
     evaluated = evaluate(
-        retrievers,
+        [model.retriever for model in ready if model.retriever is not None],
         references,
         metrics=metric or (),
         limit=limit,
@@ -84,26 +76,19 @@ def recommend(
         result.model: str(result.error) for result in evaluated.failures if result.facts.type in ("retrieval", "")
     }
     complete = Results(result for result in evaluated if result.model not in failed)
-    costs = measure_models(
-        ready,
-        references,
-        limit,
-        failed=failed,
-        samples=samples,
-        warm_up=warm_up,
-        batch_size=batch_size,
-        budget=budget,
-        report=report,
-        settings=settings,
-    )
-    return Recommendation(
-        _ranked(complete, costs, metric),
-        complete,
-        constraints or Constraints(),
-        cheapest,
-        metric,
-        failed,
-    )
+    costs = measure_models(ready, references, limit, failed=failed, sampling=sampling, report=report, settings=settings)
+    ranked = _ranked(complete, costs, metric)
+    return Recommendation(ranked, complete, constraints or Constraints(), cheapest, metric, failed)
+
+
+def _ready(loaded: Sequence[Model]) -> tuple[list[Model], dict[str, str]]:
+    """Return the models that were loaded, and why others were not; none at all is an error."""
+    failed = {model.name: str(model.failure) for model in loaded if model.failure is not None}
+    ready = [model for model in loaded if model.retriever is not None]
+    if not ready:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise UsageError(f"no model could be loaded: {reasons}", hint="name one that is installed, such as bm25")
+    return ready, failed
 
 
 def _largest(references: Sequence[str | AnyTask], limit: int | None, settings: Settings) -> Task:
@@ -128,10 +113,7 @@ def measure_models(
     limit: int | None = None,
     *,
     failed: dict[str, str],
-    samples: int = SAMPLES,
-    warm_up: int = WARM_UP,
-    batch_size: int = BATCH,
-    budget: float = BUDGET,
+    sampling: Sampling | None = None,
     report: Report = lambda line: None,
     settings: Settings | None = None,
 ) -> dict[str, Costs]:
@@ -143,9 +125,7 @@ def measure_models(
             continue
         report(f"costs {number}/{len(models)}: {model.name}")
         try:
-            costs[model.name] = measure_costs(
-                model.retriever, task, samples=samples, warm_up=warm_up, batch_size=batch_size, budget=budget
-            )
+            costs[model.name] = measure_costs(model.retriever, task, sampling)
         except SteelyardError as error:
             failed[model.name] = str(error)
     return costs

@@ -1,8 +1,8 @@
-"""The table of choices, its Pareto fronts, and the recommendation under constraints."""
+"""Every choice, and the recommendation under constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp, log
@@ -10,56 +10,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from steelyard.errors import UsageError
+from steelyard.recommendation.choice import AXES, Choice, pareto
 from steelyard.recommendation.constraints import Constraints
-from steelyard.recommendation.costs import Costs
 from steelyard.results import Results
 from steelyard.results.atomic import write_whole
 from steelyard.results.text_table import text_table
-from steelyard.types import Interval
 
 Cheapest = Literal["balanced", "latency", "bytes", "price"]
 CHEAPEST: tuple[Cheapest, ...] = get_args(Cheapest)
 SMALLEST = 1e-9
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One model with its quality and its costs."""
-
-    model: str
-    quality: float
-    interval: Interval
-    costs: Costs
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return quality and costs, JSON-ready."""
-        interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
-        return {"model": self.model, "quality": self.quality, "interval": interval, **self.costs.to_dict()}
-
-
-AXES: Mapping[str, tuple[str, Callable[[Costs], float | None]]] = {
-    "latency": ("p95 latency, ms", lambda costs: costs.latency.p95 * 1e3),
-    "bytes": ("bytes per document", lambda costs: costs.bytes_per_document),
-    "price": ("price of 1,000 queries", lambda costs: costs.price_per_thousand_queries),
-}
-"""The costs that fronts are drawn against."""
-
-
-def pareto(choices: Sequence[Choice], cost: Callable[[Costs], float | None]) -> list[Choice]:
-    """Return the choices that no other beats in both quality and cost, the cheapest first; unknown costs are left out.
-
-    Of choices that are equal in both, all are returned.
-    """
-    known = [(value, choice) for choice in choices if (value := cost(choice.costs)) is not None]
-    front = [
-        (value, choice)
-        for value, choice in known
-        if not any(
-            other.quality >= choice.quality and less <= value and (other.quality > choice.quality or less < value)
-            for less, other in known
-        )
-    ]
-    return [choice for _, choice in sorted(front, key=lambda pair: (pair[0], -pair[1].quality, pair[1].model))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.recommendation.table import Choice, Recommendation
+    from steelyard.recommendation.choice import Choice
+    from steelyard.recommendation.table import Recommendation
 
 COLUMNS = [
     "model",

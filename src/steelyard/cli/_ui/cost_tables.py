@@ -22,6 +22,7 @@ def with_costs(
 ) -> Results:
     """Return the results with the costs of their models, measured on the largest searched task, in their notes."""
     from steelyard.engine.batch import load_models
+    from steelyard.recommendation import Sampling
     from steelyard.recommendation.recommend_models import measure_models
     from steelyard.results import Results
 
@@ -32,7 +33,7 @@ def with_costs(
         references,
         arguments.limit,
         failed=failed,
-        samples=arguments.cost_samples,
+        sampling=Sampling(arguments.cost_samples),
         report=output.note,
         settings=arguments.settings,
     )
