@@ -83,7 +83,7 @@ def test_a_hybrid_of_stored_lists_is_the_hybrid_of_the_models(made: Path, tmp_pa
     again = make_candidates(stored, CandidatePlan(hybrids=HYBRIDS))
     for name in HYBRIDS:
         assert again.task.candidates[name].rows.tolist() == stored.candidates[name].rows.tolist()
-    with pytest.raises(UsageError, match="no pair of lists"):
+    with pytest.raises(UsageError):
         make_candidates(load_task("NanoAlmanac/en"), CandidatePlan(hybrids=HYBRIDS))
 
 

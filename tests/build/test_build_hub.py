@@ -36,10 +36,10 @@ from steelyard.errors import SteelyardError
 hub.WAITS = (0.01, 0.01)
 streams.ROWS = 100
 reference, folder, recipe = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-events, opened = [], remote.Opened.__init__
+events, opened = [], remote.HubDataset.__init__
 def watched(self, snapshot, fetch):
     opened(self, snapshot, lambda name, afresh: (events.append(name), fetch(name, afresh))[1])
-remote.Opened.__init__ = watched
+remote.HubDataset.__init__ = watched
 try:
     made = cut(reference, folder, Recipe(**recipe), watch=lambda stage: lambda done: events.append([stage, done]))
     told = {"facts": made.facts, "events": events}

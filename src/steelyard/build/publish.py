@@ -48,7 +48,7 @@ def prepare(
             hint="cut the set again, or add its candidates again: both write the manifest anew",
         )
     for task in check(folder):
-        task.report.stop_if_bad("strict", task.reference)
+        task.report.raise_errors("strict", task.reference)
     paths = sorted({path for pattern in PATTERNS for path in folder.glob(pattern) if path.is_file()})
     files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
     return Upload(folder, repository, files, private, revision, message or f"Publish {folder.resolve().name}")

@@ -9,9 +9,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steelyard.datasets.benchmark_tasks import benchmark_names, benchmarks, with_splits
 from steelyard.datasets.loading import load_any, load_task, load_tasks
-from steelyard.datasets.names import known_names, task_facts, task_names, with_type
+from steelyard.datasets.names import (
+    benchmark_names,
+    benchmarks,
+    known_names,
+    task_facts,
+    task_names,
+    with_splits,
+    with_type,
+)
 from steelyard.datasets.problems import DataWarning, Problem, Report
 
 if TYPE_CHECKING:

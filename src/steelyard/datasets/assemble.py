@@ -110,11 +110,13 @@ def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, 
     unjudged = np.setdiff1d(np.arange(len(queries)), judged)
     if len(unjudged):
         many = _queries(len(unjudged))
-        queries.tell(report, "unjudged-query", f"{many} without a judgement in {table.name}", unjudged)
+        queries.add_problem(report, "unjudged-query", f"{many} without a judgement in {table.name}", unjudged)
     positive = np.unique(query[grades > 0])
     if len(barren := np.setdiff1d(judged, positive)):
         example = queries["id"][int(barren[0])].as_py()
-        queries.tell(report, "no-positive", f"no relevant document for the query {example!r} in {table.name}", barren)
+        queries.add_problem(
+            report, "no-positive", f"no relevant document for the query {example!r} in {table.name}", barren
+        )
 
 
 def _queries(number: int) -> str:
@@ -133,7 +135,7 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     rows = np.asarray(pc.fill_null(pc.index_in(values, value_set=ids), -1), dtype=np.int64)
     if (lost := (rows < 0) & (owner >= 0)).any():
         example = values[int(np.flatnonzero(lost)[0])].as_py()
-        table.tell(report, "unknown-candidate", f"{example!r} is not in the corpus", np.unique(source[lost]))
+        table.add_problem(report, "unknown-candidate", f"{example!r} is not in the corpus", np.unique(source[lost]))
     if len(keep := np.flatnonzero((rows >= 0) & (owner >= 0))) < len(rows):
         owner, rows, source = owner[keep], rows[keep], source[keep]
     if "score" in table:
@@ -151,7 +153,7 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
         first = np.sort(np.unique(keys, return_index=True)[1])
         again = np.setdiff1d(np.arange(len(keys)), first)
         found = f"{ids[int(rows[again[0]])].as_py()!r} twice for a query"
-        table.tell(report, "repeated-candidate", found, np.unique(source[again]))
+        table.add_problem(report, "repeated-candidate", found, np.unique(source[again]))
         owner, rows = owner[first], rows[first]
     counts = np.bincount(owner, minlength=len(asked))
     if (none := counts == 0).any():

@@ -1,27 +1,26 @@
-"""A look at data on this machine that stops at nothing: every task of a path, with every fault."""
+"""Check data on this machine: every task of a path, with every problem."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from steelyard.datasets.formats.folder import Place, incomplete, places
+from steelyard.datasets.formats.folder import incomplete, locate
 from steelyard.datasets.formats.nano.manifest import changed_files
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
+from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.problems import Report
+from steelyard.datasets.references import local_path
+from steelyard.datasets.samples.location import SampleLocation, TypedLocation, locate_samples
 from steelyard.datasets.sources import typed_reference
 from steelyard.types import TaskInfo
 from steelyard.types.samples import AnyTask
 
-if TYPE_CHECKING:
-    from steelyard.datasets.samples.location import SamplePlace, TypedPlace
-
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """One task of a path: what it is, what is wrong with it, and, where that much could be read, the task."""
+    """One task of a path: its description, its problems, and the task itself if it could be read."""
 
     reference: str
     info: TaskInfo
@@ -30,47 +29,46 @@ class Checked:
 
     @property
     def good(self) -> bool:
-        """Whether `load_any` would load it."""
+        """Return whether `load_any` would load it."""
         return not self.report.of("error")
 
 
 def check(reference: str | Path) -> list[Checked]:
-    """Every task that a path stands for, read and checked; raises only where there is no such path or layout.
+    """Read and check every task of a path; raises only if there is no such path or layout.
 
-    A type may stand in front (`sts:./pairs.csv`), and must where the columns do not tell it.
+    A type may be in front (`sts:./pairs.csv`); it is required if the columns do not determine it.
     """
     if (typed := typed_reference(str(reference))) is not None:
-        from steelyard.datasets.samples.location import find
-
-        return [_read(place) for place in find(typed)]
-    found = places(reference)
-    changed = _changed(found[0].folder) if found else []
-    return [*(_check(place, changed) for place in found), *_incomplete(reference)]
+        return [_read(location) for location in locate_samples(typed)]
+    locations = locate(reference)
+    changed = _changed(locations[0].folder) if locations else set()
+    return [*(_check(location, changed) for location in locations), *_incomplete(reference)]
 
 
 def _incomplete(reference: str | Path) -> Iterator[Checked]:
-    folder = Path(reference).expanduser()
-    for task, files in incomplete(reference).items():
+    missing = incomplete(reference)
+    folder = local_path(str(reference)) if missing else Path()
+    for task, files in missing.items():
         report = Report()
         for file in files:
-            report.add("missing-table", file, f"there is no such file for the task {task!r}")
+            report.add("missing-table", file, f"the file of the task {task!r} does not exist")
         yield Checked(f"{folder}::{task}", TaskInfo(f"{folder.resolve().name}/{task}"), report, None)
 
 
-def _read(place: SamplePlace | TypedPlace) -> Checked:
+def _read(location: SampleLocation | TypedLocation) -> Checked:
     report = Report()
-    task = place.read(report)
-    return Checked(place.reference, place.info if task is None else task.info, report, task)
+    task = location.read(report)
+    return Checked(location.reference, location.info if task is None else task.info, report, task)
 
 
-def _check(place: Place, changed: list[str]) -> Checked:
+def _check(location: TaskLocation, changed: set[str]) -> Checked:
     report = Report()
-    task = place.read(report)
-    for name in changed:
-        if name in place.files.all:
-            report.add("checksum", name, f"not the file that {MANIFEST} tells of")
-    return Checked(place.reference, place.info, report, task)
+    task = location.read(report)
+    for name in location.files.all:
+        if name in changed:
+            report.add("checksum", name, f"the content differs from the hash in {MANIFEST}")
+    return Checked(location.reference, location.info, report, task)
 
 
-def _changed(folder: Path) -> list[str]:
-    return changed_files(folder, read_json_object(folder / MANIFEST))
+def _changed(folder: Path) -> set[str]:
+    return set(changed_files(folder, read_json_object(folder / MANIFEST)))

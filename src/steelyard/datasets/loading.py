@@ -1,4 +1,4 @@
-"""Tasks, loaded and checked, from whatever source has them."""
+"""Load and check tasks from any source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from steelyard.config import Settings
-from steelyard.datasets.hubs.published import GENERATIONS
+from steelyard.datasets.hubs import published
 from steelyard.datasets.names import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.datasets.problems import Validate
@@ -28,16 +28,15 @@ def load_task(
     candidates: str | Sequence[str] | None = None,
     settings: Settings | None = None,
 ) -> Task:
-    """One retrieval or reranking task, checked; `load_any` has every type.
+    """Return one retrieval or reranking task, checked; `load_any` loads every type.
 
     `reference` is a name (`NanoStdlib/docstring-to-code`, `NanoMMTEB-v2/belebele`), a path (`set::task`, a BEIR
     folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
-    `ir_datasets:id`. An unknown name is an UnknownName with near ones, bad data a DataError with file and row.
+    `ir_datasets:id`. An unknown name is an UnknownName with similar names, bad data a DataError with file and row.
     """
-    from steelyard.datasets.hubs import published
     from steelyard.types import Task
 
-    _check_words(reference, validate, None)
+    _check_arguments(reference, validate, None)
     known = None if isinstance(reference, Path) else published.entry_of(reference)
     if known is not None and known[0].type not in published.SEARCHED:
         raise _not_searched(known[0].name, known[0].type)
@@ -62,12 +61,12 @@ def load_any(
     generation: Generation | None = None,
     settings: Settings | None = None,
 ) -> AnyTask:
-    """One task of any type, checked. References are those of `load_task`, or a type and a path: `sts:./pairs.csv`.
+    """Return one task of any type, checked. References are as in `load_task`, or a type and a path: `sts:./pairs.csv`.
 
-    `type` says what a path holds (`load_any("pairs.csv", type="sts")`). Published datasets come from `hub`
+    `type` is the type of a path (`load_any("pairs.csv", type="sts")`). Published datasets come from `hub`
     (`huggingface`, `modelscope`), or from copies in the folder `data_dir`; `generation` is that of their repositories.
     """
-    _check_words(reference, validate, generation)
+    _check_arguments(reference, validate, generation)
     options = LoadOptions(
         revision,
         validate,
@@ -77,15 +76,13 @@ def load_any(
     )
     text = with_type(reference, type, options)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)
-    if (
-        source is None
-        and len(matching := [] if isinstance(reference, Path) else task_names([text], settings=options.settings)) > 1
-    ):
-        raise _several(text, matching)
     if source is None:
-        raise unknown_task(text)
+        matches = task_names([text], settings=options.settings)
+        raise _several(text, matches) if len(matches) > 1 else unknown_task(text)
     if revision is not None and isinstance(source, BuiltinSource | FolderSource):
-        raise UsageError(f"{text} has no revisions", hint="only datasets of a hub have: leave revision out")
+        raise UsageError(
+            f"{text} does not have revisions", hint="omit the revision: only hub datasets have one", option="revision"
+        )
     names = source.names(text)
     if len(names) != 1:
         raise _several(text, names)
@@ -95,44 +92,48 @@ def load_any(
 def load_tasks(
     references: str | Path | Iterable[str | Path], *, offline: bool | None = None, settings: Settings | None = None
 ) -> list[Task]:
-    """Every task that the references stand for: groups and patterns are expanded, nothing comes twice."""
+    """Return every task that the references mean: groups and patterns are expanded, without repetition."""
     listed = [references] if isinstance(references, str | Path) else references
-    # A Path means a path, even where a task goes by the same words.
+    # A Path is always a path, even if a task has the same name.
     settings = (settings or Settings.load()).updated(offline=offline)
     names = task_names([str(item.absolute()) if isinstance(item, Path) else item for item in listed], settings=settings)
     return [load_task(name, settings=settings) for name in names]
 
 
-def _check_words(reference: object, validate: str | None, generation: str | None) -> None:
-    """Words that no source would understand; each would do something else than was meant."""
+def _check_arguments(reference: object, validate: str | None, generation: str | None) -> None:
+    """Raise an error for arguments that no source accepts."""
     if not isinstance(reference, str | Path) or not str(reference).strip():
-        raise UsageError(
-            f"a task is a name or a path, not {reference!r}", hint="such as 'NanoAlmanac/en' or './folder'"
+        raise UsageError.invalid(
+            "a task", expected="a name or a path", found=reference, hint="use 'NanoAlmanac/en' or './folder'"
         )
-    for name, word, known in (("validate", validate, get_args(Validate)), ("generation", generation, GENERATIONS)):
+    for name, word, known in (
+        ("validate", validate, get_args(Validate)),
+        ("generation", generation, published.GENERATIONS),
+    ):
         if word is not None and word not in known:
-            raise UnknownName(name, word, known, hint=f"one of {', '.join(known)}")
+            raise UnknownName(name, word, known, hint=f"use one of {', '.join(known)}")
 
 
 def _with_lists(task: AnyTask, options: LoadOptions) -> AnyTask:
-    """The task, if it has the candidate lists that were asked for."""
-    there: Iterable[str] = getattr(task, "candidates", {})
+    """Return the task, or raise an error if it lacks a requested candidate list."""
+    known: Iterable[str] = getattr(task, "candidates", {})
     for name in options.candidates or ():
-        if name not in there:
-            raise UsageError(
-                f"{task.name} has no candidate lists called {name!r}",
-                hint="leave candidates out for all that there are",
+        if name not in known:
+            raise UnknownName(
+                f"candidate list of {task.name}", name, known, hint=f"it has: {', '.join(known) or 'none'}"
             )
     return task
 
 
 def _several(text: str, names: Sequence[str]) -> UsageError:
     shown = ", ".join(names[:3])
-    return UsageError(f"{text} stands for {len(names)} tasks ({shown} ...)", hint="name one, or use load_tasks")
+    return UsageError(f"{text} must be one task, got {len(names)} ({shown} ...)", hint="name one, or use load_tasks")
 
 
 def _not_searched(name: str, type: str) -> UsageError:
     return UsageError(
-        f"{name} is a task of type {type}: there is nothing to search in it",
-        hint="this is for retrieval and reranking tasks; in Python, load_any loads the others",
+        f"{name} must be a retrieval or reranking task, got {type}",
+        hint="use load_any, which loads every type",
+        expected="retrieval or reranking",
+        found=type,
     )

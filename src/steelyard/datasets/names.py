@@ -1,4 +1,4 @@
-"""The names that people type for tasks: what they stand for, and what is known of it without loading."""
+"""Names of tasks, groups and benchmarks: which tasks they mean, and what is known of a task without loading it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.config import Settings
+from steelyard.datasets import catalogue
+from steelyard.datasets.hubs import published
 from steelyard.datasets.language_codes import same_languages
-from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.sources import PREFIXES, SOURCES, TYPES, FolderSource, source_of
+from steelyard.datasets.options import Generation, LoadOptions
+from steelyard.datasets.references import HUB_PREFIXES, PREFIXES, TYPES, has_type, path_exists
+from steelyard.datasets.sources import SOURCES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -18,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def with_type(reference: str | Path, type: str | None, options: LoadOptions | None = None) -> str:
-    """The reference, with the type in front where it is a path.
+    """Return the reference, with the type in front if it is a path.
 
     >>> with_type("./pairs.csv", "sts"), with_type("C-MTEB/ATEC", "sts"), with_type("./beir", "retrieval")
     ('sts:./pairs.csv', 'C-MTEB/ATEC', './beir')
     """
     text = str(reference)
     if type is None or type == "retrieval" or text.startswith(tuple(PREFIXES)):
-        return f"{type}:{text}" if type and text.startswith(("hf://", "modelscope://")) else text
+        return f"{type}:{text}" if type and text.startswith(HUB_PREFIXES) else text
     if type not in TYPES:
-        raise UnknownName("task type", type, TYPES, hint=f"one of {', '.join(TYPES)}")
+        raise UnknownName("task type", type, TYPES, hint=f"use one of {', '.join(TYPES)}")
     is_path = isinstance(reference, Path) or isinstance(source_of(text, options or LoadOptions()), FolderSource)
     return f"{type}:{text}" if is_path else text
 
@@ -40,10 +43,10 @@ def task_names(
     offline: bool | None = None,
     settings: Settings | None = None,
 ) -> list[str]:
-    """The full names that the references stand for, in their order, each once.
+    """Return the full names that the references mean, in their order, without repetition.
 
     A reference is a task, a group, `builtin`, `builtin-full`, `catalogue`, a pattern (`NanoCLDR/*`) or a path.
-    Languages and type leave out what is known not to match; a path of unknown language stays, and is read as of that
+    Languages and type exclude what is known not to match; a path of unknown language is kept, and is read as of that
     type.
 
     >>> task_names(["NanoMMTEB-v2/bel*", "NanoMMTEB-v2/belebele"])
@@ -57,55 +60,55 @@ def task_names(
     names: dict[str, None] = {}
     for reference in references:
         names.update(dict.fromkeys(_expand(with_type(reference, type, options), options)))
-    wanted = same_languages(languages)
-    if not wanted and type is None:
+    codes = same_languages(languages)
+    if not codes and type is None:
         return list(names)
-    return [name for name in names if _matches(task_facts(name, options), wanted, type)]
+    return [name for name in names if _matches(task_facts(name, options), codes, type)]
 
 
 def known_names() -> list[str]:
-    """Every name that needs no path: built-in tasks, then published ones."""
-    from steelyard.datasets import builtin, catalogue
+    """Return every name that needs no path: built-in tasks, then published ones."""
+    from steelyard.datasets import builtin  # brings numpy
 
     return [*builtin.infos(), *catalogue.entries()]
 
 
 def task_facts(name: str, options: LoadOptions | None = None) -> TaskInfo | None:
-    """What is known of a task without loading it; None where nothing is."""
-    from steelyard.datasets import builtin
-    from steelyard.datasets.hubs import published
+    """Return what is known of a task without loading it; None if nothing is."""
+    from steelyard.datasets import builtin  # brings numpy
 
     if name in builtin.infos():
         return builtin.infos()[name]
-    if (found := published.entry_of(name)) is not None:
-        return found[0].info
-    if name.startswith(tuple(f"{type}:" for type in TYPES)) and "://" not in name:
-        from steelyard.datasets.samples.location import find
+    if (match := published.entry_of(name)) is not None:
+        return match[0].info
+    if has_type(name) and "://" not in name:
+        from steelyard.datasets.samples.location import locate_samples
 
-        return find(name)[0].info
+        return locate_samples(name)[0].info
     if name.startswith("mteb:"):
-        from steelyard.datasets.formats.mteb import tasks as mteb_source
+        from steelyard.datasets.formats.mteb import tasks as mteb_tasks
 
-        return mteb_source.info(name)
+        return mteb_tasks.info(name)
     if "://" in name or name.startswith(tuple(PREFIXES)):
         return None
-    if not isinstance(
-        source_of(name, options or LoadOptions()), FolderSource | None
-    ):  # a plug-in's, which tells when it loads
+    source = source_of(name, options or LoadOptions())
+    if not isinstance(source, FolderSource | None):  # a plug-in describes a task only when it loads it
         return None
-    from steelyard.datasets.formats.folder import places
+    from steelyard.datasets.formats.folder import locate
 
-    return places(name)[0].info
+    return locate(name)[0].info
 
 
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
-    if not reference.strip():  # a path of nothing would be the folder that one stands in
-        raise UsageError("the name of a task is empty", hint="such as NanoAlmanac/en, or . for this folder")
+    if not reference.strip():  # an empty path would be the current folder
+        raise UsageError.invalid(
+            "the name of a task", expected="a name or a path", found=reference, hint="use NanoAlmanac/en, or . for here"
+        )
     if _is_pattern(reference):
-        matched = [name for name in known_names() if fnmatchcase(name, reference)]
-        if not matched:
-            raise UsageError(f"no task matches {reference!r}", hint="steelyard list tasks lists them")
-        return matched
+        matches = [name for name in known_names() if fnmatchcase(name, reference)]
+        if not matches:
+            raise UsageError(f"no task matches {reference!r}", hint="list all: steelyard list tasks", found=reference)
+        return matches
     parts = reference.split(",")
     if len(parts) > 1 and all(_is_name(part, options) for part in parts):
         return [name for part in parts for name in _expand(part, options)]
@@ -116,7 +119,7 @@ def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
 
 
 def names_several(reference: str) -> bool:
-    """Whether the words are a pattern, or names of known tasks and groups joined by commas.
+    """Return whether the text is a pattern, or names of known tasks and groups joined by commas.
 
     >>> names_several("NanoAlmanac/*"), names_several("NanoAlmanac/en,NanoAlmanac/zh"), names_several("a.csv,b.csv")
     (True, True, False)
@@ -126,17 +129,15 @@ def names_several(reference: str) -> bool:
 
 
 def _is_name(word: str, options: LoadOptions) -> bool:
-    """Whether a word is the name of a known task or group, and no path."""
+    """Return whether a word is the name of a known task or group, and not a path."""
     known = (SOURCES.get(kind)(options) for kind in ("builtin", "catalogue"))
-    return not Path(word).exists() and any(source.accepts(word) for source in known)
+    return not path_exists(word) and any(source.accepts(word) for source in known)
 
 
 def _is_pattern(reference: str) -> bool:
     if not any(mark in reference for mark in "*?[") or "://" in reference or reference.startswith(tuple(PREFIXES)):
         return False
-    from steelyard.datasets import catalogue
-
-    return not Path(reference).exists() and catalogue.find(reference.partition("?")[0]) is None
+    return not path_exists(reference) and catalogue.find(reference.partition("?")[0]) is None
 
 
 def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bool:
@@ -150,26 +151,74 @@ def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bo
 
 
 def same_task(name: str, most: int = 3) -> str | None:
-    """What to say to a task's name without its group, whatever its case; None where no group has such a task.
+    """Return a hint for the name of a task without its group, in any case; None if no group has such a task.
 
     >>> same_task("belebele"), same_task("nosuch")
     ("did you mean 'NanoMMTEB-v2/belebele'?", None)
     """
     word = name.lower()
-    found = [known for known in known_names() if known.rpartition("/")[2].lower() in (word, f"nano{word}")]
-    if not found:
+    matches = [known for known in known_names() if known.rpartition("/")[2].lower() in (word, f"nano{word}")]
+    if not matches:
         return None
-    found.sort(key=lambda known: known.count("/"))
-    more = f", or one of {len(found) - most} more" if len(found) > most else ""
-    return f"did you mean {' or '.join(map(repr, found[:most]))}{more}?"
+    matches.sort(key=lambda known: known.count("/"))
+    more = f", or one of {len(matches) - most} more" if len(matches) > most else ""
+    return f"did you mean {' or '.join(map(repr, matches[:most]))}{more}?"
 
 
 def unknown_task(reference: str) -> UnknownName:
-    """The error of a name that nothing goes by, with near ones."""
-    from steelyard.datasets import catalogue
-
+    """Return the error for a name that is not known, with similar names."""
     known = [*known_names(), *catalogue.aliases(), *{name.rpartition("/")[0] for name in known_names()}]
     if namesakes := same_task(reference):
         return UnknownName("task", reference, (), hint=namesakes)
-    hint = "steelyard list tasks lists them; a path begins with ./ or exists; a hub dataset is hf://owner/dataset/task"
+    hint = (
+        "list all: steelyard list tasks; a path must exist or begin with ./; a hub dataset is hf://owner/dataset/task"
+    )
     return UnknownName("task", reference, sorted(set(known)), hint=hint)
+
+
+def with_splits(names: Sequence[str], *, generation: Generation | None = None) -> list[str]:
+    """Return the tasks on every split that they are evaluated on, in that order.
+
+    >>> with_splits(["C-MTEB/ATEC", "C-MTEB/LCQMC"])
+    ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC', 'C-MTEB/LCQMC']
+    """
+    split_names: dict[str, None] = {}
+    for name in names:
+        match = published.entry_of(name)
+        if match is None or match[0].name != name.partition("?")[0]:
+            split_names[name] = None
+            continue
+        entry, own_generation = match
+        _, mark, query = name.partition("?")
+        splits = entry.splits if ":" not in entry.name else (entry.split,)
+        if (own_generation or generation) == "v1" and ":" not in entry.name:
+            splits = tuple(entry.extra.get("v1_splits", splits))
+        split_names |= {f"{entry.of_split(split).name}{mark}{query}": None for split in splits}
+    return list(split_names)
+
+
+def benchmarks() -> dict[str, list[str]]:
+    """Return every benchmark, a group of published tasks or a built-in set, with its tasks.
+
+    >>> len(benchmarks()["C-MTEB"])
+    31
+    """
+    from steelyard.datasets import builtin  # brings numpy
+
+    groups: dict[str, list[str]] = {}
+    for name in builtin.names():
+        groups.setdefault(name.split("/")[0], []).append(name)
+    return groups | {group: [entry.name for entry in members] for group, members in catalogue.groups().items()}
+
+
+def benchmark_names(name: str, *, generation: Generation | None = None) -> list[str]:
+    """Return the tasks of a benchmark on every split; an unknown benchmark is an UnknownName with similar names.
+
+    >>> len(benchmark_names("C-MTEB")), benchmark_names("c-mteb")[18:20]
+    (35, ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC'])
+    """
+    known = benchmarks()
+    tasks = next((tasks for group, tasks in known.items() if group.lower() == name.lower()), None)
+    if tasks is None:
+        raise UnknownName("benchmark", name, known, hint="list all: steelyard list benchmarks")
+    return with_splits(tasks, generation=generation)

@@ -1,7 +1,7 @@
-"""What can be wrong with data, how bad it is, and what is done about it.
+"""What can be wrong with data, how serious it is, and what is done about it.
 
-A reader never stops at the first fault: it adds each one to a `Report` and goes on as far as it can, so that one
-look shows everything there is to mend.
+A reader does not stop at the first problem: it adds each one to a `Report` and continues as far as it can, so that one
+reading shows everything that has to be fixed.
 """
 
 from __future__ import annotations
@@ -23,45 +23,47 @@ T = TypeVar("T", bound="AnyTask")
 
 Severity = Literal["error", "warning", "note"]
 Validate = Literal["strict", "report"]
-"""`strict`: any error stops the load. `report`: what has a repair is repaired, with one `DataWarning`."""
+"""`strict`: any error stops the load. `report`: what can be repaired is repaired, with one `DataWarning`."""
 
-OURS = "no fault was found in it, so this one is ours: please report it"
-"""What to do where only Steelyard itself can be wrong."""
+OUR_FAULT = "no problem was found in the data, so this is a defect of Steelyard: please report it"
+"""The hint for a state that only a defect of Steelyard can cause."""
 SHOWN = 5
+LONGEST = 500
+"""Characters of a value from a file that a message shows."""
 
 
 class DataWarning(UserWarning):
-    """Data was loaded with repairs; the message says which."""
+    """Data was loaded with repairs; the message lists them."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One sort of fault: how bad, what to do about it, and what `validate="report"` does instead of stopping."""
+    """One kind of problem: how serious, what to do about it, and what `validate="report"` does instead of stopping."""
 
     severity: Severity
     remedy: str
     repair: str | None = None
-    """None: nothing sensible can be done, the load stops in any case."""
+    """None: there is no sensible repair, so the load stops in any case."""
 
 
 KINDS: dict[str, Kind] = {
-    "unreadable": Kind("error", "fetch or write the file again"),
-    "missing-table": Kind("error", "add the file, or remove those of the task from the other folders"),
-    "aside": Kind("warning", "remove one of the two, or name the files: corpus,queries,qrels", "left aside"),
+    "unreadable": Kind("error", "download or write the file again"),
+    "missing-table": Kind("error", "add the file, or remove the task's files from the other folders"),
+    "aside": Kind("warning", "remove one of the two, or name the files: corpus,queries,qrels", "not read"),
     "columns": Kind("error", "rename the columns, or write them as the message says"),
-    "row": Kind("error", "write one record a line, with a value for every column"),
-    "encoding": Kind("error", "save the file as UTF-8", "bad bytes are read as U+FFFD"),
+    "row": Kind("error", "write one record per line, with a value for every column"),
+    "encoding": Kind("error", "save the file as UTF-8", "invalid bytes are read as U+FFFD"),
     "byte-order-mark": Kind("warning", "save the file as UTF-8 without a byte order mark", "skipped"),
-    "no-header": Kind("warning", "add a header line", "columns are taken by position"),
+    "no-header": Kind("warning", "add a header line", "columns are read by position"),
     "quoted": Kind(
         "warning",
-        "name the file .csv, with tabs as they are, if the marks are no part of the texts",
-        "kept: in TSV a quotation mark is a character like any other",
+        "rename the file to .csv, and keep the tabs, if the quotation marks are not part of the texts",
+        "kept: in TSV a quotation mark is an ordinary character",
     ),
     "id-type": Kind("error", "write every id as a string", "ids are read as text"),
     "missing-id": Kind("error", "give every row an id"),
     "duplicate-id": Kind("error", "make ids unique, or remove the repeated rows", "the first row is kept"),
-    "empty-document": Kind("warning", "remove the document, or leave it: no query can find it by its text", "kept"),
+    "empty-document": Kind("warning", "remove the document, or keep it: no query can find it by its text", "kept"),
     "empty-query": Kind("error", "remove the query and its judgements", "kept"),
     "unknown-document": Kind(
         "error",
@@ -70,58 +72,68 @@ KINDS: dict[str, Kind] = {
     ),
     "outside-document": Kind(
         "warning",
-        "nothing, if the corpus is meant to be smaller than what TREC judged",
+        "nothing, if the corpus is meant to be smaller than the judged pool",
         "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
     ),
-    "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is left out"),
+    "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is ignored"),
     "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
     "value": Kind("error", "write numbers as numbers, and times in ISO 8601 or as seconds since 1970"),
-    "click-log": Kind("note", "nothing: docs/data.md tells how clicks become grades", "left out"),
-    "two-grades": Kind("error", "keep the column that is meant, and remove or rename the other"),
-    "missing-grade": Kind("error", "write a grade, or leave the whole column out (then each is 1)", "left out"),
-    "fractional-grade": Kind("error", "scale the grades to whole numbers", "rounded down, as mteb does"),
-    "negative-grade": Kind("warning", "nothing, if meant: counts as not relevant, as in trec_eval", "kept"),
+    "click-log": Kind("note", "nothing: docs/data.md explains how clicks become grades", "ignored"),
+    "two-grades": Kind("error", "keep the intended column, and remove or rename the other"),
+    "missing-grade": Kind("error", "write a grade, or remove the whole column (then each grade is 1)", "ignored"),
+    "fractional-grade": Kind("error", "scale the grades to whole numbers", "rounded down, as in mteb"),
+    "negative-grade": Kind("warning", "nothing, if intended: counts as not relevant, as in trec_eval", "kept"),
     "repeated-judgement": Kind("warning", "remove the repeated rows", "one is kept"),
     "contradiction": Kind("error", "keep one judgement of the pair", "the last row counts, as in mteb"),
-    "unjudged-query": Kind("note", "nothing: other splits may judge them", "left out of the task"),
-    "default-split": Kind(
-        "note", "nothing, or name another behind the dataset: owner/dataset/SPLIT", "that one is read"
-    ),
+    "unjudged-query": Kind("note", "nothing: other splits may judge them", "not part of the task"),
+    "default-split": Kind("note", "nothing, or name another split: owner/dataset/SPLIT", "that split is read"),
     "no-positive": Kind("warning", "judge a document relevant, or remove the query: it scores 0", "kept"),
     "nothing-there": Kind("error", "check that the right files were given"),
-    "unknown-candidate": Kind("error", "remove the id from the list, or add the document", "left out of the list"),
-    "unknown-candidate-query": Kind("error", "remove the list, or add the query", "the list is left out"),
-    "repeated-candidate": Kind("warning", "remove the repetition", "the first place is kept"),
+    "unknown-candidate": Kind("error", "remove the id from the list, or add the document", "removed from the list"),
+    "unknown-candidate-query": Kind("error", "remove the list, or add the query", "the list is ignored"),
+    "repeated-candidate": Kind("warning", "remove the repetition", "the first position is kept"),
     "no-candidates": Kind("warning", "write a list for every query", "the list is empty"),
-    "checksum": Kind("warning", "write manifest.json anew if the change was meant", "read as it is"),
+    "checksum": Kind("warning", "write manifest.json again if the change was intended", "read as it is"),
 }
-"""Every kind of fault, from the file inwards; `docs/data.md` shows this table."""
+"""Every kind of problem, from the file to its values; `docs/data.md` shows this table."""
 
 SAMPLE_KINDS: dict[str, Kind] = {
     "ragged": Kind("error", "make the lists of a row equally long"),
     "score": Kind("error", "write scores as numbers"),
-    "missing-score": Kind("error", "write a score in every row, or remove the row", "the pair is left out"),
-    "score-range": Kind("warning", "check min_score and max_score: no figure depends on them", "kept"),
-    "constant-score": Kind("warning", "score some pairs otherwise: no correlation is defined", "kept"),
+    "missing-score": Kind("error", "write a score in every row, or remove the row", "the pair is ignored"),
+    "score-range": Kind("warning", "check min_score and max_score: no metric depends on them", "kept"),
+    "constant-score": Kind("warning", "give some pairs other scores: no correlation is defined", "kept"),
     "pair-label": Kind("error", "write 1 for a pair that matches and 0 for one that does not"),
-    "missing-label": Kind("error", "label every row, or remove it", "the row is left out"),
+    "missing-label": Kind("error", "label every row, or remove it", "the row is ignored"),
     "label-type": Kind("error", "write every label as a number, or every label as text", "labels are read as text"),
-    "one-label": Kind("error", "give texts of at least two labels: one alone cannot be told apart"),
-    "untrained-label": Kind("warning", "add training texts of the label: no classifier can ever predict it", "kept"),
-    "few-samples": Kind("note", "nothing: all that there are of the label are drawn", "kept"),
+    "one-label": Kind("error", "give texts of at least two labels"),
+    "untrained-label": Kind("warning", "add training texts of the label: no classifier can predict it", "kept"),
+    "few-samples": Kind("note", "nothing: all texts of the label are drawn", "kept"),
     "split-here": Kind("note", "name two files, train and test, or add a column `split`", "split by a seed"),
-    "empty-text": Kind("warning", "remove the row, or leave it: its vector is that of nothing", "kept"),
-    "one-sided": Kind("note", "nothing: mteb leaves them out, too", "left out"),
-    "list-query": Kind("note", "nothing: the parts of the query are joined by '; ', as mteb 2 does", "joined"),
+    "empty-text": Kind("warning", "remove the row, or keep it: its vector is that of an empty text", "kept"),
+    "one-sided": Kind("note", "nothing: mteb ignores them, too", "ignored"),
+    "list-query": Kind("note", "nothing: the parts of the query are joined by '; ', as in mteb 2", "joined"),
 }
-"""Faults of tasks without a corpus, and of rows of a query with its positives and negatives."""
+"""Problems of tasks without a corpus, and of rows of a query with its positives and negatives."""
 
 KINDS |= SAMPLE_KINDS
 
 
+def printable(text: str) -> str:
+    r"""Return a text from a file as a message may show it: without control characters, and not too long.
+
+    >>> printable("a\x1b[31mb\nc")
+    'a\ufffd[31mb c'
+    """
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    if shown.isprintable():
+        return shown
+    return "".join(" " if mark in "\n\r\t" else mark if mark.isprintable() else "\ufffd" for mark in shown)
+
+
 @dataclass(frozen=True)
 class Problem:
-    """A fault at a place.
+    """A problem at a place.
 
     >>> print(Problem("duplicate-id", "corpus.jsonl", "the id 'd1' again", rows=(7, 9)))
     error: corpus.jsonl rows 7, 9: the id 'd1' again [duplicate-id] -> make ids unique, or remove the repeated rows
@@ -136,12 +148,12 @@ class Problem:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """Return how serious it is."""
         return KINDS[self.kind].severity
 
     @property
     def where(self) -> str:
-        """File and rows, for people."""
+        """Return file and rows, for people."""
         if not self.rows:
             return self.file
         shown = ", ".join(map(str, self.rows[:SHOWN]))
@@ -150,19 +162,19 @@ class Problem:
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """Return what to do about it."""
         return self.remedy or KINDS[self.kind].remedy
 
     @property
     def done(self) -> str:
-        """What was done about it to go on."""
+        """Return what was done to continue."""
         return KINDS[self.kind].repair or "nothing"
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.where}: {self.found} [{self.kind}] -> {self.advice}"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, with every row."""
+        """Return the problem, JSON-ready, with every row."""
         return {
             "severity": self.severity,
             "kind": self.kind,
@@ -175,13 +187,13 @@ class Problem:
 
 @dataclass
 class Report:
-    """All faults that were found in one task's data.
+    """All problems in the data of one task.
 
     >>> report = Report()
     >>> report.add("empty-document", "corpus.jsonl", "an empty text", [3])
-    >>> report.stop_if_bad("strict")
+    >>> report.raise_errors("strict")
     >>> report.add("duplicate-id", "corpus.jsonl", "the id 'd1' again", [7])
-    >>> report.stop_if_bad("strict")
+    >>> report.raise_errors("strict")
     Traceback (most recent call last):
     steelyard.errors.DataError: corpus.jsonl row 7: the id 'd1' again (make ids unique, or remove the repeated rows)
     """
@@ -189,24 +201,25 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, kind: str, file: str, found: str, rows: Iterable[int] = (), *, remedy: str = "") -> None:
-        """Note a fault; the kind decides how bad it is."""
+        """Add a problem; the kind determines how serious it is. What comes from files is made printable."""
         if kind not in KINDS:
             raise KeyError(kind)
-        self.problems.append(Problem(kind, file, found, tuple(int(row) for row in rows), remedy))
+        rows = tuple(int(row) for row in rows)
+        self.problems.append(Problem(kind, printable(file), printable(found), rows, remedy))
 
     def of(self, severity: Severity) -> Sequence[Problem]:
-        """The problems of one severity, in the order found."""
+        """Return the problems of one severity, in the order in which they were added."""
         return [problem for problem in self.problems if problem.severity == severity]
 
     @property
     def fatal(self) -> Sequence[Problem]:
-        """The errors that nothing can repair."""
+        """Return the errors that cannot be repaired."""
         return [problem for problem in self.of("error") if KINDS[problem.kind].repair is None]
 
-    def stop_if_bad(self, validate: Validate, reference: str = "") -> None:
-        """Raise the first error that stops a load of this strictness, and tell of the others.
+    def raise_errors(self, validate: Validate, reference: str = "") -> None:
+        """Raise the first error that stops a load of this strictness, and mention the others.
 
-        `reference` is what `steelyard show` lists them by; without one, they are told here.
+        `reference` is what `steelyard show` lists them by; without one they are part of the message.
         """
         stopping = self.of("error") if validate == "strict" else self.fatal
         if not stopping:
@@ -218,27 +231,35 @@ class Report:
         elif others:
             shown = "; ".join(f"{problem.where}: {problem.found}" for problem in others[:SHOWN])
             tail = f", and {len(others)} more: {shown}{' ...' if len(others) > SHOWN else ''}"
-        raise DataError(first.found, where=first.where, hint=first.advice + tail)
+        raise DataError(
+            first.found,
+            where=first.where,
+            hint=first.advice + tail,
+            path=first.file,
+            row=first.rows[0] if first.rows else None,
+            field=first.kind,
+            found=first.found,
+        )
 
-    def settle(self, built: T | None, validate: Validate, reference: str, *, at_hand: bool = True) -> T:
-        """What was built of the data, unless a fault stops it; repairs are warned of, the rest told who listens.
+    def finish(self, task: T | None, validate: Validate, reference: str, *, local: bool = True) -> T:
+        """Return the task unless a problem stops it; warn about repairs and notify the listener of the rest.
 
-        Data that is not `at_hand` was brought here from elsewhere: no path leads to it for `steelyard show` to read.
+        Data that is not `local` was downloaded: there is no path to it that `steelyard show` could read.
         """
-        self.stop_if_bad(validate, reference if at_hand else "")
-        if built is None:  # every path to None tells a fatal fault, so this is a fault of ours
-            raise DataError("the data could not be put together", where=reference, hint=OURS)
-        self.warn_of_repairs(reference)
-        self.tell_the_rest()
-        return built
+        self.raise_errors(validate, reference if local else "")
+        if task is None:  # every way to None adds a fatal problem
+            raise DataError("the data could not be assembled", where=reference, hint=OUR_FAULT)
+        self.warn_about_repairs(reference)
+        self.notify_listener()
+        return task
 
-    def tell_the_rest(self) -> None:
-        """Tell who listens the warnings and notes."""
-        if told := [problem for problem in self.problems if problem.severity != "error"]:
-            _listener.get()(told)
+    def notify_listener(self) -> None:
+        """Pass the warnings and notes to the listener."""
+        if problems := [problem for problem in self.problems if problem.severity != "error"]:
+            _listener.get()(problems)
 
-    def warn_of_repairs(self, reference: str) -> None:
-        """One `DataWarning` that names every repair that was made to load the data."""
+    def warn_about_repairs(self, reference: str) -> None:
+        """Issue one `DataWarning` that lists every repair."""
         if errors := self.of("error"):
             lines = "; ".join(f"{problem.where}: {problem.found} ({problem.done})" for problem in errors)
             warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=5)
@@ -247,16 +268,16 @@ class Report:
 Listener = Callable[[Sequence[Problem]], None]
 
 
-def _nobody(problems: Sequence[Problem]) -> None:
+def _ignore(problems: Sequence[Problem]) -> None:
     pass
 
 
-_listener: ContextVar[Listener] = ContextVar("listener", default=_nobody)
+_listener: ContextVar[Listener] = ContextVar("listener", default=_ignore)
 
 
 @contextmanager
-def telling(listener: Listener) -> Iterator[None]:
-    """Within this context the listener is told the warnings and notes of data that is loaded all the same."""
+def problem_listener(listener: Listener) -> Iterator[None]:
+    """Within this context the listener receives the warnings and notes of data that is loaded."""
     token = _listener.set(listener)
     try:
         yield

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from steelyard.datasets.sample_profiles import sample_profile, spread, text_facts
 from steelyard.types import Ragged, Task
-from steelyard.types.samples import AnyTask
+from steelyard.types.samples import AnyTask, ClusterTask, Label, LabelTask, PairTask, SampleTask
 
 EXAMPLES = 3
 DEPTH = 100
@@ -82,3 +84,115 @@ def _examples(task: Task) -> list[dict[str, Any]]:
         if len(shown) == EXAMPLES:
             break
     return shown
+
+
+EXAMPLES = 3
+SHOWN = 30
+"""Labels that are counted one by one; the rarer ones together."""
+VALUES = 12
+"""Distinct scores that are counted one by one; more are put into bins."""
+
+
+def sample_profile(task: SampleTask) -> dict[str, Any]:
+    """Counts, lengths in characters, scores or labels, and examples, JSON-ready.
+
+    >>> from steelyard.types import TaskInfo
+    >>> task = PairTask(TaskInfo("x/y", type="sts"), ("one", "two"), ("uno", "dos"), np.array([5.0, 4.5]))
+    >>> sample_profile(task)["scores"]
+    {'mean': 4.75, 'median': 4.75, 'min': 4.5, 'max': 5.0, 'counts': {'4.5': 1, '5': 1}}
+    """
+    if isinstance(task, PairTask):
+        facts = _pairs(task)
+    elif isinstance(task, LabelTask):
+        facts = _labelled(task)
+    else:
+        facts = _clusters(task)
+    return {**facts, "content_hash": task.content_hash}
+
+
+def text_facts(texts: Sequence[str]) -> dict[str, Any]:
+    """How many texts, how many distinct and empty ones, and how long they are."""
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    empty = sum(not text.strip() for text in texts)
+    return {"count": len(texts), "distinct": len(set(texts)), "empty": empty, "chars": spread(lengths)}
+
+
+def spread(values: Any) -> dict[str, Any]:
+    """Mean, median and range of whole numbers."""
+    return {
+        "mean": round(float(values.mean()), 2),
+        "median": float(np.median(values)),
+        "min": int(values.min()),
+        "max": int(values.max()),
+    }
+
+
+def _pairs(task: PairTask) -> dict[str, Any]:
+    gold = task.gold
+    values, counts = np.unique(gold, return_counts=True)
+    if len(values) <= VALUES:
+        named = {f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)}
+    else:
+        counts, edges = np.histogram(gold, bins=VALUES - 2)
+        bins = zip(edges[:-1], edges[1:], counts, strict=True)
+        named = {f"{low:.3g} to {high:.3g}": int(count) for low, high, count in bins}
+    return {
+        "pairs": len(task),
+        "distinct_pairs": len(set(zip(task.first, task.second, strict=True))),
+        "first": text_facts(task.first),
+        "second": text_facts(task.second),
+        "scores": {
+            "mean": round(float(gold.mean()), 4),
+            "median": float(np.median(gold)),
+            "min": float(gold.min()),
+            "max": float(gold.max()),
+            "counts": named,
+        },
+        "examples": [
+            {"first": first, "second": second, "score": float(score)}
+            for first, second, score in zip(task.first, task.second, gold[:EXAMPLES], strict=False)
+        ],
+    }
+
+
+def _labelled(task: LabelTask) -> dict[str, Any]:
+    seen = set(task.train_texts)
+    return {
+        "texts": text_facts(task.texts),
+        "train": text_facts(task.train_texts),
+        "seen_in_training": sum(text in seen for text in task.texts),
+        "labels": _counts(task.labels),
+        "train_labels": _counts(task.train_labels),
+        "samples_per_label": task.samples_per_label,
+        "experiments": task.experiments,
+        "examples": [
+            {"text": text, "label": label}
+            for text, label in zip(task.texts[:EXAMPLES], task.labels[:EXAMPLES], strict=True)
+        ],
+    }
+
+
+def _clusters(task: ClusterTask) -> dict[str, Any]:
+    texts = list(chain.from_iterable(problem.texts for problem in task.problems))
+    levels = list(chain.from_iterable(problem.labels for problem in task.problems))
+    depth = max(problem.depth for problem in task.problems)
+    deep = [[labels[level] for labels in levels if len(labels) > level] for level in range(depth)]
+    return {
+        "problems": len(task.problems),
+        "texts": text_facts(texts),
+        "texts_per_problem": spread(np.array([len(problem) for problem in task.problems])),
+        "labels": _counts(deep[0]),
+        "levels": [{"labelled": len(labels), "labels": len(set(labels))} for labels in deep],
+        "bootstrap": None if task.bootstrap is None else vars(task.bootstrap),
+        "examples": [
+            {"text": text, "label": " > ".join(map(str, labels))}
+            for text, labels in zip(texts[:EXAMPLES], levels[:EXAMPLES], strict=True)
+        ],
+    }
+
+
+def _counts(labels: Iterable[Label]) -> dict[str, Any]:
+    counted = Counter(labels).most_common()
+    shown = {str(label): count for label, count in counted[:SHOWN]}
+    rest = sum(count for _, count in counted[SHOWN:])
+    return {"distinct": len(counted), "counts": shown, **({"others": rest} if rest else {})}

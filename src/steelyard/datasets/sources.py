@@ -1,27 +1,34 @@
-"""Where tasks come from. Built-in sources and plug-ins (`steelyard.sources`) come through the same door.
+"""Where tasks come from. Built-in sources and plug-ins (`steelyard.sources`) are registered the same way.
 
-A source is a function of `LoadOptions` that gives a `TaskSource`. The first that accepts a reference has it; the
-built-in ones are asked first, in the order below.
+A source is a function of `LoadOptions` that returns a `TaskSource`. The first source that accepts a reference loads it;
+built-in sources are tried first, in the order below. Nothing below this module imports it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from steelyard.datasets.options import LoadOptions
-from steelyard.errors import MissingPart, UsageError
+from steelyard.datasets.references import (
+    HUB_PREFIXES,
+    PREFIXES,
+    TYPES,
+    TypedReference,
+    has_type,
+    looks_like_path,
+    parse_hub_reference,
+    path_exists,
+)
+from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.registry import Registry
 
 if TYPE_CHECKING:
-    from steelyard.datasets.hubs.location import RemotePlace
+    from steelyard.datasets.formats.task_files import TaskLocation
     from steelyard.types import Task
     from steelyard.types.protocols import TaskSource
     from steelyard.types.samples import AnyTask
-
-TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
-"""Every type of task that can be loaded and weighed."""
 
 SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
     "source",
@@ -32,43 +39,32 @@ SOURCES: Registry[Callable[[LoadOptions], TaskSource]] = Registry(
         "huggingface": "steelyard.datasets.hubs.huggingface:HubSource",
         "modelscope": "steelyard.datasets.hubs.modelscope:ModelScopeSource",
         "ir_datasets": "steelyard.datasets.formats.irds:IrDatasetsSource",
-        "mteb": "steelyard.datasets.formats.mteb.tasks:MtebSource",
-        "clicks": "steelyard.datasets.formats.clicks.log:ClickSource",
-        "samples": "steelyard.datasets.samples.source:SampleSource",
+        "mteb": "steelyard.datasets.formats.mteb.data:MtebSource",
+        "clicks": "steelyard.datasets.sources:ClickSource",
+        "samples": "steelyard.datasets.sources:SampleSource",
         "folder": "steelyard.datasets.sources:FolderSource",
     },
 )
 """Every source by name."""
 
-PREFIXES = {
-    "hf://": "huggingface",
-    "modelscope://": "modelscope",
-    "ir_datasets:": "ir_datasets",
-    "irds:": "ir_datasets",
-    "mteb:": "mteb",
-    "clicks:": "clicks",
-    **dict.fromkeys((f"{type}:" for type in TYPES), "samples"),
-}
-"""References that tell their source, so that no other is asked (or imported)."""
-
 
 def source_of(reference: str, options: LoadOptions) -> TaskSource | None:
-    """The source that has the reference; None where none accepts it."""
+    """Return the source of a reference; None if no source accepts it."""
     for prefix, name in PREFIXES.items():
         if reference.startswith(prefix):
             return SOURCES.get(name)(options)
-    if _is_surely_a_path(reference):
+    if looks_like_path(reference):
         return FolderSource(options)
     broken: list[MissingPart] = []
-    if (found := next((s for s in _candidates(options, broken) if s.accepts(reference)), None)) is not None:
-        return found
-    if broken:  # it might have been the one
+    if (source := next((s for s in _candidates(options, broken) if s.accepts(reference)), None)) is not None:
+        return source
+    if broken:  # the reference may belong to a plug-in that cannot be loaded
         raise broken[0]
     return None
 
 
 def _candidates(options: LoadOptions, broken: list[MissingPart]) -> Iterator[TaskSource]:
-    """The sources that do not tell themselves by a prefix; plug-ins that do not load are noted, and passed over."""
+    """Yield the sources without a prefix of their own; plug-ins that cannot be loaded are collected in `broken`."""
     for name in SOURCES:
         if name in PREFIXES.values():
             continue
@@ -80,19 +76,14 @@ def _candidates(options: LoadOptions, broken: list[MissingPart]) -> Iterator[Tas
             yield make(options)
 
 
-def _is_surely_a_path(reference: str) -> bool:
-    """Whether nothing else is written like that; the same words may also name a task, which then comes first."""
-    return "," in reference or "::" in reference or reference.startswith((".", "~")) or Path(reference).is_absolute()
-
-
 class BuiltinSource:
-    """The sets that need no download: `builtin`, `builtin-full`, a set's name, or one task's."""
+    """The sets that need no download: `builtin`, `builtin-full`, the name of a set, or of one task."""
 
     def __init__(self, options: LoadOptions) -> None:
         self.options = options
 
     def accepts(self, reference: str) -> bool:
-        """Whether a built-in task or set goes by that name."""
+        """Return whether the reference names a built-in task or set."""
         if reference in ("builtin", "builtin-full"):
             return True
         from steelyard.datasets import builtin
@@ -100,7 +91,7 @@ class BuiltinSource:
         return any(name == reference or name.startswith(f"{reference}/") for name in builtin.infos())
 
     def names(self, reference: str) -> Sequence[str]:
-        """The tasks that the name stands for; a set's name stands for its tasks of demo size."""
+        """Return the tasks that the name means; the name of a set means its tasks of demo size."""
         from steelyard.datasets import builtin
 
         if reference == "builtin":
@@ -112,7 +103,7 @@ class BuiltinSource:
         return [name for name in builtin.names() if name.startswith(f"{reference}/")]
 
     def load(self, name: str) -> Task:
-        """Cut the set, unless that is done, and read the task."""
+        """Build the set if that was not done before, and read the task."""
         from steelyard.datasets import builtin
 
         return builtin.load(name, self.options.settings)
@@ -125,21 +116,21 @@ class CatalogueSource:
         self.options = options
 
     def accepts(self, reference: str) -> bool:
-        """Whether the catalogue knows such a task, group or hub dataset."""
+        """Return whether the catalogue has such a task, group or hub dataset."""
         return bool(self.names(reference))
 
     def names(self, reference: str) -> Sequence[str]:
-        """One task, or those of a group (`MNanoBEIR`, `MNanoBEIR/NanoBEIR-ar`) or hub dataset."""
+        """Return one task, or those of a group (`MNanoBEIR`, `MNanoBEIR/NanoBEIR-ar`) or hub dataset."""
         from steelyard.datasets import catalogue
         from steelyard.datasets.hubs import published
 
         known = catalogue.entries()
         if reference == "catalogue":
             return list(known)
-        found = published.entry_of(reference)
-        if found is not None:
+        match = published.entry_of(reference)
+        if match is not None:
             _, mark, query = reference.partition("?")
-            return [f"{found[0].name}{mark}{query}"]
+            return [f"{match[0].name}{mark}{query}"]
         prefix = f"{reference}/"
         return [
             name
@@ -148,16 +139,16 @@ class CatalogueSource:
         ]
 
     def load(self, name: str) -> AnyTask:
-        """Fetch what is not on this machine yet, and read the task."""
+        """Download what is not on this machine yet, and read the task."""
         from steelyard.datasets.hubs import published
 
         return published.load(name, self.options)
 
-    def place(self, name: str) -> RemotePlace | None:
-        """The task, to be read in pieces, if it can be."""
+    def location(self, name: str) -> TaskLocation | None:
+        """Return the task without reading it; None if its files can only be read as a whole."""
         from steelyard.datasets.hubs import published
 
-        return published.place(name, self.options)
+        return published.location(name, self.options)
 
 
 class FolderSource:
@@ -167,41 +158,109 @@ class FolderSource:
         self.options = options
 
     def accepts(self, reference: str) -> bool:
-        """Whether the reference is, or looks like, a path."""
-        return _is_surely_a_path(reference) or Path(reference).expanduser().exists()
+        """Return whether the reference is, or looks like, a path."""
+        return looks_like_path(reference) or path_exists(reference)
 
     def names(self, reference: str) -> Sequence[str]:
-        """`path::task` for each task of the set; with the type in front where it is told by what the files hold."""
+        """Return `path::task` for each task of the set, with the type in front if the files determine it."""
         if (typed := typed_reference(reference)) is not None:
-            return self._samples.names(typed)
-        from steelyard.datasets.formats.folder import incomplete, places
+            return SampleSource(self.options).names(typed)
+        from steelyard.datasets.formats.folder import incomplete, locate
 
-        several = "," in reference and not Path(reference.partition("::")[0]).expanduser().exists()
-        whole = [reference if several else place.reference for place in places(reference)]
-        return [*whole, *(f"{reference}::{task}" for task in incomplete(reference))]  # not passed over: they fail
+        several = "," in reference and not path_exists(reference.partition("::")[0])
+        complete = [reference if several else location.reference for location in locate(reference)]
+        return [*complete, *(f"{reference}::{task}" for task in incomplete(reference))]  # listed, so that they fail
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
         if (typed := typed_reference(name)) is not None:
-            return self._samples.load(typed)
-        from steelyard.datasets.formats.folder import places
+            return SampleSource(self.options).load(typed)
+        from steelyard.datasets.formats.folder import locate
 
-        found = places(name)
-        if len(found) > 1:
-            tasks = ", ".join(place.task for place in found)
-            raise UsageError(f"{name} holds {len(found)} tasks: {tasks}", hint=f"choose one: {found[0].reference}")
-        return found[0].load(self.options.validate or "strict", self.options.candidates)
+        locations = locate(name)
+        if len(locations) > 1:
+            raise _several(name, [location.reference for location in locations])
+        return locations[0].load(self.options.validate or "strict", self.options.candidates)
 
-    @property
-    def _samples(self) -> TaskSource:
-        return SOURCES.get("samples")(self.options)
+
+class ClickSource(FolderSource):
+    """`clicks:LOG[,CORPUS][?options]`."""
+
+    def accepts(self, reference: str) -> bool:
+        """Return whether the reference names a click log."""
+        return reference.startswith("clicks:")
+
+
+class SampleSource:
+    """Data of any type, on this machine or on a hub, with the type in front: `sts:./pairs.jsonl`."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Return whether the reference begins with a type."""
+        return reference.partition(":")[0] in TYPES
+
+    def names(self, reference: str) -> Sequence[str]:
+        """Return the task, or the tasks of a set in a retrieval layout."""
+        if TypedReference.parse(reference).path.startswith(HUB_PREFIXES):
+            return [reference]
+        from steelyard.datasets.samples.location import locate_samples
+
+        return [location.reference for location in locate_samples(reference)]
+
+    def load(self, name: str) -> AnyTask:
+        """Read and check the task."""
+        parsed = TypedReference.parse(name)
+        if parsed.path.startswith(HUB_PREFIXES):
+            return _load_from_hub(parsed, self.options)
+        from steelyard.datasets.samples.location import locate_samples
+
+        locations = locate_samples(name)
+        if len(locations) > 1:
+            raise _several(name, [location.reference for location in locations])
+        return locations[0].load(self.options.validate or "strict", self.options.candidates)
 
 
 def typed_reference(reference: str) -> str | None:
-    """The path with its type in front, where it holds a task without documents to search."""
-    if reference.startswith(tuple(f"{type}:" for type in TYPES)):
+    """Return the path with its type in front; None for retrieval data, whose layout determines the type."""
+    if has_type(reference):
         return reference
-    from steelyard.datasets.samples.type_detection import told_type
+    from steelyard.datasets.samples.type_detection import detect_type
 
-    type = told_type(reference)
+    type = detect_type(reference)
     return None if type is None else f"{type}:{reference}"
+
+
+def _several(name: str, references: Sequence[str]) -> UsageError:
+    shown = ", ".join(references[:5]) + (" ..." if len(references) > 5 else "")
+    return UsageError(f"{name} must be one task, got {len(references)}: {shown}", hint=f"choose one: {references[0]}")
+
+
+def _load_from_hub(reference: TypedReference, options: LoadOptions) -> AnyTask:
+    from steelyard.datasets.formats.layout import find_tasks
+    from steelyard.datasets.hubs import huggingface, modelscope
+    from steelyard.datasets.hubs.published import SEARCHED, load_samples
+    from steelyard.datasets.hubs.remote import load_snapshot
+    from steelyard.datasets.samples.constants import Constants
+    from steelyard.datasets.samples.splits import evaluation_split, find_splits
+    from steelyard.types import TaskInfo
+
+    prefix = next(prefix for prefix in HUB_PREFIXES if reference.path.startswith(prefix))
+    repository, task, revision = parse_hub_reference(reference.path, prefix)
+    hub = huggingface if prefix == HUB_PREFIXES[0] else modelscope
+    dataset = hub.open_dataset(repository, revision, options)
+    split = reference.split or task
+    searched = find_tasks(dataset.names) if reference.type in SEARCHED else {}
+    if searched or reference.type == "retrieval":
+        only = next(iter(searched)) if len(searched) == 1 else "test"
+        info = TaskInfo(f"{repository}/{split or only}", source=repository, split=split or only, type=reference.type)
+        return load_snapshot(dataset, split or only, info, options)
+    splits = find_splits(dataset.names)
+    chosen = split or evaluation_split(splits)
+    if chosen is None:
+        known = ", ".join(splits) or "none"
+        raise DataError(f"the split must be named; the dataset has {known}", where=repository, hint="add ::SPLIT")
+    Constants.of(reference.options, reference.type, str(reference))
+    info = TaskInfo(f"{repository}:{chosen}", source=repository, split=chosen)
+    return load_samples(dataset, chosen, replace(info, type=reference.type), reference.options, options)

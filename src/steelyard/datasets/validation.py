@@ -31,7 +31,7 @@ def unique_ids(table: Table, report: Report) -> Table:
     _, first = np.unique(codes, return_index=True)
     again = np.setdiff1d(np.arange(len(codes)), first)
     example = ids[int(again[0])].as_py()
-    table.tell(report, "duplicate-id", f"the id {example!r} again", again)
+    table.add_problem(report, "duplicate-id", f"the id {example!r} again", again)
     return table.take(np.sort(first))
 
 
@@ -47,7 +47,7 @@ def empty_texts(table: Table, kind: str, report: Report) -> None:
         blank &= _blank(table["title"])
     if blank.any():
         rows = np.flatnonzero(blank)
-        table.tell(report, kind, f"an empty text (id {table['id'][int(rows[0])].as_py()!r})", rows)
+        table.add_problem(report, kind, f"an empty text (id {table['id'][int(rows[0])].as_py()!r})", rows)
 
 
 def rows_of(table: Table, field: str, ids: Any) -> Int64:
@@ -65,7 +65,7 @@ def known(table: Table, field: str, rows: Int64, kind: str, ids: Any, place: str
         found = f"{example.as_py()!r} is not in the {place}"
         if (near := _near(example, ids)) is not None:
             found += f", but {near!r} is"
-        table.tell(report, kind, found, lost)
+        table.add_problem(report, kind, found, lost)
     return there
 
 
@@ -87,18 +87,18 @@ def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
     column = table["grade"]
     given: Mask = np.asarray(pc.is_valid(column)) & np.asarray(pc.is_finite(pc.fill_null(column, 0.0)))
     if not given.all():
-        table.tell(report, "missing-grade", "no grade, or one that is NaN or infinite", np.flatnonzero(~given))
+        table.add_problem(report, "missing-grade", "no grade, or one that is NaN or infinite", np.flatnonzero(~given))
     values: Float64 = np.where(given, np.asarray(pc.fill_null(column, 0.0), dtype=np.float64), 0.0)
     floor = np.floor(values)
     if (fractional := floor != values).any():
         rows = np.flatnonzero(fractional)
-        table.tell(report, "fractional-grade", f"the grade {values[rows[0]]:g}", rows)
+        table.add_problem(report, "fractional-grade", f"the grade {values[rows[0]]:g}", rows)
     if (negative := floor < 0).any():
         rows = np.flatnonzero(negative)
-        table.tell(report, "negative-grade", f"the grade {values[rows[0]]:g}", rows)
+        table.add_problem(report, "negative-grade", f"the grade {values[rows[0]]:g}", rows)
     limit = np.iinfo(np.int32).max
     if (too_large := np.abs(floor) > limit).any():
-        table.tell(report, "grade", f"a grade beyond {limit:,}", np.flatnonzero(too_large))
+        table.add_problem(report, "grade", f"a grade beyond {limit:,}", np.flatnonzero(too_large))
         floor = np.clip(floor, -limit, limit)
     return floor.astype(np.int32), given
 
@@ -117,13 +117,13 @@ def one_per_pair(table: Table, queries: Int64, documents: Int64, grades: Int32, 
     earlier, later = rows[order][:-1][same], rows[order][1:][same]
     disagree = grades[earlier] != grades[later]
     if (~disagree).any():
-        table.tell(
+        table.add_problem(
             report, "repeated-judgement", _pair(table, later[~disagree][0]) + " again", np.sort(later[~disagree])
         )
     if disagree.any():
         a, b = earlier[disagree][0], later[disagree][0]
         found = f"{_pair(table, b)} has the grade {grades[b]}, in row {a + 1} it had {grades[a]}"
-        table.tell(report, "contradiction", found, np.sort(later[disagree]))
+        table.add_problem(report, "contradiction", found, np.sort(later[disagree]))
     stay = usable.copy()
     stay[earlier] = False
     return stay

@@ -90,9 +90,9 @@ class Batch:
 
     def _load(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
         from steelyard.datasets import load_any
-        from steelyard.datasets.problems import telling
+        from steelyard.datasets.problems import problem_listener
 
-        with telling(lambda problems: self.listen(Noticed(name, problems))):
+        with problem_listener(lambda problems: self.listen(Noticed(name, problems))):
             whole = reference
             if isinstance(whole, str):
                 whole = load_any(whole, generation=self.conditions.generation, settings=self.settings)

@@ -12,9 +12,10 @@ from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_can
 from steelyard.build.sample.completing import CardWords, complete
 from steelyard.config import Settings
 from steelyard.datasets import load_tasks, write_nano_set
-from steelyard.datasets.formats.folder import Place, places
+from steelyard.datasets.formats.folder import locate
 from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, candidate_table, write_json, write_table
 from steelyard.datasets.formats.sidecar import MANIFEST, candidates_path, read_json_object
+from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.errors import UsageError
@@ -35,7 +36,7 @@ def add_candidates(
 ) -> dict[str, Candidates]:
     """Make the lists of the plan for every task of a set, and write them into it, or into a copy of it.
 
-    A Nano-set on this machine is added to in place unless a `folder` is given; anything else is written there first.
+    A Nano-set on this machine is added to in location unless a `folder` is given; anything else is written there first.
     """
     settings = settings or Settings.load()
     found = _nano_places(reference, settings)
@@ -46,24 +47,24 @@ def add_candidates(
         _copy(found, home)
     elif not found:
         write_nano_set(home, load_tasks([reference], settings=settings), beside=True)
-    names = [place.task for place in found] or [place.task for place in places(home)]
+    names = [location.task for location in found] or [location.task for location in locate(home)]
     made: dict[str, Candidates] = {}
     for name in names:
-        (place,) = places(f"{home}::{name}")
-        task = place.load()
+        (location,) = locate(f"{home}::{name}")
+        task = location.load()
         made[name] = make_candidates(task, plan, begin(task), settings)
         for config in made[name].made:
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
         path = candidates_path(home, name)
         write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
-    every = {place.task: figures_of(place) for place in places(home)}
+    every = {location.task: figures_of(location) for location in locate(home)}
     complete(home, CardWords(sections={SECTION: card_table(every)}))
     return made
 
 
-def figures_of(place: Place) -> dict[str, Coverage]:
+def figures_of(location: TaskLocation) -> dict[str, Coverage]:
     """What the stored lists of a task are worth."""
-    return stored_figures(place.load())
+    return stored_figures(location.load())
 
 
 def report(reference: str, *, settings: Settings | None = None) -> dict[str, dict[str, Coverage]]:
@@ -71,7 +72,7 @@ def report(reference: str, *, settings: Settings | None = None) -> dict[str, dic
     settings = settings or Settings.load()
     found = _nano_places(reference, settings)
     if found:
-        return {place.task: figures_of(place) for place in found}
+        return {location.task: figures_of(location) for location in found}
     return {task.info.task: stored_figures(task) for task in load_tasks([reference], settings=settings)}
 
 
@@ -125,15 +126,17 @@ def _text(cell: str | int | float | None) -> str:
     return "-" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell)
 
 
-def _nano_places(reference: str, settings: Settings) -> list[Place]:
+def _nano_places(reference: str, settings: Settings) -> list[TaskLocation]:
     if not isinstance(source_of(reference, LoadOptions(settings=settings)), FolderSource):
         return []
-    return [place for place in places(reference) if place.task and place.files.corpus[0].endswith(".parquet")]
+    return [
+        location for location in locate(reference) if location.task and location.files.corpus[0].endswith(".parquet")
+    ]
 
 
-def _copy(found: Sequence[Place], home: Path) -> None:
+def _copy(found: Sequence[TaskLocation], home: Path) -> None:
     origin = found[0].folder
-    names = [name for place in found for name in place.files.all]
+    names = [name for location in found for name in location.files.all]
     beside = [CARD, MANIFEST, EVALUATION, *(path.relative_to(origin).as_posix() for path in origin.glob("metadata/*"))]
     for name in [*names, *beside]:
         if (origin / name).is_file():

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.formats.folder import Place, places
-from steelyard.datasets.formats.layout import TaskFiles
+from steelyard.datasets.formats.folder import locate
 from steelyard.datasets.formats.nano import card as nano_card
 from steelyard.datasets.formats.nano.manifest import (
     CARD,
@@ -20,7 +19,8 @@ from steelyard.datasets.formats.nano.manifest import (
     write_json,
 )
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts, read_json_object
-from steelyard.datasets.problems import OURS, Problem, Report
+from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
+from steelyard.datasets.problems import OUR_FAULT, Problem, Report
 from steelyard.errors import DataError
 from steelyard.types import Task, TaskInfo
 
@@ -54,7 +54,7 @@ def complete(
     are made anew. Facts of tasks come from `infos`, else from the manifest that is there. A set with an error raises
     a DataError and stays without a manifest that would vouch for it.
     """
-    found = [place for place in places(folder) if place.task]
+    found = [place for place in locate(folder) if place.task]
     if not found:
         raise DataError(
             "no Nano-set", where=str(folder), hint="expected corpus/, queries/ and qrels/ with Parquet files"
@@ -92,12 +92,12 @@ def _checks(folder: Path, task: str, written: Written) -> dict[str, Any]:
     return {"validation": {"errors": 0, **dict(sorted(kinds.items()))}, **({"leakage": leakage} if leakage else {})}
 
 
-def _read_back(place: Place, info: TaskInfo) -> Written:
+def _read_back(place: TaskLocation, info: TaskInfo) -> Written:
     report = Report()
     task = place.read(report)
-    report.stop_if_bad("strict", place.reference)
+    report.raise_errors("strict", place.reference)
     if task is None:  # every path to None tells a fatal fault, so this is a fault of ours
-        raise DataError("the data could not be put together", where=place.reference, hint=OURS)
+        raise DataError("the data could not be put together", where=place.reference, hint=OUR_FAULT)
     return Written(replace(task, info=info), report.problems)
 
 

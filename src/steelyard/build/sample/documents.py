@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from steelyard.build.sample.context import Cutting
-from steelyard.build.sample.document_selection import Basket
 from steelyard.build.sample.hard_negatives import take_hard_negatives
+from steelyard.build.sample.journal import Cutting
 from steelyard.build.sample.judged import Judged, judgements_of
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.scan import fetch
-from steelyard.build.sample.selection import Selection
-from steelyard.build.sample.turns import round_robin
+from steelyard.build.sample.selection import Basket, Selection, round_robin
 from steelyard.errors import UsageError
 from steelyard.types.protocols import Retriever
 

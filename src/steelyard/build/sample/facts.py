@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
-from steelyard.build.sample.context import Cutting
+from steelyard.build.sample.journal import Cutting
 from steelyard.build.sample.near_duplicates import plain
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.recipe import Recipe

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.build.sample.context import Cutting
+from steelyard.build.sample.journal import Cutting
 from steelyard.build.sample.judged import Judged
 from steelyard.build.sample.mining import Asked, Mined, mine
 from steelyard.build.sample.near_duplicates import UInt64, jaccard, pieces
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.scan import Document, fetch
-from steelyard.build.sample.selection import Selection
-from steelyard.build.sample.turns import round_robin
+from steelyard.build.sample.selection import Selection, round_robin
 from steelyard.build.source.source import Source
 from steelyard.types import Queries
 from steelyard.types.protocols import Retriever

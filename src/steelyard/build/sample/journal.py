@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from steelyard.build.sample.recipe import Recipe
+from steelyard.build.sample.scan import Scan
+from steelyard.build.source.source import Source
+from steelyard.types.protocols import Tick, no_tick
 
 UNFINISHED = ".tmp"
 
@@ -55,3 +62,23 @@ class Journal:
     def close(self) -> None:
         """The work is done: forget the steps."""
         shutil.rmtree(self.folder)
+
+
+Watch = Callable[[str], Tick]
+"""Called with the name of a stage; what it returns is called with the documents read since the last call."""
+
+
+def unwatched(stage: str) -> Tick:
+    """The watch of someone who does not look."""
+    return no_tick
+
+
+@dataclass(frozen=True, eq=False)
+class Cutting:
+    """Where the task comes from and what it is to become; the journal keeps what is done, the watch is told of it."""
+
+    source: Source
+    recipe: Recipe
+    scanned: Scan
+    journal: Journal
+    watch: Watch = unwatched

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.build.sample.context import Cutting
+from steelyard.build.sample.journal import Cutting
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.scan import Scan
 

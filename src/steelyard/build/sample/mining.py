@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.build.sample.context import Cutting
+from steelyard.build.sample.journal import Cutting
 from steelyard.build.sample.scan import Document, documents_of, numbered
 from steelyard.types import Corpus, Float64, Int64, Queries, TaskInfo
 from steelyard.types.protocols import Retriever, Tick

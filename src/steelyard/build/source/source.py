@@ -18,8 +18,8 @@ from steelyard.build.source.streams import Columns, stream_documents
 from steelyard.config import Settings
 from steelyard.datasets import load_task, task_names, validation
 from steelyard.datasets.formats.clicks.log import ClickLog
-from steelyard.datasets.formats.folder import Place, places
-from steelyard.datasets.hubs.location import RemotePlace
+from steelyard.datasets.formats.folder import locate
+from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.sources import FolderSource, source_of
@@ -59,7 +59,7 @@ class Source:
 class ReadInPieces(Protocol):
     """A source whose tasks need not be loaded whole."""
 
-    def place(self, name: str) -> Place | None:
+    def location(self, name: str) -> TaskLocation | None:
         """One task, found but not read; None where it can only be loaded whole after all."""
         ...
 
@@ -72,67 +72,75 @@ def open_sources(reference: str, *, settings: Settings | None = None) -> list[Ca
     """
     options = LoadOptions(settings=settings or Settings.load())
     if isinstance(source_of(reference, options), FolderSource):
-        return [_opener(place, options.settings) for place in places(reference)]
+        return [_opener(location, options.settings) for location in locate(reference)]
     return [partial(_open, name, options) for name in task_names([reference], settings=options.settings)]
 
 
 def _open(name: str, options: LoadOptions) -> Source:
     source: object = source_of(name, options)
-    if isinstance(source, ReadInPieces) and (place := source.place(name)) is not None:
-        return from_place(place, "report", options.settings)
+    if isinstance(source, ReadInPieces) and (location := source.location(name)) is not None:
+        return from_location(location, "report", options.settings)
     return from_task(load_task(name, settings=options.settings))
 
 
-def _opener(place: Place, settings: Settings) -> Callable[[], Source]:
-    if isinstance(place, ClickLog) and not place.own_texts:
-        return lambda: from_clicks(place, settings)
-    # A place of another kind (a folder of documents) knows how to read itself, but not in pieces.
-    return (lambda: from_place(place, settings=settings)) if type(place) is Place else (lambda: from_task(place.load()))
+def _opener(location: TaskLocation, settings: Settings) -> Callable[[], Source]:
+    if isinstance(location, ClickLog) and not location.own_texts:
+        return lambda: from_clicks(location, settings)
+    # A location of another kind (a folder of documents) knows how to read itself, but not in pieces.
+    return (
+        (lambda: from_location(location, settings=settings))
+        if type(location) is TaskLocation
+        else (lambda: from_task(location.load()))
+    )
 
 
-def from_place(place: Place, validate: Validate = "strict", settings: Settings | None = None) -> Source:
+def from_location(location: TaskLocation, validate: Validate = "strict", settings: Settings | None = None) -> Source:
     """A task in files; faults of queries and judgements are DataErrors, or with `report` repaired as far as can be."""
     report = Report()
 
     def named(names: Sequence[str]) -> list[tuple[str, Path]]:
-        return [(name, place.path(name)) for name in names]
+        return [(name, location.path(name)) for name in names]
 
-    asked_files = named(place.files.queries)
+    asked_files = named(location.files.queries)
     queries = read_table(asked_files, QUERIES, report)
-    judgements = read_table(named(place.files.qrels), JUDGEMENTS, report)
-    report.stop_if_bad(validate, place.reference)
+    judgements = read_table(named(location.files.qrels), JUDGEMENTS, report)
+    report.raise_errors(validate, location.reference)
     assert queries is not None and judgements is not None
     unique = validation.unique_ids(queries, report)
     judged = _judgements(judgements, unique["id"], report)
-    report.stop_if_bad(validate, place.reference)
-    report.warn_of_repairs(place.reference)
-    report.tell_the_rest()
+    report.raise_errors(validate, location.reference)
+    report.warn_about_repairs(location.reference)
+    report.notify_listener()
     extras = {} if queries.trec else _extras(asked_files, len(queries))
     if len(unique) < len(queries):
         extras = {name: column.take(pa.array(unique.rows)) for name, column in extras.items()}
-    columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(place, unique["id"])}
+    columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(location, unique["id"])}
     return Source(
-        place.info,
+        location.info,
         pa.table(columns),
         *judged,
-        _streamed(place.files.corpus, place.path),
-        _fingerprint(place, settings or Settings.load()),
+        _streamed(location.files.corpus, location.path),
+        _fingerprint(location, settings or Settings.load()),
         lenient=validate == "report",
     )
 
 
-def from_clicks(place: ClickLog, settings: Settings) -> Source:
+def from_clicks(location: ClickLog, settings: Settings) -> Source:
     """A click log whose documents are in a file of their own, which is streamed."""
     report = Report()
-    tables = place.tables(report, with_corpus=False)
-    report.stop_if_bad("strict", place.reference)
+    tables = location.tables(report, with_corpus=False)
+    report.raise_errors("strict", location.reference)
     assert tables is not None and tables.queries is not None and tables.qrels is not None
     ids, texts = tables.queries["id"], tables.queries["text"]
     judged = _judgements(tables.qrels, ids, report)
-    report.tell_the_rest()
-    key = f"{_fingerprint(place, settings)} {place.grading}"
+    report.notify_listener()
+    key = f"{_fingerprint(location, settings)} {location.grading}"
     return Source(
-        tables.info, pa.table({"_id": ids, "text": texts}), *judged, _streamed(place.files.corpus, place.path), key
+        tables.info,
+        pa.table({"_id": ids, "text": texts}),
+        *judged,
+        _streamed(location.files.corpus, location.path),
+        key,
     )
 
 
@@ -191,12 +199,12 @@ def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, I
     return query[stay], numbers[stay], grades[stay], tuple(encoded.dictionary.to_pylist())
 
 
-def _fingerprint(place: Place, settings: Settings) -> str:
-    if isinstance(place, RemotePlace) and place.opened.snapshot.commit:
-        return place.fingerprint
+def _fingerprint(location: TaskLocation, settings: Settings) -> str:
+    if isinstance(location, RemoteLocation) and location.dataset.snapshot.commit:
+        return location.fingerprint
     digest = hashlib.blake2b(digest_size=16)
-    for name in dict.fromkeys([*place.files.corpus, *place.files.queries, *place.files.qrels]):
-        path = place.path(name)
+    for name in dict.fromkeys([*location.files.corpus, *location.files.queries, *location.files.qrels]):
+        path = location.path(name)
         # The name tells the format; the folder and the time of change are those of the copy, not of what is in it.
         digest.update(
             f"{Path(name).name}\x1f{file_hash(path, settings.home).hex()}\x1e".encode("utf-8", "surrogateescape")
@@ -239,7 +247,7 @@ def _other_columns(name: str, path: Path) -> dict[str, list[Any]]:
         header, *body = rows
         if QUERIES.missing(QUERIES.match(header)):
             return {}
-        columns = {name: [row[place] for row in body] for place, name in enumerate(header)}
+        columns = {name: [row[at] for row in body] for at, name in enumerate(header)}
     taken = set(QUERIES.match(columns).values())
     return {key: values for key, values in columns.items() if key not in taken | {"_id", "text"}}
 
@@ -260,10 +268,10 @@ def _array(values: list[Any]) -> Any:
         return pa.array([None if value is None else json.dumps(value, ensure_ascii=False) for value in values])
 
 
-def _instructions(place: Place, ids: Any) -> dict[str, Any]:
+def _instructions(location: TaskLocation, ids: Any) -> dict[str, Any]:
     """The instruction of each query, where a set keeps them in a table of their own, as mteb's sets do."""
     for folder in (INSTRUCTION, f"{INSTRUCTION}s"):
-        path = place.beside(f"{folder}/{place.task}.parquet")
+        path = location.optional_path(f"{folder}/{location.task}.parquet")
         if path is not None:
             import pyarrow.parquet as pq
 

@@ -15,7 +15,7 @@ from steelyard.datasets.samples.type_detection import first_row
 from steelyard.datasets.tables.ambiguous_columns import REMEDY, aside
 from steelyard.datasets.tables.columns import DOCUMENTS, numbers_in
 from steelyard.datasets.tables.convert import CONVERTERS, is_number, whole
-from steelyard.datasets.tables.files import UTF8_MARK, format_of, look_at_head, open_bytes, told
+from steelyard.datasets.tables.files import UTF8_MARK, format_of, look_at_head, open_bytes, translated
 from steelyard.datasets.tables.tabular import read_table
 
 BLOCK = 16 << 20
@@ -35,10 +35,10 @@ def stream_documents(path: Path, name: str, *, texts: bool = True) -> Iterator[C
     What the loader would call an error is a DataError here, too, at the batch that has it.
     """
     report = Report()
-    with told(report, name):
+    with translated(report, name):
         _tell_of_rivals(path, name)
         yield from _stream(path, name, texts)
-    report.stop_if_bad("strict", name)
+    report.raise_errors("strict", name)
 
 
 def _tell_of_rivals(path: Path, name: str) -> None:
@@ -48,7 +48,7 @@ def _tell_of_rivals(path: Path, name: str) -> None:
     for field, (read, *others) in DOCUMENTS.candidates(first, numbers_in(first)).items():
         for other in others:
             report.add("aside", name, aside(field, read, other), remedy=REMEDY)
-    report.tell_the_rest()
+    report.notify_listener()
 
 
 def _stream(path: Path, name: str, texts: bool) -> Iterator[Columns]:
@@ -78,8 +78,8 @@ def _at_once(path: Path, name: str) -> Iterator[Columns]:
     """Formats that only make sense as a whole."""
     report = Report()
     table = read_table([(name, path)], DOCUMENTS, report)
-    report.stop_if_bad("strict", name)
-    report.tell_the_rest()
+    report.raise_errors("strict", name)
+    report.notify_listener()
     if table is not None:
         yield table.columns
 
@@ -94,7 +94,7 @@ def _parquet(path: Path, name: str, texts: bool) -> Iterator[Columns]:
         if missing := DOCUMENTS.missing(found):
             wanted = "; ".join(map(str, missing))
             report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
-            report.stop_if_bad("strict", name)
+            report.raise_errors("strict", name)
         wanted_columns = found if texts else {"id": found["id"]}
         row = 0
         for batch in file.iter_batches(batch_size=ROWS, columns=sorted(set(wanted_columns.values()))):
@@ -115,7 +115,7 @@ def _blocks(
     """Whole lines of a text file, some megabytes at a time, each time under the file's header if it has one."""
     report = Report()
     head = look_at_head(path, name, report)
-    report.stop_if_bad("strict", name)
+    report.raise_errors("strict", name)
     assert head is not None
     first = header(head) if header else b""
     skip = len(first) if head.startswith(first) else 0
@@ -234,5 +234,5 @@ def _converted(columns: Columns, name: str, row: int) -> Columns:
         report.add(kind, name, found, (row + bad + 1 for bad in rows))
 
     made = {field: CONVERTERS[DOCUMENTS.field(field).kind](column, tell) for field, column in columns.items()}
-    report.stop_if_bad("strict", name)
+    report.raise_errors("strict", name)
     return made

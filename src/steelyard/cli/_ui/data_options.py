@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.values import Languages
 from steelyard.config import HUBS, Settings
-from steelyard.datasets.sources import TYPES
+from steelyard.datasets.references import TYPES
 
 if TYPE_CHECKING:
     import argparse

@@ -109,14 +109,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _cut(arguments: argparse.Namespace, output: Output, source: str) -> int:
     from steelyard.build.sample.sampler import cut
-    from steelyard.datasets.problems import telling
+    from steelyard.datasets.problems import problem_listener
 
     if arguments.output is None:
         raise UsageError("no folder for the new set", hint="give one with -o DIR")
     started = time.monotonic()
     stages = Stages(output)
     try:
-        with telling(stages.warn):
+        with problem_listener(stages.warn):
             made = cut(
                 source,
                 arguments.output,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def audit_of(name: str) -> Audit | None:
     """The record of an audit beside a set on this machine, `metadata/<task>.audit.json`; None where there is none."""
-    from steelyard.datasets.formats.folder import places
+    from steelyard.datasets.formats.folder import locate
     from steelyard.datasets.formats.sidecar import read_json_object
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import FolderSource, source_of
@@ -20,7 +20,7 @@ def audit_of(name: str) -> Audit | None:
 
     if not isinstance(source_of(name, LoadOptions()), FolderSource) or "," in name:
         return None
-    place = places(name)[0]
+    place = locate(name)[0]
     path = place.folder / "metadata" / f"{place.task or 'task'}.audit.json"
     facts = read_json_object(path)
     if not facts:

@@ -111,7 +111,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
 
     from steelyard.cli.score.report import Report
     from steelyard.datasets.formats.trec import qrels_runs as trec_files
-    from steelyard.datasets.problems import telling
+    from steelyard.datasets.problems import problem_listener
     from steelyard.metrics import Ranking
     from steelyard.metrics.scoring import judged_only
 
@@ -119,7 +119,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
         for problem in problems:
             output.note(str(problem))
 
-    with telling(tell), patiently(output, f"reading {arguments.qrels} and {arguments.run}"):
+    with problem_listener(tell), patiently(output, f"reading {arguments.qrels} and {arguments.run}"):
         qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
     queries, lists, qrels = trec_files.join(qrels_lines, run_lines, all_judged=arguments.complete)
     ran = set(run_lines.queries)

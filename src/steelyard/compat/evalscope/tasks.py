@@ -10,7 +10,7 @@ from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
 from steelyard.config import Settings
 from steelyard.datasets import catalogue, load_any, task_facts, task_names
 from steelyard.datasets.language_codes import language_code
-from steelyard.datasets.samples.own_splits import own_splits
+from steelyard.datasets.samples.location import local_splits
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types.samples import AnyTask
 
@@ -67,7 +67,7 @@ def references(name: str, version: str, splits: tuple[str, ...] = (), settings: 
     >>> references("TNews", "2"), references("ATEC", "1.14")
     (['C-MTEB/TNews'], ['C-MTEB/ATEC:validation?generation=v1', 'C-MTEB/ATEC?generation=v1'])
     """
-    known = own_splits(name) if splits and Path(name).expanduser().exists() else []
+    known = local_splits(name) if splits and Path(name).expanduser().exists() else []
     try:
         names = task_names([f"{name}::{split}" for split in splits if split in known] or [name], settings=settings)
     except UnknownName as error:
@@ -161,7 +161,7 @@ def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> 
         raise UsageError(f"the data of {entry.name} is not there: {entry.path}", hint="a folder, or a file")
     reference = entry.path if entry.type == "retrieval" else f"{entry.type}:{entry.path}"
     named = entry.splits or splits
-    in_splits = bool(named and own_splits(entry.path, entry.type))
+    in_splits = bool(named and local_splits(entry.path, entry.type))
     for split in named or (None,):
         task = load_any(f"{reference}::{split}" if in_splits else reference, settings=settings)
         name = entry.name if split is None or split == named[-1] else f"{entry.name}:{split}"

@@ -88,11 +88,11 @@ def counts(builtin: BuiltinSet, home: Path) -> dict[str, dict[str, int]]:
 
 def load(builtin: BuiltinSet, info: TaskInfo, home: Path) -> Task:
     """One task of the set."""
-    from steelyard.datasets.formats.folder import places
+    from steelyard.datasets.formats.folder import locate
 
     folder = ensure(builtin, home)
     try:
-        (place,) = places(f"{folder}::{info.task}")
+        (place,) = locate(f"{folder}::{info.task}")
         return replace(place, info=info).load()
     except DataError as error:
         raise DataError(error.message, hint=f"remove {folder}, and the next run cuts the set again") from error

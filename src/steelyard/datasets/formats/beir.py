@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from steelyard.datasets.formats.layout import TaskFiles
+from steelyard.datasets.formats.task_files import TaskFiles
 from steelyard.datasets.tables.files import format_of, plain_name
 
 CORPUS = ("corpus", "documents", "docs", "collection", "passages")

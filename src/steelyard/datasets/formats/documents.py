@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.formats.folder import Place
-from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
 from steelyard.datasets.tables.files import format_of
@@ -46,7 +45,7 @@ TEACH = (
 
 
 @dataclass(frozen=True)
-class DocumentFolder(Place):
+class DocumentFolder(TaskLocation):
     """A task that is read from documents as people write them."""
 
     @property
@@ -136,7 +135,7 @@ def _questions(table: Table, names: Sequence[str], report: Report) -> tuple[Tabl
             else:
                 asked.append((query, found, grades[row] if grades else None))
     for file, bad in lost.items():
-        table.tell(report, "unknown-document", f"{file!r} is not among the documents{look.hint(file)}", bad)
+        table.add_problem(report, "unknown-document", f"{file!r} is not among the documents{look.hint(file)}", bad)
     rows = np.array(list(first.values()), dtype=np.int64)
     string = pa.large_string()
     queries = {"id": pa.array(list(first), string), "text": pa.array([texts[row] for row in rows], string)}

@@ -1,4 +1,4 @@
-"""Tasks from this machine: a Nano-set, a BEIR folder, a folder of one's own files, or three files.
+"""Tasks on this machine: a Nano-set, a BEIR folder, a folder of your own files, or three files.
 
 path/to/set::task            one task of a Nano-set, or one split of a BEIR folder
 path/to/folder               the only task, or the split `test`
@@ -9,212 +9,218 @@ path/to/log.csv[,corpus.csv]   a click log; clicks:path/to/log.csv?options
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from steelyard.datasets.assemble import assemble
 from steelyard.datasets.formats.beir import QRELS
-from steelyard.datasets.formats.layout import TaskFiles, default_tasks, find_tasks, read_tables
+from steelyard.datasets.formats.clicks.log import click_log, is_click_log
+from steelyard.datasets.formats.documents import find_documents, with_questions
+from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
-from steelyard.datasets.formats.sidecar import (
-    MANIFEST,
-    SIDECAR,
-    candidates_path,
-    read_json_object,
-    task_info,
-    with_safeguards,
-)
-from steelyard.datasets.problems import Report, Validate
+from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.task_files import ListedFiles, TaskFiles, TaskLocation
+from steelyard.datasets.references import local_path, path_exists
+from steelyard.datasets.tables.files import file_errors
 from steelyard.errors import DataError, UnknownName, UsageError
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
 
 EXPECTED = (
-    "a folder holds corpus/, queries/ and qrels/ with Parquet files (a Nano-set), or corpus.*, queries.* and "
-    "qrels.* or qrels/ (BEIR, one's own), or documents (txt, md, html) with a questions.csv; docs/data.md has the "
-    "layouts"
+    "expected corpus/, queries/ and qrels/ with Parquet files (a Nano-set), or corpus.*, queries.* and qrels.* or "
+    "qrels/ (BEIR), or documents (txt, md, html) with a questions.csv; docs/data.md lists the layouts"
 )
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
+RECENT = 50_000_000
+"""Nanoseconds. A folder that changed this recently may change again without a new time stamp, so it is read again."""
+STORED = 8
+"""Scans of folders that are kept."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """One task on this machine, found but not read."""
+def locate(reference: str | Path) -> list[TaskLocation]:
+    """Return the tasks that a path means: the named one, the only one, or all tasks of the set.
 
-    folder: Path
-    task: str
-    files: TaskFiles
-    info: TaskInfo
-
-    @property
-    def reference(self) -> str:
-        """What names it on the command line."""
-        return f"{self.folder}::{self.task}" if self.task else str(self.folder)
-
-    def path(self, name: str) -> Path:
-        """Where a file of the task is on this machine."""
-        return self.folder / name
-
-    def beside(self, name: str) -> Path | None:
-        """Where a file of the set is that the task could do without; None where there is none."""
-        return path if (path := self.folder / name).is_file() else None
-
-    def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
-        """Read and check the data; every fault goes into the report."""
-        files = self.files.only(candidates)
-        task = assemble(read_tables(files, self.info, lambda name: self.folder / name, report), report)
-        made = read_json_object(candidates_path(self.folder, self.task)) if files.candidates else {}
-        return task if task is None or not made else with_safeguards(task, made)
-
-    def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> Task:
-        """The task, or a DataError that names the first fault that stops it."""
-        report = Report()
-        return report.settle(self.read(report, candidates), validate, self.reference)
-
-
-@dataclass(frozen=True)
-class ThreeFiles(Place):
-    """A task of three or four files, wherever they are."""
-
-    given: str
-
-    @property
-    def reference(self) -> str:
-        """The files, as they were given."""
-        return self.given
-
-
-def places(reference: str | Path) -> list[Place]:
-    """The tasks that a path stands for: one that was named or is the only one, else all of the set.
-
-    Splits of one corpus, as of BEIR, stand for the split `test` if it is there.
+    Splits of one corpus, as in BEIR, mean the split `test` if it exists.
     """
     text = str(reference)
-    if text.startswith("clicks:"):
-        from steelyard.datasets.formats.clicks.log import click_log
-
-        return [click_log(text)]
     path_text, _, task = text.partition("::")
-    folder = Path(path_text).expanduser()
-    if "," in text and not folder.exists():
-        return [_three_files(text)]
-    if not folder.exists():
-        raise DataError("no such file or folder", where=path_text, hint=near(folder))
-    if folder.is_dir():
-        return _in_folder(folder, path_text, task)
-    if (log := _click_log(text)) is not None:
-        return [log]
-    if folder.suffix.lower() in ARCHIVES:
-        raise DataError("an archive, not a folder", where=path_text, hint="unpack it, and give the folder")
-    if not folder.stat().st_size:
-        raise DataError("the file is empty", where=path_text, hint="fetch or write the file again")
+    with file_errors(path_text):
+        if text.startswith("clicks:"):
+            return [click_log(text)]
+        path = local_path(path_text)
+        if "," in text and not path_exists(path_text):
+            return [_listed_files(text)]
+        if not path.exists():
+            raise DataError("the file or folder does not exist", path=path_text, hint=similar_path(path))
+        return _in_folder(path, path_text, task) if path.is_dir() else [_single_file(path, text, path_text)]
+
+
+def _single_file(path: Path, text: str, path_text: str) -> TaskLocation:
+    if is_click_log(path):
+        return click_log(text)
+    if path.suffix.lower() in ARCHIVES:
+        raise DataError("the path must be a folder, got an archive", path=path_text, hint="unpack it first")
+    if not path.stat().st_size:
+        raise DataError("the file is empty", path=path_text, hint="download or write the file again")
     raise DataError(
-        "a single file is a task only if it is a click log, with columns such as query, doc_id, clicked",
-        where=path_text,
+        "a single file must be a click log, with columns such as query, doc_id, clicked",
+        path=path_text,
         hint="give the folder, or corpus,queries,qrels as three files joined by commas",
     )
 
 
-def _in_folder(folder: Path, path_text: str, task: str) -> list[Place]:
-    names = listing(folder)
-    found = find_tasks(names)
-    lacking = nano.incomplete(names)
-    if lacking and (task in lacking or not found):
+@dataclass(frozen=True, eq=False)
+class FolderScan:
+    """What the names of the files in a folder say: the tasks, and those that lack files."""
+
+    names: tuple[str, ...]
+    tasks: Mapping[str, TaskFiles]
+    incomplete: Mapping[str, list[str]]
+
+
+def scan(folder: Path) -> FolderScan:
+    """Return the tasks of a folder. The result is kept while no folder of the set changes.
+
+    A set with many tasks is scanned once and not once per task.
+    """
+    key = folder.absolute()
+    stored = _scans.get(key)
+    if stored is not None and _stamps(stored[0]) == stored[0]:
+        return stored[1]
+    names, folders = _walk(folder)
+    result = FolderScan(tuple(names), find_tasks(names), nano.incomplete(names))
+    stamps = _stamps(dict.fromkeys(folders, 0))
+    _scans.pop(key, None)
+    if stamps is not None and time.time_ns() - max(stamps.values()) > RECENT:
+        while len(_scans) >= STORED:
+            _scans.pop(next(iter(_scans)), None)
+        _scans[key] = (stamps, result)
+    return result
+
+
+_scans: dict[Path, tuple[dict[Path, int], FolderScan]] = {}
+"""The last scans by folder, with the time of change of every folder that was read for them."""
+
+
+def _stamps(folders: Mapping[Path, int]) -> dict[Path, int] | None:
+    try:
+        return {folder: folder.stat().st_mtime_ns for folder in folders}
+    except OSError:
+        return None
+
+
+def _in_folder(folder: Path, path_text: str, task: str) -> list[TaskLocation]:
+    scanned = scan(folder)
+    tasks, lacking = scanned.tasks, scanned.incomplete
+    if lacking and (task in lacking or not tasks):
         name = task if task in lacking else next(iter(lacking))
-        raise nano.lacks(path_text, name, lacking[name])
-    if not found and not task:
-        from steelyard.datasets.formats.documents import find_documents
-
-        if (documents := find_documents(folder)) is not None:
-            return [documents]
-    if not found:
-        shown = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
-        hint = _inside(folder) or EXPECTED
-        raise DataError(f"no task among its files ({shown or 'there are none'})", where=path_text, hint=hint)
-    if task and task not in found:
-        known = ", ".join(name for name in found if name) or "the folder itself, without a name"
-        raise UnknownName("task", task, found, hint=f"{path_text} has: {known}")
-    chosen = [task] if task else default_tasks(found)
-    return [Place(folder, name, found[name], _info(folder, name)) for name in chosen]
-
-
-def incomplete(reference: str | Path) -> dict[str, list[str]]:
-    """The tasks that a whole set would have besides, were all of their files there; and the files that each lacks."""
-    folder = Path(reference).expanduser()
-    return nano.incomplete(listing(folder)) if "::" not in str(reference) and folder.is_dir() else {}
+        raise nano.missing_files(path_text, name, lacking[name])
+    if not tasks and not task and (documents := find_documents(folder)) is not None:
+        return [documents]
+    if not tasks:
+        names = scanned.names
+        shown = ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
+        hint = _set_inside(folder) or EXPECTED
+        raise DataError(f"the folder does not contain a task (files: {shown or 'none'})", path=path_text, hint=hint)
+    if task and task not in tasks:
+        known = ", ".join(name for name in tasks if name) or "one task without a name: give the folder alone"
+        raise UnknownName("task", task, tasks, hint=f"{path_text} has: {known}")
+    chosen = [task] if task else default_tasks(tasks)
+    infos = _infos(folder, chosen)
+    return [TaskLocation(folder, name, tasks[name], infos[name]) for name in chosen]
 
 
-def _inside(folder: Path) -> str | None:
-    """What to say where a folder in the folder is a set, as after unpacking an archive."""
+def incomplete(reference: str | Path) -> Mapping[str, list[str]]:
+    """Return the tasks of a whole set that lack files, each with the files that are missing."""
+    text = str(reference)
+    if "::" in text or not path_exists(text) or not (folder := local_path(text)).is_dir():
+        return {}
+    with file_errors(text):
+        return scan(folder).incomplete
+
+
+def _set_inside(folder: Path) -> str | None:
+    """Return a hint if a folder in the folder is a set, as after unpacking an archive."""
     inner = (folder / name[:-1] for name in sorted(_entries(folder, "")[1])[:20])
-    found = next((path for path in inner if os.access(path, os.R_OK) and find_tasks(listing(path))), None)
-    return f"did you mean {found}?" if found else None
+    path = next((path for path in inner if os.access(path, os.R_OK | os.X_OK) and scan(path).tasks), None)
+    return f"did you mean {path}?" if path else None
 
 
-def _info(folder: Path, task: str) -> TaskInfo:
+def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
+    """Return what is known of each task; the manifest is read once for all of them."""
     root = folder.resolve().name
     manifest = read_json_object(folder / MANIFEST).get("tasks")
-    facts = manifest.get(task) if isinstance(manifest, dict) else None
-    if isinstance(facts, dict):
-        return task_info(facts, name=str(facts.get("name") or f"{root}/{task}"), source=root)
-    facts = read_json_object(folder / SIDECAR)
-    name = f"{root}/{task}" if task else f"local/{facts.get('name') or root}"
-    return task_info({"split": task or "test", **facts}, name=name, source=root)
+    sidecar: dict[str, Any] | None = None
+    infos = {}
+    for task in tasks:
+        facts = manifest.get(task) if isinstance(manifest, dict) else None
+        if isinstance(facts, dict):
+            infos[task] = task_info(facts, name=str(facts.get("name") or f"{root}/{task}"), source=root)
+            continue
+        sidecar = read_json_object(folder / SIDECAR) if sidecar is None else sidecar
+        name = f"{root}/{task}" if task else f"local/{sidecar.get('name') or root}"
+        infos[task] = task_info({"split": task or "test", **sidecar}, name=name, source=root)
+    return infos
 
 
-def _three_files(text: str) -> Place:
-    paths = [Path(part.strip()).expanduser() for part in text.split(",")]
+def _listed_files(text: str) -> TaskLocation:
+    paths = [local_path(part.strip()) for part in text.split(",")]
     if len(paths) == 2 and paths[0].is_dir():
-        from steelyard.datasets.formats.documents import with_questions
-
         return with_questions(*paths)
-    if len(paths) == 2 and paths[0].is_file() and (log := _click_log(text)) is not None:
-        return log
+    if len(paths) == 2 and paths[0].is_file() and is_click_log(paths[0]):
+        return click_log(text)
     if len(paths) not in (3, 4):
         raise UsageError(
-            f"{len(paths)} files: {text}",
+            f"a list of files must have 2 to 4 names, got {len(paths)}: {text}",
             hint="give corpus,queries,qrels[,candidates], documents,questions or log,corpus",
+            found=len(paths),
         )
     for path in paths:
         if not path.is_file():
-            raise DataError("no such file", where=str(path), hint=near(path))
+            raise DataError("the file does not exist", path=path, hint=similar_path(path))
     corpus, queries, qrels, *lists = (str(path.absolute()) for path in paths)
     files = TaskFiles((corpus,), (queries,), (qrels,), {"candidates": (lists[0],)} if lists else {})
     folder = paths[0].absolute().parent
     facts = read_json_object(folder / SIDECAR)
     info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)
-    return ThreeFiles(folder, "", files, info, text)
-
-
-def _click_log(text: str) -> Place | None:
-    """The task of a click log, and perhaps a corpus; None where the (first) file is none."""
-    from steelyard.datasets.formats.clicks.log import click_log, is_click_log
-
-    return click_log(text) if is_click_log(Path(text.split(",")[0].strip()).expanduser()) else None
+    return ListedFiles(folder, "", files, info, text)
 
 
 def listing(folder: Path) -> list[str]:
-    """The files that a layout could mean; nobody wants to wait while a whole home folder is searched.
+    """Return the files of a folder that a layout could use; other sub-folders are not searched.
 
-    A folder whose name is not UTF-8 is a DataError: results are filed under that name, and Arrow cannot open it.
+    A folder whose name is not UTF-8 is a DataError: results are stored under that name, and Arrow cannot open it.
     """
+    return _walk(folder)[0]
+
+
+def _walk(folder: Path) -> tuple[list[str], list[Path]]:
+    """Return the files of `listing` and every folder that was read for them."""
     if (shown := os.fsencode(folder).decode(errors="replace")) != str(folder):
-        raise DataError("the name of the folder is not UTF-8", where=shown, hint="rename it")
-    found, folders = _entries(folder, "")
-    for base, inside in (("", folders), ("data/", _entries(folder, "data/")[1] if "data/" in folders else [])):
-        if f"{base}corpus/" in inside:
-            for name in inside:
+        raise DataError("the name of the folder must be UTF-8", path=shown, hint="rename it")
+    names, inner = _entries(folder, "")
+    visited = [""]
+    data = _entries(folder, "data/")[1] if "data/" in inner else []
+    visited += ["data/"] * ("data/" in inner)
+    for base, folders in (("", inner), ("data/", data)):
+        if f"{base}corpus/" in folders:
+            for name in folders:
                 files, deeper = _entries(folder, name)
-                found += files
-                found += [file for below in deeper for file in _entries(folder, below)[0]]
-    found += [file for name in folders if name[:-1].lower() in QRELS for file in _entries(folder, name)[0]]
-    return sorted(set(found))
+                names += files
+                names += [file for below in deeper for file in _entries(folder, below)[0]]
+                visited += [name, *deeper]
+    for name in (name for name in inner if name[:-1].lower() in QRELS):
+        names += _entries(folder, name)[0]
+        visited.append(name)
+    return sorted(set(names)), [folder / name for name in dict.fromkeys(visited)]
 
 
 def _entries(folder: Path, inside: str) -> tuple[list[str], list[str]]:
-    """The files and the folders in a folder of a set, from the set on; the latter end in a slash."""
+    """Return the files and the folders in a folder of a set, relative to the set; folders end in a slash."""
     files, folders = [], []
     with os.scandir(folder / inside) as entries:
         for entry in entries:
@@ -225,12 +231,13 @@ def _entries(folder: Path, inside: str) -> tuple[list[str], list[str]]:
     return files, folders
 
 
-def near(path: Path) -> str:
-    """What to do about a path that is not there: a name like it, if there is one."""
-    import difflib
-
+def similar_path(path: Path) -> str:
+    """Return a hint for a path that does not exist: a similar name, if there is one."""
     parent = path.parent
     if not parent.is_dir():
-        return f"{parent} is not there either"
-    near = difflib.get_close_matches(path.name, [entry.name for entry in parent.iterdir()], n=1)
+        return f"the folder {parent} does not exist either"
+    try:
+        near = difflib.get_close_matches(path.name, [entry.name for entry in parent.iterdir()], n=1)
+    except OSError:
+        near = []
     return f"did you mean {parent / near[0]}?" if near else "check the path"

@@ -49,7 +49,7 @@ class IrDatasetsSource:
             raise HubError(
                 f"{identity} could not be fetched: {error}", hint="see ir_datasets on manual copies"
             ) from error
-        return report.settle(assemble(tables, report), self.options.validate or "report", name, at_hand=False)
+        return report.finish(assemble(tables, report), self.options.validate or "report", name, local=False)
 
 
 def _dataset(identity: str) -> Any:

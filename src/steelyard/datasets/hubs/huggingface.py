@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.config import Settings
-from steelyard.datasets.hubs.remote import Opened
-from steelyard.datasets.hubs.repositories import files_in
-from steelyard.datasets.hubs.snapshots import Snapshot, is_commit, remember, remembered
-from steelyard.datasets.hubs.source import RemoteSource
+from steelyard.datasets.hubs.remote import HubDataset, RemoteSource
+from steelyard.datasets.hubs.snapshots import Snapshot, files_in, is_commit, store_snapshot, stored_snapshot
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import HubError
 
@@ -40,22 +38,22 @@ class HubSource(RemoteSource):
 
     prefix = PREFIX
 
-    def open(self, repository: str, revision: str | None) -> Opened:
+    def open(self, repository: str, revision: str | None) -> HubDataset:
         """The dataset at a commit, tag or branch."""
         return open_dataset(repository, revision, self.options)
 
 
-def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
+def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> HubDataset:
     """A dataset at a revision, unless the options name another."""
     offline = options.settings.offline
     snapshot = resolve(repository, options.revision or revision, options.settings)
-    return Opened(snapshot, lambda name, afresh: _fetch(snapshot, name, offline=offline, afresh=afresh))
+    return HubDataset(snapshot, lambda name, afresh: _fetch(snapshot, name, offline=offline, afresh=afresh))
 
 
 def resolve(repository: str, revision: str | None, settings: Settings) -> Snapshot:
     """The commit and the files that a revision stands for; asks the hub only for what may have changed."""
     wanted = revision or "main"
-    known = remembered(settings.home, HUB, repository, wanted)
+    known = stored_snapshot(settings.home, HUB, repository, wanted)
     if known is not None and is_commit(wanted):
         return known
     if settings.offline:
@@ -70,7 +68,7 @@ def resolve(repository: str, revision: str | None, settings: Settings) -> Snapsh
             hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
         )
     snapshot = _patiently(lambda: _asked(repository, revision), repository, wanted)
-    remember(settings.home, HUB, snapshot, wanted)
+    store_snapshot(settings.home, HUB, snapshot, wanted)
     return snapshot
 
 

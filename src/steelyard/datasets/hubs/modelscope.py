@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.config import Settings
-from steelyard.datasets.hubs.remote import Opened
-from steelyard.datasets.hubs.snapshots import Snapshot, remember, remembered
-from steelyard.datasets.hubs.source import RemoteSource
+from steelyard.datasets.hubs.remote import HubDataset, RemoteSource
+from steelyard.datasets.hubs.snapshots import Snapshot, store_snapshot, stored_snapshot
 from steelyard.datasets.options import LoadOptions
 from steelyard.errors import HubError, MissingPart
 
@@ -28,24 +27,24 @@ class ModelScopeSource(RemoteSource):
 
     prefix = PREFIX
 
-    def open(self, repository: str, revision: str | None) -> Opened:
+    def open(self, repository: str, revision: str | None) -> HubDataset:
         """The dataset at a branch, tag or commit."""
         return open_dataset(repository, revision, self.options)
 
 
-def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> Opened:
+def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> HubDataset:
     """A dataset at a revision, unless the options name another."""
     wanted, offline = options.revision or revision or BRANCH, options.settings.offline
     # The client checks what it fetched by itself and offers no second fetch.
     snapshot = resolve(repository, wanted, options.settings)
-    return Opened(snapshot, lambda name, afresh: _fetch(repository, wanted, name, offline))
+    return HubDataset(snapshot, lambda name, afresh: _fetch(repository, wanted, name, offline))
 
 
 def resolve(repository: str, revision: str | None, settings: Settings) -> Snapshot:
     """The newest commit among the files of a revision, and the files."""
     wanted = revision or BRANCH
     if settings.offline:
-        known = remembered(settings.home, HUB, repository, wanted)
+        known = stored_snapshot(settings.home, HUB, repository, wanted)
         if known is None:
             raise HubError(f"{repository} was never loaded on this machine", hint="load it once with the network")
         return known
@@ -67,7 +66,7 @@ def resolve(repository: str, revision: str | None, settings: Settings) -> Snapsh
     newest = max(files, key=lambda file: str(file.get("CommittedDate") or ""), default={})
     names = tuple(sorted(file["Path"] for file in files if file.get("Type") != "tree"))
     snapshot = Snapshot(repository, str(newest.get("CommitId") or wanted), names)
-    remember(settings.home, HUB, snapshot, wanted)
+    store_snapshot(settings.home, HUB, snapshot, wanted)
     return snapshot
 
 

@@ -1,7 +1,7 @@
-"""What was learnt from a hub, kept: which commit a revision was, and which files a commit holds.
+"""What is known of a hub dataset, kept on disk: which commit a revision was, and which files a commit has.
 
-A commit never changes, so its list of files is asked for once. With this a load without network knows, and records,
-the exact commit; and a load of a commit that is on this machine asks the hub nothing.
+A commit never changes, so its list of files is requested once. With this record a load without network uses, and
+records, the exact commit; and a load of a commit that is on this machine sends no request.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-
-from steelyard.errors import HubError
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -28,17 +26,17 @@ class Snapshot:
     names: tuple[str, ...]
 
 
-def remembered(home: Path, hub: str, repository: str, revision: str) -> Snapshot | None:
-    """The snapshot that a revision stood for when it was last asked for; None where nothing is known."""
+def stored_snapshot(home: Path, hub: str, repository: str, revision: str) -> Snapshot | None:
+    """Return the snapshot of a revision when it was last requested; None if it never was."""
     revisions, files = _read(_path(home, hub, repository))
     commit = revision if COMMIT.fullmatch(revision) else revisions.get(revision, "")
     return Snapshot(repository, commit, tuple(files[commit])) if commit in files else None
 
 
-def remember(home: Path, hub: str, snapshot: Snapshot, revision: str) -> None:
-    """Keep what a revision stood for; two processes may do so at once, the later one wins.
+def store_snapshot(home: Path, hub: str, snapshot: Snapshot, revision: str) -> None:
+    """Store the snapshot of a revision. Two processes may do so at once: the later one wins.
 
-    Where it cannot be kept the load goes on, with a warning: only a load without network will miss it.
+    If it cannot be stored the load continues with a warning: only a load without network will miss it.
     """
     path = _path(home, hub, snapshot.repository)
     revisions, files = _read(path)
@@ -52,15 +50,15 @@ def remember(home: Path, hub: str, snapshot: Snapshot, revision: str) -> None:
         Path(unfinished).replace(path)
     except OSError as error:
         warnings.warn(
-            f"the commit of {snapshot.repository} cannot be noted, so that no load without network will know it: "
-            f"{error}; set STEELYARD_HOME to a folder that can be written",
+            f"the commit of {snapshot.repository} cannot be stored, so it cannot be loaded offline later: "
+            f"{error}; set STEELYARD_HOME to a writable folder",
             RuntimeWarning,
             stacklevel=2,
         )
 
 
 def is_commit(revision: str | None) -> bool:
-    """Whether the revision is a full commit hash, which cannot move.
+    """Return whether the revision is a full commit hash, which never changes.
 
     >>> is_commit("main"), is_commit("cf778c0ea4168ec5174a34d888d6453e4cde9222")
     (False, True)
@@ -68,20 +66,10 @@ def is_commit(revision: str | None) -> bool:
     return revision is not None and COMMIT.fullmatch(revision) is not None
 
 
-def parse_reference(reference: str, prefix: str) -> tuple[str, str, str | None]:
-    """Repository, task ('' for none) and revision of `hf://owner/dataset/task@revision`.
-
-    >>> parse_reference("hf://mteb/scifact/test@main", "hf://")
-    ('mteb/scifact', 'test', 'main')
-    """
-    path, _, revision = reference.removeprefix(prefix).strip("/").partition("@")
-    owner, _, rest = path.partition("/")
-    dataset, _, task = rest.partition("/")
-    if not (owner and dataset):  # not every client refuses such a name before it asks the hub for it
-        raise HubError(
-            f"{path!r} cannot be the name of a dataset", hint=f"write {prefix}owner/dataset[/task][@revision]"
-        )
-    return f"{owner}/{dataset}", task, revision or None
+def files_in(folder: Path) -> tuple[str, ...]:
+    """Return the files of a local copy, relative to its folder; hidden ones belong to the tool that downloaded it."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)))
 
 
 def _path(home: Path, hub: str, repository: str) -> Path:
@@ -89,9 +77,13 @@ def _path(home: Path, hub: str, repository: str) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Commits by revision, files by commit; a damaged record is as good as none, since it is made anew."""
+    """Return commits by revision and files by commit; a damaged record is ignored, because it can be made again."""
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        return dict(facts["revisions"]), dict(facts["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        revisions, files = dict(facts["revisions"]), dict(facts["files"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}, {}
+    good = all(isinstance(value, str) for value in revisions.values()) and all(
+        isinstance(names, list) and all(isinstance(name, str) for name in names) for names in files.values()
+    )
+    return (revisions, files) if good else ({}, {})

@@ -13,7 +13,7 @@ from steelyard.datasets.samples.constants import Constants
 from steelyard.datasets.samples.labels import label_task, rows_of_split
 from steelyard.datasets.samples.pairs import pair_task
 from steelyard.datasets.samples.rows import reranking_task
-from steelyard.datasets.samples.splits import kin, weighed_split
+from steelyard.datasets.samples.splits import evaluation_split, matching_split
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import TaskInfo
 from steelyard.types.samples import AnyTask
@@ -38,7 +38,7 @@ def build(
         info = replace(info, split=split or info.split)
     table = tables[split]
     if info.type == "classification":
-        learnt = kin(TRAIN, tables)
+        learnt = matching_split(TRAIN, tables)
         train = tables[learnt] if learnt is not None and learnt != split else None
         return label_task(train, table, info, constants, report)
     if info.type == "clustering":
@@ -54,7 +54,7 @@ def divided(table: Table, split: str) -> tuple[dict[str, Table], str | None]:
         return {"": table}, None if split else ""
     words = (value.strip().lower() for value in pc.unique(table["split"]).to_pylist() if value)
     known = list(dict.fromkeys(filter(None, words)))
-    chosen = kin(split, known) if split else weighed_split(known)
+    chosen = matching_split(split, known) if split else evaluation_split(known)
     if chosen is None and not split:  # not a word in it names a split: it is some other column
         return {"": table}, ""
     return {name: rows_of_split(table, name) for name in known}, chosen

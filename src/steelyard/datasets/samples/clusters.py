@@ -78,7 +78,7 @@ def _with_first_level(table: Table, report: Report) -> Table:
     )
     if there.all():
         return table
-    table.tell(report, "missing-label", "no label of the first level", np.flatnonzero(~there))
+    table.add_problem(report, "missing-label", "no label of the first level", np.flatnonzero(~there))
     return table.take(np.flatnonzero(there).astype(np.int64))
 
 

@@ -32,7 +32,7 @@ def unfold(table: Table, fields: Sequence[str], report: Report) -> Table | None:
         others = lengths_of(table, field)
         if (bad := np.flatnonzero(others != lengths)).size:
             row = int(bad[0])
-            table.tell(report, "ragged", f"{lengths[row]:,} in {lists[0]}, {others[row]:,} in {field}", bad)
+            table.add_problem(report, "ragged", f"{lengths[row]:,} in {lists[0]}, {others[row]:,} in {field}", bad)
             return None
     owner = np.repeat(np.arange(len(table)), lengths)
     columns = {
@@ -51,17 +51,17 @@ def given(table: Table, field: str, kind: str, found: str, report: Report) -> Ta
     there: Mask = np.asarray(pc.is_valid(table[field]))
     if there.all():
         return table
-    table.tell(report, kind, found, np.unique(np.flatnonzero(~there)))
+    table.add_problem(report, kind, found, np.unique(np.flatnonzero(~there)))
     return table.take(np.flatnonzero(there).astype(np.int64))
 
 
 def empty_texts(table: Table, fields: Sequence[str], report: Report) -> None:
-    """Tell of texts that hold nothing but white space, and how many there are."""
+    """AddProblem of texts that hold nothing but white space, and how many there are."""
     for field in fields:
         blank: Mask = np.asarray(pc.equal(pc.utf8_trim_whitespace(pc.fill_null(table[field], "")), ""))
         if blank.any():
             rows = np.flatnonzero(blank)
-            table.tell(report, "empty-text", f"{len(rows):,} empty texts ({field})", rows)
+            table.add_problem(report, "empty-text", f"{len(rows):,} empty texts ({field})", rows)
 
 
 def some(table: Table, report: Report) -> bool:

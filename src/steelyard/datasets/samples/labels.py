@@ -95,7 +95,7 @@ def _can_be_told_apart(
     if unknown := sorted(map(repr, set(labels) - counts.keys())):
         rows = [row for row, label in enumerate(labels) if label not in counts]
         shown = ", ".join(unknown[:5]) + (" ..." if len(unknown) > 5 else "")
-        tested.tell(report, "untrained-label", f"no text to learn from has the label {shown}", rows)
+        tested.add_problem(report, "untrained-label", f"no text to learn from has the label {shown}", rows)
     few = [label for label, count in counts.items() if count < constants.samples_per_label]
     if few:
         found = f"{len(few)} of {len(counts)} labels have fewer than {constants.samples_per_label} texts to learn from"

@@ -30,7 +30,7 @@ def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report
 
 def _matches(table: Table, gold: Float64, report: Report) -> bool:
     if (bad := np.flatnonzero((gold != 0) & (gold != 1))).size:
-        table.tell(report, "pair-label", f"the label {gold[bad[0]]:g}, where 0 or 1 was expected", bad)
+        table.add_problem(report, "pair-label", f"the label {gold[bad[0]]:g}, where 0 or 1 was expected", bad)
         return False
     if len(np.unique(gold)) < 2:
         report.add("one-label", table.name, f"every pair has the label {gold[0]:g}")
@@ -43,7 +43,7 @@ def _scores(table: Table, gold: Float64, constants: Constants, report: Report) -
     high = np.inf if constants.max_score is None else constants.max_score
     if (outside := np.flatnonzero((gold < low) | (gold > high))).size:
         found = f"the score {gold[outside[0]]:g}, outside {low:g} to {high:g}"
-        table.tell(report, "score-range", found, outside)
+        table.add_problem(report, "score-range", found, outside)
     if len(np.unique(gold)) < 2:
         report.add("constant-score", table.name, f"every pair has the score {gold[0]:g}")
     return True

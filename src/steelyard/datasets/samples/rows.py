@@ -30,10 +30,12 @@ def reranking_task(table: Table, info: TaskInfo, report: Report) -> Task | None:
     kept = [row for row, (_, positive, negative) in enumerate(sides) if positive and negative]
     if len(kept) < len(sides):
         dropped = sorted(set(range(len(sides))) - set(kept))
-        table.tell(report, "one-sided", f"{len(dropped):,} queries without positives or without negatives", dropped)
+        table.add_problem(
+            report, "one-sided", f"{len(dropped):,} queries without positives or without negatives", dropped
+        )
     joined = [row for row in kept if len(sides[row][0]) > 1]
     if joined:
-        table.tell(report, "list-query", f"{len(joined):,} queries that are lists", joined)
+        table.add_problem(report, "list-query", f"{len(joined):,} queries that are lists", joined)
     if not kept:
         report.add("nothing-there", table.name, "no query with both positives and negatives")
         return None

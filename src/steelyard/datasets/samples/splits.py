@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from steelyard.datasets.tables.shards import missing_shards
+from steelyard.datasets.tables.files import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(
@@ -22,7 +22,7 @@ NO_DATA = {"task", "manifest", "dataset_infos", "dataset_info", "dataset_dict", 
 """Files beside the data."""
 USUAL = ("", "data", "default", "data/default")
 """Folders of the only configuration, in the order in which they are looked into."""
-KIN = (("test", "testing"), ("validation", "valid", "val", "dev", "eval"), ("train", "training"))
+SYNONYMS = (("test", "testing"), ("validation", "valid", "val", "dev", "eval"), ("train", "training"))
 """Names of the same split; what an evaluation prefers comes first."""
 
 
@@ -50,26 +50,26 @@ def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, 
     return {split: tuple(found[split][folder]) for split, folder in chosen.items() if folder is not None}
 
 
-def kin(split: str, known: Iterable[str]) -> str | None:
+def matching_split(split: str, known: Iterable[str]) -> str | None:
     """The split of that name, or one that goes by another name of it.
 
-    >>> kin("dev", ["train", "validation"]), kin("test", ["train"])
+    >>> matching_split("dev", ["train", "validation"]), matching_split("test", ["train"])
     ('validation', None)
     """
     listed = list(known)
     if split in listed:
         return split
-    names = next((names for names in KIN if split in names), ())
+    names = next((names for names in SYNONYMS if split in names), ())
     return next((name for name in names if name in listed), None)
 
 
-def weighed_split(known: Iterable[str]) -> str | None:
+def evaluation_split(known: Iterable[str]) -> str | None:
     """The split that stands for a dataset: test, else validation, else the only one that is not for training."""
     listed = list(known)
     for wanted in ("test", "validation"):
-        if (found := kin(wanted, listed)) is not None:
+        if (found := matching_split(wanted, listed)) is not None:
             return found
-    others = [split for split in listed if split not in KIN[2]]
+    others = [split for split in listed if split not in SYNONYMS[2]]
     return others[0] if len(others) == 1 else listed[0] if len(listed) == 1 else None
 
 

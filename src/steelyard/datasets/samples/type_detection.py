@@ -1,4 +1,4 @@
-"""Which type of task a path holds, where nobody says: by `task.json`, by the card, or by the columns."""
+"""Detect the type of task of a path that does not name one: by `task.json`, by the card, or by the columns."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import re
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.formats.folder import listing
-from steelyard.datasets.formats.layout import find_tasks
+from steelyard.datasets.formats.folder import scan
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object
+from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.samples.location import is_table, tables_in
 from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS
-from steelyard.datasets.samples.splits import find_splits, kin, weighed_split
-from steelyard.datasets.tables.files import format_of, open_bytes, text_lines
+from steelyard.datasets.samples.splits import evaluation_split, find_splits, matching_split
+from steelyard.datasets.tables.files import file_errors, format_of, open_bytes, text_lines
 from steelyard.errors import UsageError
 
 CARD = re.compile(r"^type:\s*['\"]?([a-z_]+)['\"]?\s*$", re.MULTILINE)
 
 
-def told_type(text: str) -> str | None:
-    """The type of a task without a corpus, or of reranking rows; None where the path holds something else.
+def detect_type(text: str) -> str | None:
+    """Return the type of a task without a corpus, or of reranking rows; None if the path holds something else.
 
-    Texts with labels in a single file may be meant for classification or for clustering: a UsageError that asks.
+    Texts with labels in one file may be for classification or for clustering: a UsageError asks which.
     """
     path_text, _, _ = text.partition("::")
-    paths = [Path(part.strip()).expanduser() for part in path_text.split(",")]
-    if not paths[0].exists() or len(paths) > 2:
-        return None
-    if paths[0].is_file():
-        return _by_columns(paths[0], text, learns=len(paths) == 2) if is_table(paths[0].name) else None
-    if len(paths) > 1 or find_tasks(listing(paths[0])):
-        return None
-    said = read_json_object(paths[0] / SIDECAR).get("type") or _card_type(paths[0])
-    if said in ROLES:
-        return str(said)
-    splits = find_splits(tables_in(paths[0]))
-    split = weighed_split(splits) if splits else None
-    if split is None:
-        return None
-    learns = kin("train", splits) not in (None, split)
-    return _by_columns(paths[0] / splits[split][0], text, learns=learns)
+    paths = [local_path(part.strip()) for part in path_text.split(",")]
+    with file_errors(path_text):
+        if not path_exists(path_text.split(",")[0].strip()) or len(paths) > 2:
+            return None
+        if paths[0].is_file():
+            return _by_columns(paths[0], text, trains=len(paths) == 2) if is_table(paths[0].name) else None
+        if len(paths) > 1 or scan(paths[0]).tasks:
+            return None
+        type = read_json_object(paths[0] / SIDECAR).get("type") or _card_type(paths[0])
+        if isinstance(type, str) and type in ROLES:
+            return type
+        splits = find_splits(tables_in(paths[0]))
+        split = evaluation_split(splits) if splits else None
+        if split is None:
+            return None
+        trains = matching_split("train", splits) not in (None, split)
+        return _by_columns(paths[0] / splits[split][0], text, trains=trains)
 
 
 def _card_type(folder: Path) -> str | None:
-    """The line `type: ...` in the front matter of README.md."""
+    """Return the value of `type: ...` in the front matter of README.md."""
     card = folder / "README.md"
     if not card.is_file():
         return None
@@ -54,7 +55,7 @@ def _card_type(folder: Path) -> str | None:
     return match[1] if match else None
 
 
-def _by_columns(path: Path, text: str, *, learns: bool) -> str | None:
+def _by_columns(path: Path, text: str, *, trains: bool) -> str | None:
     row = first_row(path, path.name)
     if row is None or "file" in row or "filename" in row:  # a table of questions about files
         return None
@@ -68,16 +69,16 @@ def _by_columns(path: Path, text: str, *, learns: bool) -> str | None:
         return None
     if isinstance(row[clusters["text"]], list) or isinstance(row[clusters["label"]], list):
         return "clustering"
-    if learns or "split" in CLASSIFIED.match(row):
+    if trains or "split" in CLASSIFIED.match(row):
         return "classification"
     raise UsageError(
-        f"{text} holds texts with labels: to classify or to cluster?",
+        f"the type of {text} must be named: texts with labels are for classification or for clustering",
         hint=f"write classification:{text} or clustering:{text} (or --type)",
     )
 
 
 def first_row(path: Path, name: str) -> dict[str, Any] | None:
-    """The columns of a table, with their first values where these are cheap to tell; None where it is no table."""
+    """Return the columns of a table, with their first values if those are cheap to read; None if it is not a table."""
     kind = format_of(name)
     if kind == "parquet":
         import pyarrow as pa
@@ -97,7 +98,7 @@ def first_row(path: Path, name: str) -> dict[str, Any] | None:
             line = next((line for line in lines if line.strip()), b"")
         try:
             row = json.loads(line.decode("utf-8-sig"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return row if isinstance(row, dict) else None
     if kind in ("csv", "tsv"):

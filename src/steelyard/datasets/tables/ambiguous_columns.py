@@ -19,8 +19,8 @@ from steelyard.datasets.tables.convert import as_grades, as_texts
 REMEDY = "remove one of the two, or rename it"
 
 
-def tell_of_rivals(held: Mapping[str, Mapping[str, Any]], role: Role, name: str, report: Report) -> None:
-    """Tell of columns that are not read because another of their meaning is, unless they hold the same or nothing.
+def report_ambiguous_columns(held: Mapping[str, Mapping[str, Any]], role: Role, name: str, report: Report) -> None:
+    """Report columns that are not read because another one is, unless they hold the same or nothing.
 
     `held` has the columns that could be a field, by field and by name, the one that is read first.
     """

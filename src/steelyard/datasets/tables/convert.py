@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Tell = Callable[[str, str, Iterable[int]], None]
+AddProblem = Callable[[str, str, Iterable[int]], None]
 """Called with the kind of problem, what was found, and the rows (from 0)."""
 
 TEXT = pa.large_string()
@@ -36,22 +36,22 @@ def whole(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def as_ids(column: Any, tell: Tell) -> Any:
+def as_ids(column: Any, add_problem: AddProblem) -> Any:
     """Ids as text. Whole numbers are written in decimal; a missing or empty id is told.
 
     A row without one goes by its number, so that the rest can be checked; nothing is loaded from such a file.
     """
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
-        tell("id-type", f"ids of type {kind}, where text or whole numbers were expected", ())
+        add_problem("id-type", f"ids of type {kind}, where text or whole numbers were expected", ())
         if pa.types.is_nested(kind):
             return None
-    ids = as_texts(column, tell, missing=None)
+    ids = as_texts(column, add_problem, missing=None)
     if ids is None:
         return None
     absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, NOTHING))
     if rows := _rows(absent):
-        tell("missing-id", "no id", rows)
+        add_problem("missing-id", "no id", rows)
         named = ids.to_pylist()
         for row in rows:
             named[row] = f"(row {row + 1})"
@@ -59,27 +59,27 @@ def as_ids(column: Any, tell: Tell) -> Any:
     return ids
 
 
-def as_texts(column: Any, tell: Tell, missing: str | None = "") -> Any:
+def as_texts(column: Any, add_problem: AddProblem, missing: str | None = "") -> Any:
     """Texts, with `missing` where there is none; bytes that are not UTF-8 are told and read as U+FFFD."""
     kind = column.type
     if pa.types.is_nested(kind):
-        tell("columns", f"a column of type {kind}, where text was expected", ())
+        add_problem("columns", f"a column of type {kind}, where text was expected", ())
         return None
     try:
         column.validate(full=True)
         texts = column.cast(TEXT)
     except pa.ArrowInvalid:
-        texts = _decode(column.cast(pa.large_binary()), tell)
+        texts = _decode(column.cast(pa.large_binary()), add_problem)
     return texts if missing is None or texts.null_count == 0 else pc.fill_null(texts, missing)
 
 
-def as_written(column: Any, tell: Tell) -> Any:
+def as_written(column: Any, add_problem: AddProblem) -> Any:
     """Texts of a table that knows types: a column of numbers, dates or truth values is told, since it is no text."""
     kind = column.type
     if is_number(kind) or pa.types.is_temporal(kind):
-        tell("columns", f"a column of type {kind}, where text was expected", ())
+        add_problem("columns", f"a column of type {kind}, where text was expected", ())
         return None
-    return as_texts(column, tell)
+    return as_texts(column, add_problem)
 
 
 def is_number(kind: Any) -> bool:
@@ -88,52 +88,52 @@ def is_number(kind: Any) -> bool:
     return any(test(kind) for test in types)
 
 
-def as_grades(column: Any, tell: Tell) -> Any:
+def as_grades(column: Any, add_problem: AddProblem) -> Any:
     """Grades as float64, null where there is none (NaN too); whether they are whole is judged later."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         if pa.types.is_nested(kind):
-            tell("columns", f"a grade column of type {kind}, where numbers were expected", ())
+            add_problem("columns", f"a grade column of type {kind}, where numbers were expected", ())
             return None
-        texts = as_texts(column, tell, missing=None)
+        texts = as_texts(column, add_problem, missing=None)
         try:
             column = pc.utf8_trim_whitespace(texts).cast(pa.float64())
         except pa.ArrowInvalid:
-            return _numbers_one_by_one(texts.to_pylist(), tell)
+            return _numbers_one_by_one(texts.to_pylist(), add_problem)
     grades = column.cast(pa.float64())
     return pc.if_else(pc.is_nan(grades), pa.scalar(None, pa.float64()), grades)
 
 
-def as_counts(column: Any, tell: Tell) -> Any:
+def as_counts(column: Any, add_problem: AddProblem) -> Any:
     """Numbers from 0 up as float64, null where there is none; yes and no count as 1 and 0."""
-    counts = _numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column, tell)
+    counts = _numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column, add_problem)
     if counts is None:
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(TEXT)))
         for word, number in WORDS.items():
             words = pc.if_else(pc.equal(words, word), number, words)
-        counts = _numbers(words, tell)
+        counts = _numbers(words, add_problem)
     if counts is None:
         values = column.cast(TEXT).to_pylist()
         bad = [row for row, value in enumerate(values) if value and not _counts(value)]
-        tell("value", f"{values[bad[0]]!r}, where a number was expected", bad)
+        add_problem("value", f"{values[bad[0]]!r}, where a number was expected", bad)
         return None
     good = pc.and_(pc.greater_equal(counts, 0), pc.is_finite(counts))
     if rows := _rows(pc.fill_null(pc.invert(good), False)):
-        tell("value", f"{counts[rows[0]].as_py():g}, where a number from 0 up was expected", rows)
+        add_problem("value", f"{counts[rows[0]].as_py():g}, where a number from 0 up was expected", rows)
         return None
     return counts
 
 
-def as_times(column: Any, tell: Tell) -> Any:
+def as_times(column: Any, add_problem: AddProblem) -> Any:
     """Times as seconds since 1970, null where there is none: numbers (seconds, milli- or microseconds) or ISO 8601."""
     if pa.types.is_temporal(column.type):
         moments = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
         return pc.divide(moments.cast(pa.int64()).cast(pa.float64()), 1e6)
-    numbers = _numbers(column, tell)
+    numbers = _numbers(column, add_problem)
     if numbers is None:
-        return _moments(column.cast(TEXT).to_pylist(), tell)
+        return _moments(column.cast(TEXT).to_pylist(), add_problem)
     # The year 5138 in seconds is the year 1973 in milliseconds; logs are from between.
     for most, unit in ((1e14, 1e6), (1e11, 1e3)):
         numbers = pc.if_else(pc.greater(numbers, most), pc.divide(numbers, unit), numbers)
@@ -150,24 +150,24 @@ def seconds(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def as_lists(column: Any, tell: Tell) -> Any:
+def as_lists(column: Any, add_problem: AddProblem) -> Any:
     """Lists of ids; a column of single ids stays as it is, one id a row."""
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        return as_ids(column, tell)
-    values = as_texts(column.values if column.offset == 0 else column.flatten(), tell, missing=None)
+        return as_ids(column, add_problem)
+    values = as_texts(column.values if column.offset == 0 else column.flatten(), add_problem, missing=None)
     if values is None:
         return None
     if column.null_count:
-        tell("row", "no list of candidates", _rows(pc.is_null(column)))
+        add_problem("row", "no list of candidates", _rows(pc.is_null(column)))
         return None
     if values.null_count:
-        tell("missing-id", "a list that holds an empty place", ())
+        add_problem("missing-id", "a list that holds an empty place", ())
         return None
     offsets = np.asarray(column.offsets, dtype=np.int64)
     return pa.LargeListArray.from_arrays(pa.array(offsets - offsets[0], pa.int64()), values)
 
 
-def _decode(column: Any, tell: Tell) -> Any:
+def _decode(column: Any, add_problem: AddProblem) -> Any:
     texts, bad = [], []
     for row, value in enumerate(column.to_pylist()):
         try:
@@ -176,14 +176,14 @@ def _decode(column: Any, tell: Tell) -> Any:
             bad.append(row)
             texts.append(value.decode(errors="replace"))
     if bad:
-        tell("encoding", f"bytes that are not UTF-8: {column[bad[0]].as_py()[:40]!r}", bad)
+        add_problem("encoding", f"bytes that are not UTF-8: {column[bad[0]].as_py()[:40]!r}", bad)
     return pa.array(texts, TEXT)
 
 
-def _numbers(column: Any, tell: Tell) -> Any:
+def _numbers(column: Any, add_problem: AddProblem) -> Any:
     """The column as float64, null where it is empty; None where it holds something else."""
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        texts = as_texts(column, tell, missing=None)
+        texts = as_texts(column, add_problem, missing=None)
         if texts is None:
             return None
         texts = pc.utf8_trim_whitespace(texts)
@@ -214,7 +214,7 @@ def _counts(value: str) -> bool:
     return True
 
 
-def _moments(values: Sequence[str | None], tell: Tell) -> Any:
+def _moments(values: Sequence[str | None], add_problem: AddProblem) -> Any:
     known: dict[str | None, float | None] = {None: None, "": None}
     bad = []
     for row, value in enumerate(values):
@@ -225,12 +225,12 @@ def _moments(values: Sequence[str | None], tell: Tell) -> Any:
         except ValueError:
             bad.append(row)
     if bad:
-        tell("value", f"{values[bad[0]]!r}, where a time such as 2026-03-01T12:30:00 was expected", bad)
+        add_problem("value", f"{values[bad[0]]!r}, where a time such as 2026-03-01T12:30:00 was expected", bad)
         return None
     return pa.array([known[value] for value in values], pa.float64())
 
 
-def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
+def _numbers_one_by_one(values: Sequence[Any], add_problem: AddProblem) -> Any:
     numbers, bad = [], []
     for row, value in enumerate(values):
         try:
@@ -239,10 +239,10 @@ def _numbers_one_by_one(values: Sequence[Any], tell: Tell) -> Any:
             bad.append(row)
             numbers.append(1.0)  # as where there is none, so that the others can be checked; nothing is loaded of them
     if bad:
-        tell("grade", f"the grade {values[bad[0]]!r}, which is not a number", bad)
+        add_problem("grade", f"the grade {values[bad[0]]!r}, which is not a number", bad)
     if len(bad) == len(values):
         return None
-    return as_grades(pa.array(numbers, pa.float64()), tell)
+    return as_grades(pa.array(numbers, pa.float64()), add_problem)
 
 
 def _rows(mask: Any) -> list[int]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
 from steelyard.datasets.tables.columns import Role
 from steelyard.datasets.tables.convert import whole
 from steelyard.datasets.tables.files import header_line, look_at_head, open_bytes, read_bytes
@@ -65,7 +65,7 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     if header:
         several = {field: names for field, names in role.candidates(first).items() if names[1:]}
         rivals = {field: {column: whole(table[first.index(column)]) for column in several[field]} for field in several}
-        tell_of_rivals(rivals, role, name, report)
+        report_ambiguous_columns(rivals, role, name, report)
     columns = {field: whole(table[i]) for i, field in enumerate(fields) if field}
     if not comma:
         _tell_of_marks(columns, name, role, report)

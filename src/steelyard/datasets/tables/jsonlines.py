@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
 from steelyard.datasets.tables.columns import Field, Role, numbers_in
 from steelyard.datasets.tables.convert import whole
 from steelyard.datasets.tables.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
@@ -181,7 +181,7 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
         for field, several in candidates.items()
         if several[1:]
     }
-    tell_of_rivals(rivals, role, name, report)
+    report_ambiguous_columns(rivals, role, name, report)
     columns = {
         field: _column([record.get(key) for record in rows], role.field(field), name, report)
         for field, key in found.items()

@@ -1,4 +1,4 @@
-"""Tables of a role from files of any kind: Parquet, JSON Lines, CSV, TSV; gz, zst; in one piece or in shards."""
+"""Read tables of a role from files of any format: Parquet, JSON Lines, CSV, TSV; gz, zst; whole or in shards."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pyarrow as pa
 from steelyard.datasets.formats.trec.collection import read_trec, trec_kind
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables import convert, values
-from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
 from steelyard.datasets.tables.columns import Role
 from steelyard.datasets.tables.convert import TEXT, is_number, whole
-from steelyard.datasets.tables.files import FORMATS, format_of, told
+from steelyard.datasets.tables.files import FORMATS, format_of, translated
 from steelyard.types import Int64
 
 CONVERTERS = {**convert.CONVERTERS, **values.CONVERTERS}
 """By the kind of a field."""
 
 Named = tuple[str, Path]
-"""A file as people know it (relative to the set) and where it is."""
+"""The name of a file in messages (relative to the set) and its path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class Table:
     starts: tuple[int, ...]
     """The first row of each file."""
     rows: Int64 | None = None
-    """Where each row stood before some were left out; None while all are there."""
+    """The original number of each row after some were removed; None if none were."""
     trec: bool = False
-    """Whether the rows come from a TREC file, whose judgements may reach outside the corpus."""
+    """Whether the rows come from a TREC file, whose judgements may name documents outside the corpus."""
 
     def take(self, rows: Int64) -> Table:
-        """Some of the rows; problems are still told under the rows of the files."""
+        """Return some of the rows; problems still refer to the rows of the files."""
         columns = {field: column.take(pa.array(rows)) for field, column in self.columns.items()}
         return Table(
             self.role, columns, self.names, self.starts, rows if self.rows is None else self.rows[rows], self.trec
@@ -58,29 +58,28 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The file, or the first of several."""
+        """Return the name of the file, or of the first of several."""
         return self.names[0]
 
-    def tell(self, report: Report, kind: str, found: str, rows: Iterable[int]) -> None:
-        """Report a problem of these rows (numbered from 0 over all files) under the files that hold them."""
-        places = np.asarray(list(rows), dtype=np.int64)
-        if not len(places):
+    def add_problem(self, report: Report, kind: str, found: str, rows: Iterable[int]) -> None:
+        """Report a problem of these rows (numbered from 0 over all files) with the names of their files."""
+        numbers = np.asarray(list(rows), dtype=np.int64)
+        if not len(numbers):
             report.add(kind, self.name, found)
             return
-        places = places if self.rows is None else self.rows[places]
-        owner = np.searchsorted(self.starts, places, side="right") - 1
-        for number in np.unique(owner):
-            mine = places[owner == number] - self.starts[number] + 1
-            report.add(kind, self.names[number], found, mine)
+        numbers = numbers if self.rows is None else self.rows[numbers]
+        owner = np.searchsorted(self.starts, numbers, side="right") - 1
+        for file in np.unique(owner):
+            report.add(kind, self.names[file], found, numbers[owner == file] - self.starts[file] + 1)
 
 
 def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | None:
-    """The table that the files hold together; None, with problems in the report, where one of them cannot be read."""
+    """Return the table of all files together; None, with problems in the report, if one of them cannot be read."""
     parts: list[dict[str, Any]] = []
     starts, total = [], 0
     for name, path in files:
         columns = None
-        with told(report, name):
+        with translated(report, name):
             columns = _read_file(path, name, role, report)
         if columns is None:
             continue
@@ -106,8 +105,8 @@ def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, A
         report.add(
             "unreadable",
             name,
-            "the suffix tells no format",
-            remedy=f"name it {', '.join(FORMATS)}, or one of these with .gz or .zst",
+            "the suffix of the file must name its format",
+            remedy=f"rename it to {', '.join(FORMATS)}, or one of these with .gz or .zst",
         )
         return None
     elif kind == "parquet":
@@ -124,17 +123,17 @@ def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, A
         return None
 
     columns = {
-        field: CONVERTERS[role.field(field).kind](array, _teller(report, name, field)) for field, array in raw.items()
+        field: CONVERTERS[role.field(field).kind](array, _adder(report, name, field)) for field, array in raw.items()
     }
     return None if any(column is None for column in columns.values()) else columns
 
 
-def _teller(report: Report, name: str, field: str) -> Callable[[str, str, Iterable[int]], None]:
-    def tell(kind: str, found: str, rows: Iterable[int]) -> None:
-        told = f"{field}: {found}" if kind == "columns" else found
-        report.add(kind, name, told, (row + 1 for row in rows))
+def _adder(report: Report, name: str, field: str) -> Callable[[str, str, Iterable[int]], None]:
+    def add_problem(kind: str, found: str, rows: Iterable[int]) -> None:
+        message = f"{field}: {found}" if kind == "columns" else found
+        report.add(kind, name, message, (row + 1 for row in rows))
 
-    return tell
+    return add_problem
 
 
 def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
@@ -143,23 +142,23 @@ def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str
     with pq.ParquetFile(str(path), memory_map=True) as file:
         numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
         candidates = role.candidates(file.schema_arrow.names, numbers)
-        found = {field: names[0] for field, names in candidates.items()}
-        if missing := role.missing(found):
-            wanted = "; ".join(map(str, missing))
-            report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
+        chosen = {field: names[0] for field, names in candidates.items()}
+        if missing := role.missing(chosen):
+            fields = "; ".join(map(str, missing))
+            report.add("columns", name, f"no column for {fields}; the columns are {', '.join(file.schema_arrow.names)}")
             return None
         table = file.read(columns=sorted({column for names in candidates.values() for column in names}))
-    for column in sorted(set(found.values())):
+    for column in sorted(set(chosen.values())):
         if table.column_names.count(column) > 1:
-            told = f"two columns are called {column!r}: the first of them is read"
-            report.add("aside", name, told, remedy="remove one of the two, or rename it")
+            message = f"two columns have the name {column!r}: the first one is read"
+            report.add("aside", name, message, remedy="remove one of the two, or rename it")
 
     def column_of(column: str) -> Any:
         return whole(table[table.column_names.index(column)])
 
-    rivals = {field: {name: column_of(name) for name in names} for field, names in candidates.items() if names[1:]}
-    tell_of_rivals(rivals, role, name, report)
-    columns = {field: column_of(column) for field, column in found.items()}
+    ambiguous = {field: {name: column_of(name) for name in names} for field, names in candidates.items() if names[1:]}
+    report_ambiguous_columns(ambiguous, role, name, report)
+    columns = {field: column_of(column) for field, column in chosen.items()}
     document = columns.get("document")
     if document is not None and (pa.types.is_list(document.type) or pa.types.is_large_list(document.type)):
         return _unfold(columns)
@@ -167,7 +166,7 @@ def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str
 
 
 def _unfold(columns: dict[str, Any]) -> dict[str, Any]:
-    """Judgements that hold a list of documents a row, as one document a row."""
+    """Return judgements with a list of documents per row as one document per row."""
     import pyarrow.compute as pc
 
     parents = pc.list_parent_indices(columns["document"])
@@ -178,9 +177,9 @@ def _unfold(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _join(arrays: Sequence[Any], parts: Sequence[dict[str, Any]]) -> Any:
-    """The parts end to end; a part that lacks the column counts as empty. None where they do not fit together."""
-    there = [array for array in arrays if array is not None]
-    kinds = {array.type for array in there if len(array)} or {there[0].type}
+    """Return the parts joined; a part that lacks the column counts as empty. None if their types do not fit."""
+    present = [array for array in arrays if array is not None]
+    kinds = {array.type for array in present if len(array)} or {present[0].type}
     if len(kinds) > 1:  # labels that are numbers in one file and words in another are words
         if any(pa.types.is_nested(kind) for kind in kinds):
             return None

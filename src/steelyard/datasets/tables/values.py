@@ -15,31 +15,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.tables.columns import Field
-from steelyard.datasets.tables.convert import TEXT, Tell, as_texts, as_written, decimal
+from steelyard.datasets.tables.convert import TEXT, AddProblem, as_texts, as_written, decimal
 
 KINDS = ("texts", "numbers", "labels")
 WHOLE = re.compile(r"[+-]?\d{1,18}")
 
-Convert = Callable[[Any, Tell], Any]
+Convert = Callable[[Any, AddProblem], Any]
 
 
-def as_numbers(column: Any, tell: Tell) -> Any:
+def as_numbers(column: Any, add_problem: AddProblem) -> Any:
     """Scores as float64, null where there is none; NaN and infinity count as none."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
-        texts = as_texts(column, tell, missing=None)
+        texts = as_texts(column, add_problem, missing=None)
         if texts is None:
             return None
-        column = _parsed(texts.to_pylist(), tell)
+        column = _parsed(texts.to_pylist(), add_problem)
         if column is None:
             return None
     numbers = column.cast(pa.float64())
     return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
 
 
-def as_labels(column: Any, tell: Tell) -> Any:
+def as_labels(column: Any, add_problem: AddProblem) -> Any:
     """Labels as int64 or text, null where there is none. Of CSV and TSV, which know no types, numbers are numbers."""
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_integer(kind):
@@ -49,7 +49,7 @@ def as_labels(column: Any, tell: Tell) -> Any:
         whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
         return column.cast(pa.int64()) if whole is not False else column.cast(TEXT)
     untyped = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    labels = as_texts(column, tell, missing=None)
+    labels = as_texts(column, add_problem, missing=None)
     if labels is None:
         return None
     labels = pc.if_else(pc.equal(pc.utf8_trim_whitespace(labels), ""), pa.scalar(None, TEXT), labels)
@@ -61,16 +61,16 @@ def as_labels(column: Any, tell: Tell) -> Any:
 def or_lists(convert: Convert, name: str) -> Convert:
     """The same for a column of lists, or of lists of lists: their values are converted, their lengths stay."""
 
-    def converted(column: Any, tell: Tell) -> Any:
+    def converted(column: Any, add_problem: AddProblem) -> Any:
         if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-            return convert(column, tell)
+            return convert(column, add_problem)
         if column.null_count:
-            tell("row", f"no list of {name}", np.flatnonzero(np.asarray(pc.is_null(column))))
+            add_problem("row", f"no list of {name}", np.flatnonzero(np.asarray(pc.is_null(column))))
             return None
         lengths = np.asarray(pc.list_value_length(column), dtype=np.int64)
         owner = np.repeat(np.arange(len(column)), lengths)
         # A fault inside a list is told under the row that holds the list.
-        inner = converted(column.flatten(), lambda kind, found, rows: tell(kind, found, _distinct(owner, rows)))
+        inner = converted(column.flatten(), lambda kind, found, rows: add_problem(kind, found, _distinct(owner, rows)))
         if inner is None:
             return None
         return pa.LargeListArray.from_arrays(pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int64()), inner)
@@ -107,23 +107,23 @@ def arrow_type(kind: str, example: Any) -> Any:
     return pa.string() if isinstance(example, str) else pa.int64() if type(example) is int else None
 
 
-def from_json(cells: Sequence[Any], field: Field, tell: Tell) -> Any:
+def from_json(cells: Sequence[Any], field: Field, add_problem: AddProblem) -> Any:
     """A column from JSON values of any kind; rows are told from 1 here, as the caller counts them."""
     depths = {_depth(cell) for cell in cells if cell is not None}
     if len(depths) > 1:
         odd = _rows(cells, lambda cell: _depth(cell) == min(depths))
-        tell("columns", f"{field.name} is a list in some rows and a single value in others", odd)
+        add_problem("columns", f"{field.name} is a list in some rows and a single value in others", odd)
         return None
     expected: tuple[type, ...] = (str,) if field.kind == "texts" else (int, float, str)
     wrong = _rows(cells, lambda cell: not all(isinstance(value, expected) for value in _leaves(cell)))
     if wrong:
         wanted = {"texts": "text", "numbers": "a number", "labels": "a label"}[field.kind]
-        tell("columns", f"{field.name} {_shown(cells[wrong[0] - 1])} where {wanted} was expected", wrong)
+        add_problem("columns", f"{field.name} {_shown(cells[wrong[0] - 1])} where {wanted} was expected", wrong)
         return None
-    return _array(cells, field, tell, depths.pop() if depths else 0)
+    return _array(cells, field, add_problem, depths.pop() if depths else 0)
 
 
-def _array(cells: Sequence[Any], field: Field, tell: Tell, depth: int) -> Any:
+def _array(cells: Sequence[Any], field: Field, add_problem: AddProblem, depth: int) -> Any:
     leaf: Callable[[Any], Any] = lambda value: value  # noqa: E731
     kind: Any = TEXT
     if field.kind == "numbers":
@@ -134,7 +134,9 @@ def _array(cells: Sequence[Any], field: Field, tell: Tell, depth: int) -> Any:
         others = _rows(cells, lambda cell: any(not isinstance(value, str) for value in _leaves(cell)))
         if texts and others:
             minority = min(texts, others, key=len)
-            tell("label-type", f"{field.name} {_shown(cells[minority[0] - 1])}: some are numbers, some text", minority)
+            add_problem(
+                "label-type", f"{field.name} {_shown(cells[minority[0] - 1])}: some are numbers, some text", minority
+            )
         fractions = any(isinstance(value, float) for cell in cells for value in _leaves(cell))
         leaf, kind = (str, TEXT) if texts else (float, pa.float64()) if fractions else (int, pa.int64())
     for _ in range(depth):
@@ -142,7 +144,7 @@ def _array(cells: Sequence[Any], field: Field, tell: Tell, depth: int) -> Any:
     return pa.array([_mapped(cell, leaf) for cell in cells], kind)
 
 
-def _parsed(texts: Sequence[str | None], tell: Tell) -> Any:
+def _parsed(texts: Sequence[str | None], add_problem: AddProblem) -> Any:
     numbers: list[float | None] = []
     bad = []
     for row, text in enumerate(texts):
@@ -151,7 +153,7 @@ def _parsed(texts: Sequence[str | None], tell: Tell) -> Any:
         except ValueError:
             bad.append(row)
     if bad:
-        tell("score", f"the score {texts[bad[0]]!r}, which is not a number", bad)
+        add_problem("score", f"the score {texts[bad[0]]!r}, which is not a number", bad)
         return None
     return pa.array(numbers, pa.float64())
 

@@ -40,7 +40,7 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
     answered = np.unique(pairs.query[kept & (grades > 0)])
     unanswered = len(np.unique(pairs.query)) - len(answered)
     if unanswered:
-        log.tell(report, "click-log", f"{unanswered:,} queries without a document that reaches grade 1", ())
+        log.add_problem(report, "click-log", f"{unanswered:,} queries without a document that reaches grade 1", ())
     if not len(answered):
         best = float(values_of(pairs, grading)[kept].max(initial=0.0))
         report.add(
@@ -86,7 +86,7 @@ def documents_of(log: Table, report: Report) -> Table:
         else:
             newest.setdefault(id_, row)
     if changed:
-        log.tell(report, "click-log", f"{len(changed):,} documents changed their text: the last one counts", ())
+        log.add_problem(report, "click-log", f"{len(changed):,} documents changed their text: the last one counts", ())
     rows = np.array(list(newest.values()), dtype=np.int64)
     columns = {"id": pa.array(list(newest), TEXT), "text": pa.array([bodies[row] for row in rows], TEXT)}
     if "title" in log:
@@ -165,7 +165,7 @@ def _usable(
         reasons["of a document that the corpus does not hold"] = ~there[pairs.document]
     for reason, out in reasons.items():
         if count := int((kept & out).sum()):
-            log.tell(report, "click-log", f"{count:,} of {len(out):,} pairs {reason}", ())
+            log.add_problem(report, "click-log", f"{count:,} of {len(out):,} pairs {reason}", ())
         kept &= ~out
     return kept
 
@@ -177,7 +177,7 @@ def _events(log: Table, query: Int64, document: Int64, grading: Grading, report:
     shown = _column(log, "impressions", 1.0) if counted else np.maximum(clicks, 1.0)
     if len(rows := np.flatnonzero(clicks > shown)):
         found = f"{clicks[rows[0]]:g} clicks of {shown[rows[0]]:g} impressions"
-        log.tell(report, "value", found, rows)
+        log.add_problem(report, "value", found, rows)
         return None
     single = not counted and bool((clicks <= 1).all())
     if grading.signal == "ctr" and not counted and not (single and bool((clicks == 0).any())):
@@ -193,7 +193,7 @@ def _events(log: Table, query: Int64, document: Int64, grading: Grading, report:
         session = np.asarray(log["session"].dictionary_encode().indices, dtype=np.int64)
     rows = np.flatnonzero(_window(log, grading))
     if len(rows) < len(log):
-        log.tell(report, "click-log", f"{len(log) - len(rows):,} rows outside the time asked for", ())
+        log.add_problem(report, "click-log", f"{len(log) - len(rows):,} rows outside the time asked for", ())
     return Events(
         query[rows],
         document[rows],
@@ -218,7 +218,7 @@ def _positions(log: Table, grading: Grading, clicks: Any, report: Report) -> Any
     if len(bad):
         value = position[bad[0]]
         found = "a click without a position" if np.isnan(value) else f"a click at position {value:g}"
-        log.tell(report, "value", f"{found}, where a number from 1 up was expected", bad)
+        log.add_problem(report, "value", f"{found}, where a number from 1 up was expected", bad)
         return None
     return np.where(position >= 1, position, 1.0)
 

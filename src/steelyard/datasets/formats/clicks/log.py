@@ -18,13 +18,11 @@ from pathlib import Path
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.clicks.grades import Grading, grading_of
 from steelyard.datasets.formats.clicks.judgements import documents_of, judge
-from steelyard.datasets.formats.folder import Place
-from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
-from steelyard.datasets.sources import FolderSource
 from steelyard.datasets.tables.columns import CLICKS, DOCUMENTS
-from steelyard.datasets.tables.files import format_of, header_line, look_at_head, read_bytes, told
+from steelyard.datasets.tables.files import format_of, header_line, look_at_head, read_bytes, translated
 from steelyard.datasets.tables.tabular import read_table
 from steelyard.errors import DataError, UsageError
 from steelyard.types import Task
@@ -36,16 +34,8 @@ TEACH = (
 )
 
 
-class ClickSource(FolderSource):
-    """`clicks:LOG[,CORPUS][?options]`."""
-
-    def accepts(self, reference: str) -> bool:
-        """Whether the reference names a click log."""
-        return reference.startswith(PREFIX)
-
-
 @dataclass(frozen=True)
-class ClickLog(Place):
+class ClickLog(TaskLocation):
     """A click log on this machine, found but not read."""
 
     grading: Grading = field(default_factory=Grading)
@@ -135,9 +125,9 @@ def _column_names(path: Path) -> list[str]:
         import pyarrow.parquet as pq
 
         names: list[str] = []
-        with told(report := Report(), path.name):
+        with translated(report := Report(), path.name):
             names = list(pq.read_schema(str(path)).names)
-        report.stop_if_bad("strict", path.name)
+        report.raise_errors("strict", path.name)
         return names
     head = look_at_head(path, path.name, Report()) if kind is not None else None
     if head is None:

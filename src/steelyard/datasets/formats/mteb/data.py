@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from steelyard.config import Settings
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.formats.mteb.tasks import DEFAULT, Part
+from steelyard.datasets.formats.mteb.tasks import DEFAULT, PREFIX, Part, info_of, one, parts, refusal
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.tabular import Table
-from steelyard.errors import DataError, HubError, MissingPart
+from steelyard.errors import DataError, HubError, MissingPart, UsageError
 from steelyard.types import Task, TaskInfo
 from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, Label, LabelTask, Levels, PairTask, Problem
 
@@ -26,6 +26,28 @@ OFFLINE = "HF_HUB_OFFLINE"
 _OF_MTEB = "the data is as mteb loads it: see the task in mteb, or give its files yourself"
 LONGEST = 300
 """Characters of an error of `datasets` that are passed on: some list every extension there is."""
+
+
+class MtebSource:
+    """`mteb:NAME`."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self.options = options
+
+    def accepts(self, reference: str) -> bool:
+        """Return whether the reference begins with `mteb:`."""
+        return reference.startswith(PREFIX)
+
+    def names(self, reference: str) -> Sequence[str]:
+        """Return `mteb:TASK[SUBSET]:SPLIT` for each subset and split that the reference means."""
+        return [PREFIX + part.label for part in parts(reference)]
+
+    def load(self, name: str) -> AnyTask:
+        """Return the data as mteb reads it; a task that would not get mteb's score here is a UsageError."""
+        part = one(name)
+        if reason := refusal(part.task):
+            raise UsageError(f"{name} cannot be evaluated: {reason}", hint="evaluate it with mteb itself")
+        return load(part, info_of(part), self.options)
 
 
 def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
@@ -107,7 +129,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
         candidates,
     )
     report = Report()
-    return report.settle(assemble(tables, report), options.validate or "report", info.name, at_hand=False)
+    return report.finish(assemble(tables, report), options.validate or "report", info.name, local=False)
 
 
 def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.datasets.language_codes import language_code, overall_language
-from steelyard.datasets.options import LoadOptions
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import TaskInfo
-from steelyard.types.samples import MTEB_TYPES, AnyTask
+from steelyard.types.samples import MTEB_TYPES
 
 PREFIX = "mteb:"
 GROUP = "mteb"
@@ -55,30 +54,6 @@ class Part:
     def hub_subset(self) -> str:
         """What the subset is called in the data."""
         return self.subset if self.task.metadata.name == self.name else DEFAULT
-
-
-class MtebSource:
-    """`mteb:NAME`."""
-
-    def __init__(self, options: LoadOptions) -> None:
-        self.options = options
-
-    def accepts(self, reference: str) -> bool:
-        """Whether the reference begins with `mteb:`."""
-        return reference.startswith(PREFIX)
-
-    def names(self, reference: str) -> Sequence[str]:
-        """`mteb:TASK[SUBSET]:SPLIT` for each subset and split that the reference stands for."""
-        return [PREFIX + part.label for part in parts(reference)]
-
-    def load(self, name: str) -> AnyTask:
-        """The data as mteb reads it; a task that would not get mteb's figure here is a UsageError that says why."""
-        from steelyard.datasets.formats.mteb.data import load
-
-        part = one(name)
-        if reason := refusal(part.task):
-            raise UsageError(f"{name} cannot be weighed: {reason}", hint="mteb itself can")
-        return load(part, info_of(part), self.options)
 
 
 def parts(reference: str) -> list[Part]:

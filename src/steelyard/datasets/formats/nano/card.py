@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from steelyard.datasets.formats.layout import TaskFiles
+from steelyard.datasets.formats.task_files import TaskFiles
 from steelyard.types import TaskInfo
 
 CONFIGS = re.compile(r"^configs:\n(?:[ \-].*\n)*", re.MULTILINE)

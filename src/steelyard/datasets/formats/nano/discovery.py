@@ -16,8 +16,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from steelyard.datasets.formats.layout import TaskFiles
-from steelyard.datasets.tables.shards import missing_shards
+from steelyard.datasets.formats.task_files import TaskFiles
+from steelyard.datasets.tables.files import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(
@@ -58,7 +58,7 @@ def incomplete(names: Iterable[str]) -> dict[str, list[str]]:
     return {task: files for task, files in found.items() if files}
 
 
-def lacks(where: str, task: str, files: Iterable[str]) -> DataError:
+def missing_files(where: str, task: str, files: Iterable[str]) -> DataError:
     """The error of a task that lacks files."""
     hint = "add the file; of two versions of a table, remove the leftover of the earlier one"
     return DataError(f"the task {task!r} has no {', '.join(files)}", where=where, hint=hint)

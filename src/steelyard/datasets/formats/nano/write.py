@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.formats.layout import TaskFiles
 from steelyard.datasets.formats.nano.card import new_card
 from steelyard.datasets.formats.nano.discovery import FILE, NOT_CANDIDATES, TABLES
 from steelyard.datasets.formats.nano.manifest import (
@@ -22,6 +21,7 @@ from steelyard.datasets.formats.nano.manifest import (
     write_table,
 )
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts
+from steelyard.datasets.formats.task_files import TaskFiles
 from steelyard.errors import DataError
 from steelyard.files import write_whole
 from steelyard.types import Task

@@ -56,7 +56,7 @@ def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
 def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     import pyarrow as pa
 
-    from steelyard.datasets.tables.ambiguous_columns import tell_of_rivals
+    from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
     from steelyard.datasets.tables.convert import as_grades, as_ids, whole
 
     candidates = role.candidates(columns)
@@ -72,9 +72,9 @@ def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     report = Report()
     several = {field: names for field, names in candidates.items() if names[1:]}
     rivals = {field: {name: whole(columns[name]) for name in names} for field, names in several.items()}
-    tell_of_rivals(rivals, role, str(path), report)
-    report.stop_if_bad("strict")
-    report.tell_the_rest()
+    report_ambiguous_columns(rivals, role, str(path), report)
+    report.raise_errors("strict")
+    report.notify_listener()
 
     def tell(kind: str, text: str, rows: Iterable[int]) -> None:
         raise _wrong(path, text, next(iter(rows), None))
