@@ -20,6 +20,7 @@ from steelyard.datasets import load_task, task_names, validation
 from steelyard.datasets.formats.clicks.log import ClickLog
 from steelyard.datasets.formats.folder import locate
 from steelyard.datasets.formats.task_files import TaskLocation
+from steelyard.datasets.hubs.remote import RemoteLocation
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.sources import FolderSource, source_of
