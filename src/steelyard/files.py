@@ -1,65 +1,120 @@
-"""Files that are there whole or not at all, whatever happens to the process that writes them.
+"""Files that are complete or absent, whatever happens to the process that writes them; small caches; file hashes.
 
 The content goes to a hidden file in the same folder, to disk, and then takes its name in one step. The writer holds
-a lock on the hidden file, which the system lets go when the process dies: so what a killed run left behind can be
-told from what a living one is still writing, also when many runs share the folder.
+a lock on the hidden file, which the system releases when the process dies. So the leftovers of a killed process can be
+distinguished from files that a running one is still writing, also when many processes share the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from steelyard.errors import ResultError
+
 try:
     import fcntl
-except ImportError:  # Windows: leftovers are told by their age
+except ImportError:  # Windows: leftovers are recognised by their age
     fcntl = None  # type: ignore[assignment]
 
+PREFIX = ".steelyard-"
 SUFFIX = ".tmp"
+TEMPORARY = re.compile(r"\.steelyard-.*\.[0-9a-f]{12}\.tmp", re.DOTALL)
+"""Names of the hidden files, and of no others."""
 OLD = 3600.0
-"""Seconds after which a hidden file counts as left behind where there are no locks."""
+"""Age in seconds from which a hidden file counts as a leftover where there are no locks."""
+HASHES = "hashes"
+SMALL = 1 << 20
+"""Files below this size are hashed faster than a stored hash is looked up."""
 
 
-def write_whole(path: Path, *parts: bytes | memoryview) -> None:
-    """Put the parts, one after the other, under that name, in place of what was there.
+def write_atomic(path: Path, *parts: bytes | memoryview) -> None:
+    """Write the parts, one after the other, under that name; replaces what was there.
 
-    The folder is made if need be. An OSError leaves nothing behind.
+    Missing folders are created. An OSError leaves no file behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while not _try_to_write(path, parts):
         pass
 
 
-def remember(path: Path, facts: Mapping[str, Any]) -> None:
-    """Keep facts that can be found out again as a JSON file; where nothing can be written, they are not kept."""
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file that the user asked for; a failure is a ResultError with the reason."""
+    try:
+        write_atomic(path, content)
+    except OSError as error:
+        raise ResultError(
+            f"cannot write {path}: {error.strerror}",
+            hint="choose another folder with --output, or free space",
+            path=path,
+        ) from error
+
+
+def write_cached(path: Path, facts: Mapping[str, Any]) -> None:
+    """Store facts that can be computed again as a JSON file; does nothing where the folder cannot be written."""
     with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(facts).encode() + b"\n")
+        write_atomic(path, json.dumps(facts).encode() + b"\n")
 
 
-def remembered(path: Path) -> dict[str, Any]:
-    """The facts that were kept; none where there are none, or what is there is not whole."""
+def read_cached(path: Path) -> dict[str, Any]:
+    """Return stored facts; an empty dictionary if there are none, or the file is damaged."""
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
 
 
-def remove_leftovers(folder: Path) -> int:
-    """Remove what killed writers left anywhere in the folder, where it may be removed; how many files that were."""
-    files = (Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
-    return sum(_remove_if_abandoned(path) for path in files if path.match(f".*{SUFFIX}"))
+def remove_leftovers(folders: Iterable[Path]) -> int:
+    """Remove the hidden files of killed writers directly in these folders; return how many were removed."""
+    removed = 0
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            paths = [Path(entry.path) for entry in entries if TEMPORARY.fullmatch(entry.name)]
+            removed += sum(map(_remove_if_abandoned, paths))
+    return removed
+
+
+def file_hash(path: Path, home: Path) -> bytes:
+    """Return the BLAKE2b digest of a file's content.
+
+    The digest of a large file is stored below `home`, and holds while path, size, times and inode are the same.
+    """
+    path = path.resolve()
+    stat = path.stat()
+    if stat.st_size < SMALL:
+        return _digest(path)
+    # An archive restores the time of a file, which may be that of the file it replaces. No program can set the time of
+    # the last change of the inode (ctime), and another file has another inode.
+    times = [stat.st_mtime_ns, stat.st_ctime_ns]
+    state = {"path": str(path), "size": stat.st_size, "changed": times, "file": stat.st_ino}
+    name = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    record = home / HASHES / f"{name}.json"
+    cached = read_cached(record)
+    if {name: cached.get(name) for name in state} == state and isinstance(known := cached.get("digest"), str):
+        with contextlib.suppress(ValueError):  # a damaged digest: the file is read again
+            return bytes.fromhex(known)
+    digest = _digest(path)
+    write_cached(record, {**state, "digest": digest.hex()})
+    return digest
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").digest()
 
 
 def _try_to_write(path: Path, parts: tuple[bytes | memoryview, ...]) -> bool:
-    """False in the rare case that a cleaner took the new file for a leftover before it was locked."""
-    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{SUFFIX}")
+    """Return False in the rare case that a cleaner removed the new file before it was locked."""
+    temporary = path.with_name(f"{PREFIX}{path.name[:80]}.{secrets.token_hex(6)}{SUFFIX}")
     with temporary.open("xb") as file:
         try:
             if fcntl:
@@ -77,6 +132,8 @@ def _try_to_write(path: Path, parts: tuple[bytes | memoryview, ...]) -> bool:
 
 
 def _remove_if_abandoned(path: Path) -> bool:
+    if path.is_symlink():  # never ours
+        return False
     with contextlib.suppress(OSError), path.open("rb") as file:
         if not _abandoned(file):
             return False
@@ -91,7 +148,7 @@ def _abandoned(file: BinaryIO) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks: its age must tell
+        except OSError:  # a file system without locks: go by age
             pass
         else:
             return True

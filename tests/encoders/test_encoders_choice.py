@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard import evaluate, file_hash
+from steelyard import evaluate, files
 from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.function import from_function
@@ -366,32 +366,32 @@ def test_errors_name_the_text():
 
 def test_the_hash_of_a_large_file_is_remembered_until_it_changes(tmp_path, monkeypatch):
     path = tmp_path / "weights.bin"
-    path.write_bytes(b"a" * (file_hash.SMALL + 1))
-    first = file_hash.file_hash(path, Settings.load().home)
+    path.write_bytes(b"a" * (files.SMALL + 1))
+    first = files.file_hash(path, Settings.load().home)
     read: list[object] = []
-    computed = file_hash._computed
-    monkeypatch.setattr(file_hash, "_computed", lambda path: read.append(path) or computed(path))
-    assert file_hash.file_hash(path, Settings.load().home) == first
+    computed = files._digest
+    monkeypatch.setattr(files, "_digest", lambda path: read.append(path) or computed(path))
+    assert files.file_hash(path, Settings.load().home) == first
     assert not read
-    path.write_bytes(b"b" * (file_hash.SMALL + 2))
-    assert file_hash.file_hash(path, Settings.load().home) != first
+    path.write_bytes(b"b" * (files.SMALL + 2))
+    assert files.file_hash(path, Settings.load().home) != first
     assert len(read) == 1
     for record in (tmp_path / "home" / "hashes").iterdir():
         record.write_text("{")
-    assert file_hash.file_hash(path, Settings.load().home) == computed(path)
+    assert files.file_hash(path, Settings.load().home) == computed(path)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_other_weights_of_the_old_size_and_date_are_other_weights(replaced, tmp_path):
     """As an archive brings them, that was unpacked over the folder of a model or beside it."""
     path = tmp_path / "weights.bin"
-    path.write_bytes(b"a" * (file_hash.SMALL + 1))
+    path.write_bytes(b"a" * (files.SMALL + 1))
     date = path.stat().st_mtime_ns
-    first = file_hash.file_hash(path, Settings.load().home)
+    first = files.file_hash(path, Settings.load().home)
     time.sleep(0.05)  # the clock of a file system ticks in steps of some milliseconds
     other = tmp_path / "unpacked" if replaced else path
-    other.write_bytes(b"b" * (file_hash.SMALL + 1))
+    other.write_bytes(b"b" * (files.SMALL + 1))
     os.utime(other, ns=(date, date))
     other.replace(path)
     assert path.stat().st_mtime_ns == date
-    assert file_hash.file_hash(path, Settings.load().home) == file_hash._computed(path) != first
+    assert files.file_hash(path, Settings.load().home) == files._digest(path) != first

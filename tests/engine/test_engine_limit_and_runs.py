@@ -23,7 +23,7 @@ from steelyard.engine.rescore import rescore
 from steelyard.engine.runs import run_bytes, saved_run
 from steelyard.errors import ResultError
 from steelyard.results import ResultStore
-from steelyard.results.store import beside_path
+from steelyard.results.store import attachment_path
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
 
@@ -79,7 +79,7 @@ def test_a_kept_run_comes_back_to_the_last_bit(
     scores = np.random.default_rng(seed).normal(size=np.shape(rows)).astype(dtype)
     run = Run.of(rows, scores)
     path = tmp_path_factory.mktemp("runs") / "a.json"
-    beside_path(path, f"run.{form}").write_bytes(run_bytes(run, task, "[a, b]", form))  # type: ignore[arg-type]
+    attachment_path(path, f"run.{form}").write_bytes(run_bytes(run, task, "[a, b]", form))  # type: ignore[arg-type]
     again = saved_run(path, task)
     assert again is not None and again.scores.dtype == dtype
     depth = again.depth
@@ -162,7 +162,7 @@ def test_what_cannot_be_scored_again_is_a_failure_and_the_others_go_on(tmp_path:
     (folder / "qrels" / "a.parquet").write_bytes(b"not parquet")
     damaged = next(result for result in store.find("bm25", "NanoSmall/b") if result.path)
     assert damaged.path is not None
-    beside_path(damaged.path, "run.parquet").write_bytes(b"not parquet")
+    attachment_path(damaged.path, "run.parquet").write_bytes(b"not parquet")
     again = list(rescore(store, names, Conditions.of(metrics=["ndcg@7"])))
     assert [(result.task, result.model) for result in again if result.done] == [("NanoSmall/b", "overlap")]
     assert len(again) == 4 and len(store.all()) == 5, "failures to score again are not kept"
@@ -220,12 +220,12 @@ def test_ids_that_trec_cannot_hold_are_told_without_a_file_that_is_nobodys(tmp_p
 def test_a_damaged_run_is_told(tmp_path: Path) -> None:
     (result,) = evaluate(Overlap(), small_task(), results=tmp_path, save_runs="parquet")
     assert result.path is not None
-    path = beside_path(result.path, "run.parquet")
+    path = attachment_path(result.path, "run.parquet")
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(ResultError, match=r"run\.parquet cannot be read"):
         saved_run(result.path, small_task())
     path.unlink()
-    beside_path(result.path, "run.trec").write_text("q1 Q0 atlantis 1 0.5 x\n")
+    attachment_path(result.path, "run.trec").write_text("q1 Q0 atlantis 1 0.5 x\n")
     with pytest.raises(ResultError, match="atlantis"):
         saved_run(result.path, small_task())
 

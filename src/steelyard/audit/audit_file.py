@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.audit.findings import Match, PartFindings, TaskFindings, rate_dict
 from steelyard.audit.verdict import Rate
 from steelyard.errors import DataError, UnknownName
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 
 SCHEMA_VERSION = 1
 FILE = "audit.json"
@@ -93,9 +93,9 @@ class Audit:
         """Write `audit.json` and `matches.jsonl` into a folder and return the path of the first."""
         folder = Path(folder)
         lines = (json.dumps(asdict(match), ensure_ascii=False) for match in self.matches)
-        write_whole(folder / MATCHES, "".join(f"{line}\n" for line in lines).encode(errors="replace"))
+        write_atomic(folder / MATCHES, "".join(f"{line}\n" for line in lines).encode(errors="replace"))
         content = json.dumps(self.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-        write_whole(folder / FILE, content.encode(errors="replace") + b"\n")
+        write_atomic(folder / FILE, content.encode(errors="replace") + b"\n")
         return folder / FILE
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.audit.match_log import MATCH, Matches
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 
 if TYPE_CHECKING:
     from steelyard.audit.scan import Scan
@@ -45,7 +45,7 @@ class Checkpoint:
         buffer = io.BytesIO()
         np.save(buffer, scan.log.table)
         name = f"matches-{len(scan.log)}-{scan.rows}.npy"
-        write_whole(self.folder / name, buffer.getvalue())
+        write_atomic(self.folder / name, buffer.getvalue())
         state = {
             "key": self.key,
             "files": [facts.to_dict() for facts in scan.files],
@@ -54,7 +54,7 @@ class Checkpoint:
             "semantic": None if semantic is None else semantic.to_state(),
             "matches": name,
         }
-        write_whole(self.folder / STATE, json.dumps(state).encode())
+        write_atomic(self.folder / STATE, json.dumps(state).encode())
         for old in self.folder.glob("matches-*.npy"):
             if old.name != name:
                 old.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from steelyard.audit.between import BetweenAudit, between
 from steelyard.audit.leakage import Evaluation, load_tasks
 from steelyard.audit.matcher import Thresholds
 from steelyard.audit.within import WithinAudit, within
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 
 FILE = "overlap.json"
 SCHEMA_VERSION = 1
@@ -45,7 +45,7 @@ class OverlapAudit:
     def save(self, folder: str | Path) -> Path:
         """Write `overlap.json` into a folder and return its path."""
         path = Path(folder) / FILE
-        write_whole(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=2).encode(errors="replace") + b"\n")
+        write_atomic(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=2).encode(errors="replace") + b"\n")
         return path
 
 

@@ -184,7 +184,7 @@ def _gate(comparison: Comparison, arguments: argparse.Namespace) -> Gate | None:
 
 def _show(comparison: Comparison, outcome: Gate | None, arguments: argparse.Namespace, output: Output) -> None:
     from steelyard.comparison import text
-    from steelyard.results.atomic import write_whole
+    from steelyard.files import write_output
 
     if output.json:
         output.data(comparison.to_dict() | ({"gate": outcome.to_dict()} if outcome else {}))
@@ -201,10 +201,10 @@ def _show(comparison: Comparison, outcome: Gate | None, arguments: argparse.Name
         for line in text.summary(comparison):
             output.line(line)
     if arguments.html is not None:
-        write_whole(arguments.html, comparison.to_html().encode(errors="backslashreplace"))
+        write_output(arguments.html, comparison.to_html().encode(errors="backslashreplace"))
         output.note(f"page: {arguments.html}")
     if outcome is not None and arguments.junit is not None:
-        write_whole(arguments.junit, outcome.junit())
+        write_output(arguments.junit, outcome.junit())
         output.note(f"junit: {arguments.junit}")
     if outcome is not None and (arguments.github or os.environ.get("GITHUB_ACTIONS") == "true"):
         for line in outcome.annotations():

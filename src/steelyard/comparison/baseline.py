@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import DataError, UsageError
+from steelyard.files import write_output
 from steelyard.results import QueryScores, Result, TaskFacts
-from steelyard.results.atomic import write_whole
 from steelyard.results.keys import SCORING_VERSION, result_key
 from steelyard.results.per_query import columns, is_mean
 from steelyard.types import Float64
@@ -63,7 +63,7 @@ def write_baseline(path: Path, results: Sequence[Result], metric: str | None = N
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "tasks": tasks,
     }
-    write_whole(path, _text({**content, "checksum": _checksum(content)}).encode())
+    write_output(path, _text({**content, "checksum": _checksum(content)}).encode())
     return path
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart
-from steelyard.file_hash import file_hash
+from steelyard.files import file_hash
 
 NOT_NEEDED = ("onnx/*", "openvino/*", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.png", "*.md")
 """Copies of the weights for other libraries, and what is for people to read."""

@@ -20,7 +20,7 @@ from steelyard.engine.task import Bench, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
-from steelyard.results.store import beside_path
+from steelyard.results.store import attachment_path
 from steelyard.retrievers.bm25.memory import keep_freed_memory
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
@@ -128,7 +128,7 @@ class Batch:
             return []
         model, facts = evaluation.model.name, evaluation.facts
         path = store.path(model, evaluation.settings, evaluation.task, facts.data_hash)
-        kept = (form for form in FORMS if beside_path(path, f"run.{form}").exists())
+        kept = (form for form in FORMS if attachment_path(path, f"run.{form}").exists())
         return list(dict.fromkeys([*([self.shelf.save_runs] if self.shelf.save_runs else []), *kept]))
 
     def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:

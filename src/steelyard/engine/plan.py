@@ -16,8 +16,8 @@ from steelyard.metrics.scoring import resolve
 from steelyard.results import Failure, NewerResult, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
 from steelyard.results.provenance import provenance
-from steelyard.results.queries import has_both_ends, queries_path
-from steelyard.results.store import beside_path
+from steelyard.results.query_scores import has_both_ends, queries_path
+from steelyard.results.store import attachment_path
 from steelyard.types import Task, TaskInfo
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
@@ -223,7 +223,7 @@ class Shelf:
         a while) is forgotten, unless nothing may be touched.
         """
         if self.store is not None and result.done and self.strategy != "never":
-            self.store.forget_failures(result)
+            self.store.remove_failures(result)
 
     def _usable(self, result: Result | None, path: Path) -> Result | None:
         """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there.
@@ -236,8 +236,8 @@ class Shelf:
 
     def _has_run(self, path: Path) -> bool:
         if self.save_runs == "parquet":
-            return has_both_ends(beside_path(path, "run.parquet"))
-        return self.save_runs is None or beside_path(path, f"run.{self.save_runs}").exists()
+            return has_both_ends(attachment_path(path, "run.parquet"))
+        return self.save_runs is None or attachment_path(path, f"run.{self.save_runs}").exists()
 
     def outlook(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:
         """How many evaluations seem to be stored, judged by file names alone: the data has not been read yet."""

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.datasets.formats.trec.qrels_runs import build_run, read_run, write_run
 from steelyard.engine.plan import SaveRuns
 from steelyard.errors import DataError, ResultError
-from steelyard.results.store import beside_path
+from steelyard.results.store import attachment_path
 from steelyard.types import Int32, Run, Task
 
 FORMS: tuple[SaveRuns, ...] = ("parquet", "trec")
@@ -54,13 +54,13 @@ def _parquet(run: Run, task: Task) -> bytes:
 
 def has_run(result: Path) -> bool:
     """Whether a run was kept beside a result file."""
-    return any(beside_path(result, f"run.{form}").exists() for form in FORMS)
+    return any(attachment_path(result, f"run.{form}").exists() for form in FORMS)
 
 
 def saved_run(result: Path, task: Task) -> Run | None:
     """The run beside a result file, for that task; None if none was kept."""
     for form in FORMS:
-        path = beside_path(result, f"run.{form}")
+        path = attachment_path(result, f"run.{form}")
         if path.exists():
             return _read_parquet(path, task) if form == "parquet" else _read_trec(path, task)
     return None

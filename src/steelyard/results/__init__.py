@@ -1,7 +1,7 @@
 """Results: their form, their files, the store that keeps them."""
 
-from steelyard.results.layout import NewerResult
-from steelyard.results.queries import QueryScores
+from steelyard.results.query_scores import QueryScores
+from steelyard.results.result_file import NewerResult
 from steelyard.results.schema import (
     HEADLINES,
     MAIN_METRIC,

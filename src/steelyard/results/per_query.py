@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.errors import DataError, ResultError
-from steelyard.results.queries import QUERY_COLUMN, queries_path
+from steelyard.results.query_scores import QUERY_COLUMN, queries_path
 from steelyard.results.schema import Result
 from steelyard.types import Float64
 

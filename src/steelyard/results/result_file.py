@@ -1,34 +1,39 @@
-"""The result file: MTEB's layout, so that its tools read it, and under `steelyard` all that MTEB has no place for."""
+"""The result file: MTEB's layout, so that its tools read it, with our own fields under `steelyard`."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from steelyard.errors import ResultError
-from steelyard.results.languages import mteb_languages
-from steelyard.results.schema import SCHEMA_VERSION, Failure, Miss, Result, Status, TaskFacts
+from steelyard.results.result_parts import HEADLINES, SCHEMA_VERSION, Failure, Miss, Status, TaskFacts
 from steelyard.types import Interval
+
+if TYPE_CHECKING:
+    from steelyard.results.schema import Result
 
 MTEB_VERSION = "2.26.24"
 """The mteb version whose names, formulas and rounding the `scores` part follows."""
 
 MTEB_VERSIONS = {"mteb-1.14": "1.14.15"}
-"""The version under a profile other than the usual one."""
+"""The version under another profile than the default one."""
 
 _MTEB_DIGITS = 6
+LARGEST = 2**63
+"""Counts and values beyond this are not those of an evaluation."""
 
 
 class NewerResult(ResultError):
-    """A result that a later version of Steelyard wrote: what it holds is not known here, so it is let alone."""
+    """A result of a later version of Steelyard: it cannot be read, and is not replaced."""
 
 
 def to_json(result: Result) -> str:
-    """The text of the file, one line a part: short enough to read, and ten times sooner written than indented."""
+    """Return the text of the file with one line for each part: readable, and written ten times faster than indented."""
     return _lines(to_dict(result), levels=2) + "\n"
 
 
@@ -40,7 +45,7 @@ def _lines(value: Any, levels: int) -> str:
 
 
 def to_dict(result: Result) -> dict[str, Any]:
-    """The file as a value of plain dictionaries, lists, strings, finite numbers and None."""
+    """Return the content of the file: plain dictionaries, lists, strings, finite numbers and None."""
     return {
         "dataset_revision": result.facts.revision or result.facts.data_hash or "unknown",
         "task_name": result.task,
@@ -48,17 +53,17 @@ def to_dict(result: Result) -> dict[str, Any]:
         "scores": {result.facts.split: [mteb_subset(result)]} if result.done else {},
         "evaluation_time": result.timings.get("total"),
         "kg_co2_emissions": None,
-        "steelyard": plain(_ours(result)),
+        "steelyard": plain(_own_fields(result)),
     }
 
 
 def mteb_version(result: Result) -> str:
-    """The version whose figures the result's `mteb` part has."""
+    """Return the version of mteb that the `mteb` part of the result follows."""
     return MTEB_VERSIONS.get(str(result.settings.get("profile")), MTEB_VERSION)
 
 
 def mteb_subset(result: Result) -> dict[str, Any]:
-    """What MTEB knows of the one subset that a task of ours is; its first version did not round in files."""
+    """Return the entry of the only subset of our tasks; mteb 1 did not round in files."""
     scores = cast(dict[str, Any], plain(result.mteb))
     if mteb_version(result) == MTEB_VERSION:
         scores = _rounded(scores)
@@ -78,7 +83,7 @@ def _rounded(value: Any) -> Any:
     return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
-def _ours(result: Result) -> dict[str, Any]:
+def _own_fields(result: Result) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "key": result.key,
@@ -105,116 +110,244 @@ def _fields(value: TaskFacts | Miss | Failure) -> dict[str, Any]:
     return {part.name: getattr(value, part.name) for part in fields(value)}
 
 
-_AS_THEY_ARE = (str, int, bool, type(None))
+_UNCHANGED = (str, int, bool, type(None))
 
 
 def plain(value: Any) -> Any:
-    """The value as strict JSON can hold it: tuples as lists, numpy numbers as Python's, NaN and infinity as None.
+    """Return the value as strict JSON: tuples as lists, numpy numbers as Python's, NaN and infinity as None.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
-    if type(value) in _AS_THEY_ARE or isinstance(value, str | int):
+    if type(value) in _UNCHANGED or isinstance(value, str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, dict | Mapping):  # a dictionary is told apart many times faster than any mapping
+    if isinstance(value, dict | Mapping):  # the check for dict is many times faster than for Mapping
         return {str(name): plain(part) for name, part in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return plain(value.tolist())
     raise ResultError(
         f"{type(value).__name__} {value!r} cannot be stored in a result",
-        hint="settings and notes may hold strings, numbers, booleans, lists and dictionaries",
+        hint="use strings, numbers, booleans, lists and dictionaries in settings and notes",
     )
 
 
-def from_json(text: str | bytes, path: Path | None = None) -> Result:
-    """Read the text of a file; whatever is wrong with it becomes one ResultError that names the file."""
+def read_fields(text: str | bytes, path: Path | None = None) -> dict[str, Any]:
+    """Return the fields of a `Result` from the text of a file; anything wrong with it is a ResultError."""
     where = str(path) if path else "the result"
     try:
-        whole = json.loads(text, parse_constant=_not_strict)
-        ours = whole["steelyard"]
-        version = ours["schema_version"]
+        content = json.loads(text, parse_constant=_refuse_constant)
+        own = content["steelyard"]
+        version = own["schema_version"]
         if version > SCHEMA_VERSION:
             raise NewerResult(
-                f"{where} has schema version {version}, expected {SCHEMA_VERSION}: it stays as it is",
+                f"{where} has schema version {version}, expected {SCHEMA_VERSION}; it is left unchanged",
                 hint="use the version of Steelyard that wrote it, or another folder with --output",
+                path=path,
             )
         if version != SCHEMA_VERSION:
-            hint = "evaluate again: the file is of an older version of Steelyard"
-            raise ResultError(f"{where} has schema version {version}, expected {SCHEMA_VERSION}", hint=hint)
-        return _result(whole, ours, path)
+            raise ResultError(
+                f"{where} has schema version {version}, expected {SCHEMA_VERSION}",
+                hint="evaluate again: an older version of Steelyard wrote the file",
+                path=path,
+            )
+        _Check(where, path).all(content, own)
+        return _fields_of_result(content, own, path)
     except KeyError as error:
-        raise ResultError(f"{where} lacks the field {error}", hint="it was not written by steelyard run") from error
+        raise ResultError(
+            f"{where} lacks the field {error}", hint="remove it and run again", path=path, field=str(error.args[0])
+        ) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ResultError(f"{where} is not a result file: {error}", hint="remove it and run again") from error
+        raise ResultError(
+            f"{where} is not a result file: {error}", hint="remove it and run again", path=path
+        ) from error
 
 
-def _not_strict(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not valid JSON")
 
 
-_NUMBERS = frozenset((int, float, type(None)))
-_FORMS: Mapping[str, type] = {
-    **dict.fromkeys(("task", "model", "key", "main_metric", "created"), str),
-    **dict.fromkeys(("settings", "metrics", "intervals", "facts", "timings", "notes", "provenance"), dict),
-}
-_COUNTS = ("queries", "documents", "positives", "samples", "limit")
+class _Check:
+    """Raises a ResultError for the first field that no reader of the result could use."""
+
+    def __init__(self, where: str, path: Path | None) -> None:
+        self._where, self._path = where, path
+
+    def all(self, content: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+        """Check every field that tables, reports and pages read."""
+        for name in ("task", "model", "key", "main_metric", "created"):
+            self._text(name, own[name])
+        for name in ("settings", "metrics", "intervals", "facts", "timings", "notes", "provenance"):
+            self._mapping(name, own[name])
+        if own["status"] not in get_args(Status):
+            raise self._bad("status", f"one of {', '.join(get_args(Status))}", own["status"])
+        self._numbers("metrics", own["metrics"])
+        for name, value in own["timings"].items():
+            self._number(f"timings.{name}", value, optional=False)
+        for name in ("top_k", "limit", "seed"):
+            self._count(f"settings.{name}", own["settings"].get(name))
+        for name, ends in own["intervals"].items():
+            if not isinstance(ends, list) or len(ends) not in (2, 3):
+                raise self._bad(f"intervals.{name}", "a list of low, high and level", ends)
+            for end in ends:
+                self._number(f"intervals.{name}", end)
+        for name in ("index_bytes", "peak_memory_bytes"):
+            self._count(name, own[name])
+        self._facts(own["facts"])
+        self._lists(own)
+        self._subsets(content["scores"])
+        self._stages(own["notes"].get("stages"))
+
+    def _facts(self, facts: Mapping[str, Any]) -> None:
+        known = {field.name: field.type for field in fields(TaskFacts)}
+        for name, value in facts.items():
+            label, kind = f"facts.{name}", str(known.get(name, ""))
+            if kind.startswith("str"):
+                self._text(label, value, optional="None" in kind)
+            elif kind.startswith("int"):
+                self._count(label, value)
+        for language in self._list("facts.languages", facts.get("languages", ())):
+            self._text("facts.languages", language)
+        self._numbers("facts.reference", self._mapping("facts.reference", facts.get("reference", {})))
+
+    def _lists(self, own: Mapping[str, Any]) -> None:
+        for miss in self._list("misses", own["misses"]):
+            self._mapping("misses", miss)
+            self._count("misses.rank", miss.get("rank"))
+            for name in ("query_id", "query", "top_id", "top", "positive_id", "positive"):
+                self._text(f"misses.{name}", miss.get(name), optional=True)
+        if own["error"] is not None:
+            error = self._mapping("error", own["error"])
+            for name in ("type", "message", "hint"):
+                self._text(f"error.{name}", error.get(name), optional=name == "hint")
+
+    def _subsets(self, scores: Any) -> None:
+        for split in self._mapping("scores", scores).values():
+            for subset in self._list("scores", split):
+                for name, value in self._mapping("scores", subset).items():
+                    if not isinstance(value, str | dict | list):  # experiments of some types have values of their own
+                        self._number(f"scores.{name}", value)
+
+    def _stages(self, stages: Any) -> None:
+        """Check what the report shows of a pipeline's stages."""
+        for stage in self._list("notes.stages", [] if stages is None else stages):
+            self._mapping("notes.stages", stage)
+            self._text("notes.stages.model", stage.get("model"))
+            self._text("notes.stages.over", stage.get("over"), optional=True)
+            self._text("notes.stages.warning", stage.get("warning"), optional=True)
+            self._count("notes.stages.reads", stage.get("reads"))
+            self._number("notes.stages.recall_ceiling", stage.get("recall_ceiling"))
+            for metric in HEADLINES:
+                self._number(f"notes.stages.{metric}", stage.get(metric), optional=False)
+            self._numbers("notes.stages.gain", self._mapping("notes.stages.gain", stage.get("gain", {})))
+
+    def _numbers(self, label: str, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            self._number(f"{label}.{name}", value)
+
+    def _number(self, label: str, value: Any, *, optional: bool = True) -> None:
+        if value is None and optional:
+            return
+        if type(value) not in (int, float) or abs(value) > LARGEST:
+            raise self._bad(label, "a number", value)
+
+    def _count(self, label: str, value: Any) -> None:
+        if value is not None and (type(value) is not int or not 0 <= value <= LARGEST):
+            raise self._bad(label, "a whole number of at least 0", value)
+
+    def _text(self, label: str, value: Any, *, optional: bool = False) -> None:
+        if not isinstance(value, str) and not (optional and value is None):
+            raise self._bad(label, "a text", value)
+
+    def _mapping(self, label: str, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._bad(label, "an object", value)
+        return value
+
+    def _list(self, label: str, value: Any) -> Iterable[Any]:
+        if not isinstance(value, list | tuple):
+            raise self._bad(label, "a list", value)
+        return value
+
+    def _bad(self, field: str, expected: str, found: Any) -> ResultError:
+        shown = found if isinstance(found, int | float | None) and len(str(found)) < 40 else str(found)[:40]
+        return ResultError.invalid(
+            f"{self._where} is not a result file: {field}",
+            expected=expected,
+            found=shown,
+            hint="remove it and run again",
+            path=self._path,
+            field=field,
+        )
 
 
-def _check(ours: Mapping[str, Any]) -> None:
-    """A TypeError or ValueError where a field holds what nobody who reads the result could use."""
-    for name, kind in _FORMS.items():
-        if type(ours[name]) is not kind:
-            raise TypeError(f"{name} is {str(ours[name])[:40]!r}")
-    if ours["status"] not in get_args(Status):
-        raise ValueError(f"status is {ours['status']!r}")
-    counts = {name: ours["facts"].get(name) for name in _COUNTS}
-    odd = {
-        f"intervals.{name}": end
-        for name, parts in ours["intervals"].items()
-        for end in parts
-        if type(end) not in _NUMBERS
-    }
-    for part, values in (("metrics", ours["metrics"]), ("timings", ours["timings"]), ("facts", counts)):
-        odd |= {f"{part}.{name}": value for name, value in values.items() if type(value) not in _NUMBERS}
-    for name, value in odd.items():
-        raise TypeError(f"{name} is {str(value)[:40]!r}")
+_UNCHANGED_FIELDS = (
+    *("task", "model", "settings", "key", "status", "main_metric", "metrics", "timings"),
+    *("index_bytes", "peak_memory_bytes", "notes", "provenance", "created"),
+)
 
 
-def _result(whole: Mapping[str, Any], ours: Mapping[str, Any], path: Path | None) -> Result:
-    _check(ours)
-    facts = _known(TaskFacts, ours["facts"])
+def _fields_of_result(content: Mapping[str, Any], own: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
+    facts = _known(TaskFacts, own["facts"])
     facts["languages"] = tuple(facts.get("languages", ()))
-    subsets = [subset for split in whole["scores"].values() for subset in split]
-    beside = {"main_score", "hf_subset", "languages"}
-    error = ours["error"]
-    return Result(
-        task=ours["task"],
-        model=ours["model"],
-        settings=ours["settings"],
-        key=ours["key"],
-        status=cast(Status, ours["status"]),
-        main_metric=ours["main_metric"],
-        metrics=ours["metrics"],
-        mteb={name: value for subset in subsets for name, value in subset.items() if name not in beside},
-        intervals={name: Interval(*parts) for name, parts in ours["intervals"].items()},
-        facts=TaskFacts(**facts),
-        timings=ours["timings"],
-        index_bytes=ours["index_bytes"],
-        peak_memory_bytes=ours["peak_memory_bytes"],
-        misses=tuple(Miss(**_known(Miss, miss)) for miss in ours["misses"]),
-        notes=ours["notes"],
-        provenance=ours["provenance"],
-        error=None if error is None else Failure(**_known(Failure, error)),
-        created=ours["created"],
-        path=path,
-    )
+    subsets = [subset for split in content["scores"].values() for subset in split]
+    not_metrics = {"main_score", "hf_subset", "languages"}
+    error = own["error"]
+    return {
+        **{name: own[name] for name in _UNCHANGED_FIELDS},
+        "mteb": {name: value for subset in subsets for name, value in subset.items() if name not in not_metrics},
+        "intervals": {name: Interval(*parts) for name, parts in own["intervals"].items()},
+        "facts": TaskFacts(**facts),
+        "misses": tuple(Miss(**_known(Miss, miss)) for miss in own["misses"]),
+        "error": None if error is None else Failure(**_known(Failure, error)),
+        "path": path,
+    }
 
 
 def _known(kind: type[TaskFacts | Miss | Failure], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without fields that a later version has added: a file is not damaged by them."""
+    """Return the values without fields that a later version has added: they do not make a file invalid."""
     names = {part.name for part in fields(kind)}
     return {name: value for name, value in values.items() if name in names}
+
+
+def mteb_languages(codes: Iterable[str]) -> list[str]:
+    """Return MTEB's language codes, ISO 639-3 and script, for ours; `multilingual` and `unknown` have none.
+
+    >>> mteb_languages(["en", "zh", "sr", "multilingual"])
+    ['eng-Latn', 'zho-Hans', 'srp-Cyrl']
+    """
+    return [name for code in codes if (name := _mteb_language(code)) is not None]
+
+
+@cache
+def _mteb_language(code: str) -> str | None:
+    from babel.core import get_global
+
+    if not 2 <= len(code.replace("_", "-").split("-")[0]) <= 3:
+        return None
+    language, _, script = code.replace("_", "-").partition("-")
+    if len(script) != 4:
+        likely = get_global("likely_subtags").get(language, "")
+        script = next((part for part in likely.split("_") if len(part) == 4), "")
+    three = _three_letters().get(language, language)
+    return f"{three}-{script.title()}" if len(three) == 3 and script else None
+
+
+@cache
+def _three_letters() -> dict[str, str]:
+    """Return ISO 639-3 codes by two-letter code: CLDR lists each long code as an alias of the short one."""
+    from babel.core import get_global
+
+    aliases = get_global("language_aliases")
+    return {short: long for long, short in aliases.items() if len(long) == 3 and len(short) == 2} | _CHOSEN
+
+
+# Where CLDR has several aliases (bibliographic codes, merged languages) this is the one of ISO 639-3.
+_CHOSEN = {
+    "ak": "aka", "bo": "bod", "cs": "ces", "cy": "cym", "de": "deu", "el": "ell", "eu": "eus", "fa": "fas",
+    "fr": "fra", "gu": "guj", "hy": "hye", "is": "isl", "ka": "kat", "mi": "mri", "mk": "mkd", "ms": "msa",
+    "my": "mya", "nl": "nld", "ro": "ron", "sk": "slk", "sq": "sqi", "zh": "zho",
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""A result: one model, with its settings, on one task. What the store keeps and every report reads."""
+"""A result: the scores of one model, with its settings, on one task."""
 
 from __future__ import annotations
 
@@ -6,105 +6,43 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from steelyard.errors import ResultError, UnknownName
-from steelyard.results.queries import QueryScores, queries_path
+from steelyard.results import result_file
+from steelyard.results.query_scores import QueryScores, queries_path
+from steelyard.results.result_parts import (
+    HEADLINES,
+    MAIN_METRIC,
+    MAIN_METRICS,
+    SCHEMA_VERSION,
+    TITLES,
+    Failure,
+    Miss,
+    Status,
+    TaskFacts,
+)
 from steelyard.types import Interval
 from steelyard.types.protocols import ModelSettings
 
-SCHEMA_VERSION = 1
-"""The form of the `steelyard` part of a result file."""
-
-MAIN_METRIC = "ndcg_at_10"
-"""The figure that tables and ranks go by."""
-
-MAIN_METRICS: Mapping[str, str] = {
-    "reranking": "map_at_1000",
-    "sts": "cosine_spearman",
-    "pair_classification": "max_ap",
-    "classification": "accuracy",
-    "clustering": "v_measure",
-}
-"""Its like for other types of tasks, unless the task or the version of mteb says otherwise."""
-
-HEADLINES: Mapping[str, str] = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
-"""The metrics that are shown without being asked for, and what people call them."""
-
-TITLES: Mapping[str, str] = {
-    **HEADLINES,
-    "map_at_1000": "MAP@1000",
-    "map": "MAP",
-    "cosine_spearman": "Spearman of cosines",
-    "max_ap": "best AP",
-    "max_accuracy": "best accuracy",
-    "accuracy": "accuracy",
-    "v_measure": "V-measure",
-}
-"""What people call the main figures of all types of tasks."""
-
-Status = Literal["done", "failed"]
-
-
-@dataclass(frozen=True)
-class TaskFacts:
-    """What a result says of its task, so that it can be read without the data. None: the task did not load."""
-
-    language: str = "unknown"
-    languages: tuple[str, ...] = ()
-    category: str = "natural_language"
-    type: str = "retrieval"
-    split: str = "test"
-    queries: int | None = None
-    documents: int | None = None
-    positives: int | None = None
-    samples: int | None = None
-    """Pairs, or texts to classify or cluster, of a task without a corpus."""
-    source: str = ""
-    revision: str | None = None
-    data_hash: str | None = None
-    """`Task.content_hash` of the data that was weighed: with a limit, of the part that was kept."""
-    reference: Mapping[str, float] = field(default_factory=dict)
-    """Published figures of others, such as `bm25_ndcg_at_10`."""
-    limit: int | None = None
-    """With a number: a partial result, on a sample of so many queries."""
-    queries_in_full: int | None = None
-    """How many queries the whole task has."""
-    documents_in_full: int | None = None
-    samples_in_full: int | None = None
-    ignore_identical_ids: bool = False
-    """Whether a document that bears the query's id was left out of its list."""
-
-
-@dataclass(frozen=True)
-class Miss:
-    """A query that went badly: what came first instead of what should have come."""
-
-    query_id: str
-    query: str
-    rank: int | None
-    """Where the first relevant document stood, from 1; None: it was not found."""
-    top_id: str | None
-    top: str | None
-    positive_id: str | None
-    positive: str | None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why there are no figures."""
-
-    type: str
-    message: str
-    hint: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.type}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+__all__ = [
+    "HEADLINES",
+    "MAIN_METRIC",
+    "MAIN_METRICS",
+    "SCHEMA_VERSION",
+    "TITLES",
+    "Failure",
+    "Miss",
+    "Result",
+    "Status",
+    "TaskFacts",
+    "with_interval",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """One model on one task: figures with their uncertainty, costs, and all that is needed to trust them.
+    """One model on one task: scores with their uncertainty, costs, and how they were obtained.
 
     >>> result = Result("NanoX/en", "bm25", {}, "k1", metrics={"ndcg_at_10": 0.5},
     ...                 intervals={"ndcg_at_10": Interval(0.4, 0.6)}, timings={"total": 0.25})
@@ -119,41 +57,41 @@ class Result:
     model: str
     """The canonical model name."""
     settings: ModelSettings
-    """Everything asked for that could change a figure: the model's settings, top_k, metrics, fusion, limit."""
+    """Everything that could change a score: the model's settings, top_k, metrics, fusion, limit."""
     key: str
-    """A hash of settings, data and version of the scoring: equal keys, equal figures."""
+    """A hash of settings, data and version of the scoring: equal keys mean equal scores."""
     status: Status = "done"
     main_metric: str = MAIN_METRIC
     metrics: Mapping[str, float | None] = field(default_factory=dict)
-    """Means over queries and figures of the whole task, by canonical name; None where undefined."""
+    """Means over queries and metrics of the whole task, by canonical name; None where undefined."""
     mteb: Mapping[str, Any] = field(default_factory=dict)
-    """The same under mteb's names, formulas and rounding: figures, None where undefined, and for some types lists
-    of the figures of each experiment."""
+    """The same under mteb's names, formulas and rounding; None where undefined. Some types have lists with a value
+    for each experiment."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     facts: TaskFacts = field(default_factory=TaskFacts)
     timings: Mapping[str, float] = field(default_factory=dict)
-    """Seconds: `load`, `index`, `search`, `score`, and `total`, their sum. `reused` of them came from a part
-    that another model of the same run had already paid for (a fusion's lists)."""
+    """Seconds: `load`, `index`, `search`, `score`, and `total`, their sum. `reused` seconds of it were spent by
+    another model of the same run (the lists of a fusion)."""
     index_bytes: int | None = None
     peak_memory_bytes: int | None = None
-    """The most memory that the process held while the model indexed and searched."""
+    """Peak memory of the process while the model indexed and searched."""
     misses: tuple[Miss, ...] = ()
     """The worst queries, worst first; at most ten."""
     notes: ModelSettings = field(default_factory=dict)
-    """What was decided on the way: analyser chosen, texts cut, vectors taken from the cache."""
+    """Details of the evaluation: analyser chosen, texts truncated, vectors read from the cache."""
     provenance: ModelSettings = field(default_factory=dict)
     """Versions of the software, and the machine."""
     error: Failure | None = None
     created: str = ""
     """UTC, ISO 8601."""
     path: Path | None = None
-    """The file it was read from or written to; not part of the file."""
+    """The file that the result was read from or written to; not part of the file."""
     queries: QueryScores | None = None
-    """The values by query while in memory; read them through `per_query`."""
+    """Scores by query while in memory; read them through `per_query`."""
 
     @property
     def done(self) -> bool:
-        """Whether there are figures."""
+        """Whether there are scores."""
         return self.status == "done"
 
     @property
@@ -163,65 +101,59 @@ class Result:
 
     @property
     def score(self) -> float | None:
-        """The main figure; None for a failure."""
+        """The value of the main metric; None for a failure."""
         return self.metrics.get(self.main_metric)
 
     @property
     def interval(self) -> Interval | None:
-        """The uncertainty of the main figure."""
+        """The interval of the main metric."""
         return self.intervals.get(self.main_metric)
 
     @cached_property
     def per_query(self) -> QueryScores:
-        """The values of every query; read from the Parquet file beside the result when first asked for."""
+        """Scores of every query, read from the Parquet file next to the result at first use."""
         if self.queries is not None:
             return self.queries
         if self.path is None or not self.done:
-            raise ResultError(f"{self!r} has no values by query", hint="only a finished result has them")
+            raise ResultError(f"{self!r} has no scores by query", hint="use a result that is done")
         return QueryScores.read(queries_path(self.path))
 
     def __getitem__(self, metric: str) -> float | None:
         if metric not in self.metrics:
-            raise UnknownName("figure", metric, self.metrics, hint="`metrics` has them all")
+            raise UnknownName("metric", metric, self.metrics, hint="see the attribute `metrics`")
         return self.metrics[metric]
 
     def to_dict(self) -> dict[str, Any]:
-        """The file as a value: MTEB's layout, with ours under `steelyard`."""
-        from steelyard.results.layout import to_dict
-
-        return to_dict(self)
+        """Return the content of the result file: MTEB's layout, with our own fields under `steelyard`."""
+        return result_file.to_dict(self)
 
     def to_json(self) -> str:
-        """The file's text: strict JSON, null and never NaN."""
-        from steelyard.results.layout import to_json
-
-        return to_json(self)
+        """Return the text of the result file: strict JSON, null instead of NaN."""
+        return result_file.to_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes, path: Path | None = None) -> Result:
-        """Read a result file; a damaged one is a ResultError that says what is wrong with it."""
-        from steelyard.results.layout import from_json
-
-        return from_json(text, path)
+        """Read a result file; a damaged one is a ResultError that names the field."""
+        return cls(**result_file.read_fields(text, path))
 
     def __repr__(self) -> str:
         head = f"{self.model} on {self.task}"
         if self.error is not None:
             return f"Result({head}: failed, {self.error.type}: {self.error.message})"
-        return f"Result({head}: {', '.join([*self._figures(), *self._seconds()])})"
+        return f"Result({head}: {', '.join([*self._scores(), *self._seconds()])})"
 
     def __str__(self) -> str:
         if self.error is not None:
             return f"{self.model} on {self.task}: failed\n  {self.error}"
         facts = self.facts
-        lines = [f"{self.model} on {self.task}{' (partial)' if self.partial else ''}", *self._figures()]
+        lines = [f"{self.model} on {self.task}{' (partial)' if self.partial else ''}", *self._scores()]
         if facts.queries is not None and facts.documents is not None:
             lines.append(f"{facts.queries:,} queries x {facts.documents:,} documents, {facts.language}")
         if facts.samples is not None:
             lines.append(f"{facts.samples:,} samples, {facts.type.replace('_', ' ')}, {facts.language}")
         return "\n  ".join([*lines, *self._seconds()])
 
-    def _figures(self) -> list[str]:
+    def _scores(self) -> list[str]:
         shown = dict.fromkeys([self.main_metric, *HEADLINES]) if self.facts.type != "retrieval" else HEADLINES
         names = [name for name in shown if name in self.metrics]
         return [
@@ -233,7 +165,7 @@ class Result:
 
 
 def with_interval(value: float | None, interval: Interval | None) -> str:
-    """A figure and its uncertainty in words.
+    """Return a score with its interval as text.
 
     >>> with_interval(0.5, Interval(0.4, 0.6)), with_interval(0.5, None), with_interval(None, None)
     ('0.5000 [0.4000, 0.6000]', '0.5000', 'undefined')

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.datasets import write_nano_set
 from steelyard.engine.limit import with_queries
 from steelyard.errors import DataError
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Int64, Task
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 
@@ -101,4 +101,4 @@ def _label(levels: Sequence[Any]) -> Any:
 
 def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     lines = (json.dumps(record, ensure_ascii=False) for record in records)
-    write_whole(path, "".join(f"{line}\n" for line in lines).encode(errors="replace"))
+    write_atomic(path, "".join(f"{line}\n" for line in lines).encode(errors="replace"))

@@ -12,7 +12,7 @@ from steelyard.audit.findings import Match, TaskFindings
 from steelyard.audit.kept_apart import REASONS
 from steelyard.audit.report.differences import side_by_side
 from steelyard.audit.verdict import VERDICTS, Rate
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 
 SHOWN = 40
@@ -21,7 +21,7 @@ SHOWN = 40
 
 def write_report(audit: Audit, path: Path) -> Path:
     """Write the report, whole or not at all, and return the path."""
-    write_whole(path, page(audit).encode(errors="replace"))
+    write_atomic(path, page(audit).encode(errors="replace"))
     return path
 
 

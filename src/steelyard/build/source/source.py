@@ -27,7 +27,7 @@ from steelyard.datasets.sources import FolderSource, source_of
 from steelyard.datasets.tables.columns import JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.files import UTF8_MARK, format_of, text_lines
 from steelyard.datasets.tables.tabular import Table, read_table
-from steelyard.file_hash import file_hash
+from steelyard.files import file_hash
 from steelyard.types import Int32, Int64, Task, TaskInfo
 
 BATCH = 1 << 14

@@ -12,7 +12,7 @@ from typing import Any
 
 from steelyard.compat.evalscope.models import is_local, is_ours
 from steelyard.compat.evalscope.schema import ModelEntry
-from steelyard.results.atomic import write_whole
+from steelyard.files import write_output
 from steelyard.results.keys import digest, model_slug
 from steelyard.spec import parse
 
@@ -56,7 +56,7 @@ class Names:
         name = wished if self._owners.get(wished, owner) == owner else f"{wished}-{owner[:DIGITS]}"
         if self._owners.get(name) != owner:
             self._owners[name] = owner
-            write_whole(self.path, (json.dumps(self._owners, indent=2, sort_keys=True) + "\n").encode())
+            write_output(self.path, (json.dumps(self._owners, indent=2, sort_keys=True) + "\n").encode())
         return name
 
     def _read(self) -> dict[str, str]:

@@ -12,10 +12,10 @@ import numpy as np
 
 from steelyard.compat.mteb.names import MtebModel, task_name
 from steelyard.errors import ResultError
+from steelyard.files import write_output
 from steelyard.results import Result
-from steelyard.results.atomic import write_whole
-from steelyard.results.layout import MTEB_VERSION, mteb_version
-from steelyard.results.store import beside_path
+from steelyard.results.result_file import MTEB_VERSION, mteb_version
+from steelyard.results.store import attachment_path
 
 
 def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | None:
@@ -24,7 +24,7 @@ def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | 
     As with mteb 1.14: `<Task>_default_predictions.json`, queries alone. As with mteb 2:
     `predictions/<Task>_predictions.json`, with the model in front and the lists under subset and split.
     """
-    run = beside_path(result.path, "run.parquet") if result.path is not None else None
+    run = attachment_path(result.path, "run.parquet") if result.path is not None else None
     if run is None or not run.exists():
         return None
     task, subset = task_name(result)
@@ -37,7 +37,7 @@ def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | 
     else:
         path = folder / f"{file}_{subset}_predictions.json"
         text = lists + "\n"
-    write_whole(path, text.encode())
+    write_output(path, text.encode())
     return path
 
 

@@ -21,9 +21,9 @@ from typing import Any
 
 from steelyard.compat.mteb.model_meta import write_meta, write_settings
 from steelyard.compat.mteb.names import CMTEB, MtebModel, file_name, model_of, speaks_mteb_2, task_name
+from steelyard.files import write_output
 from steelyard.results import Result
-from steelyard.results.atomic import write_whole
-from steelyard.results.layout import mteb_subset, mteb_version, plain
+from steelyard.results.result_file import mteb_subset, mteb_version, plain
 
 UNDETERMINED = "und-Zyyy"
 """Where no language is known: mteb leaves figures without any language out of its means."""
@@ -57,7 +57,7 @@ class MtebFolder:
         path = folder / f"{file_name(task)}.json"
         parts = self._parts.setdefault(path, {})
         parts[result.facts.split, subset] = result
-        write_whole(path, _text(_task_file(task, parts, previous), mteb_2=speaks_mteb_2(result)))
+        write_output(path, _text(_task_file(task, parts, previous), mteb_2=speaks_mteb_2(result)))
         write_meta(folder, named, mteb_2=speaks_mteb_2(result))
         if speaks_mteb_2(result):
             write_settings(folder / "run_settings.jsonl", task, named, parts)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from steelyard.compat.mteb.names import MtebModel
+from steelyard.files import write_output
 from steelyard.results import Result
-from steelyard.results.atomic import write_whole
-from steelyard.results.layout import mteb_version, plain
+from steelyard.results.result_file import mteb_version, plain
 
 
 def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
@@ -29,7 +29,7 @@ def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
         known |= {**beside, "is_cross_encoder": model.cross_encoder}
     names = _META if mteb_2 else _FIRST_META
     meta = {name: known.get(name) for name in names}
-    write_whole(folder / "model_meta.json", json.dumps(plain(meta), indent=4 if mteb_2 else None).encode())
+    write_output(folder / "model_meta.json", json.dumps(plain(meta), indent=4 if mteb_2 else None).encode())
 
 
 def write_settings(path: Path, task: str, model: MtebModel, parts: Mapping[tuple[str, str], Result]) -> None:
@@ -46,7 +46,7 @@ def write_settings(path: Path, task: str, model: MtebModel, parts: Mapping[tuple
             "subsets": sorted(subset for of, subset in parts if of == split),
         }
         kept.append(json.dumps(row))
-    write_whole(path, "".join(f"{line}\n" for line in kept).encode())
+    write_output(path, "".join(f"{line}\n" for line in kept).encode())
 
 
 def _versions(result: Result) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import UsageError
 from steelyard.results import Result
 from steelyard.results.keys import model_slug
-from steelyard.results.layout import MTEB_VERSION, mteb_version
+from steelyard.results.result_file import MTEB_VERSION, mteb_version
 from steelyard.spec import parse
 
 CMTEB = "C-MTEB"

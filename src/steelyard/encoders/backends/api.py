@@ -20,7 +20,7 @@ from steelyard.encoders.backends.api_texts import Reading, shown
 from steelyard.encoders.cache.vector_store import fingerprint
 from steelyard.encoders.streaming import joined
 from steelyard.errors import ModelError, UsageError
-from steelyard.files import remember, remembered
+from steelyard.files import read_cached, write_cached
 from steelyard.http import Options, Refused, Service, Traffic, in_batches
 from steelyard.http.batches import BatchSize, Span
 from steelyard.http.endpoint import Endpoint
@@ -81,11 +81,11 @@ class ApiEncoder:
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector: asked of the service once, by one short text, and remembered."""
+        """Length of a vector: asked of the service once, by one short text, and read_cached."""
         if self._dimensions is not None:
             return self._dimensions
         path = self._service.endpoint.settings.home / "services" / f"{fingerprint(self.settings)}.json"
-        known = remembered(path).get("dimension")
+        known = read_cached(path).get("dimension")
         if isinstance(known, int) and known > 0:
             return int(known)
         with closing(self._service):
@@ -93,7 +93,7 @@ class ApiEncoder:
         if isinstance(answer, Refused):
             raise self._refusal([PROBE], answer)
         found = int(read_vectors(answer, [PROBE], None, self._where).shape[1])
-        remember(path, {"encoder": self.name, "dimension": found})
+        write_cached(path, {"encoder": self.name, "dimension": found})
         return found
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:

@@ -20,7 +20,7 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite, shown
 from steelyard.errors import DataError, MissingPart, UsageError
-from steelyard.file_hash import file_hash
+from steelyard.files import file_hash
 from steelyard.options import Options
 from steelyard.types import Float32, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick

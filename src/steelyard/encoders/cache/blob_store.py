@@ -26,7 +26,7 @@ from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.budget import SUFFIX
 from steelyard.encoders.cache.vector_file import Damaged, NotASegment
 from steelyard.encoders.cache.vector_store import describe, digests, fingerprint, of_folder, prompt_of, remove_damaged
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings
 
@@ -89,7 +89,7 @@ class BlobStore:
         name = digest.hexdigest() + SUFFIX
         try:
             describe(self.folder, self._name, self._settings)
-            write_whole(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
+            write_atomic(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
             budget.trim(self.folder.parent, self._limit)
         except OSError as error:
             self._note(f"encodings not stored in {self.folder}: {error.strerror or error}")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.encoders.cache.budget import SUFFIX
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Float32, Int64
 
 MARK = b"SYVEC002"
@@ -95,7 +95,7 @@ def write(folder: Path, keys: Keys, vectors: Float32) -> Path:
     table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], sums(matrix)
     body = table.tobytes()
     name = hashlib.blake2b(keys[["high", "low"]][order].tobytes(), digest_size=12).hexdigest() + SUFFIX
-    write_whole(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
+    write_atomic(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
     return folder / name
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction
 from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings
 
@@ -80,7 +80,7 @@ def describe(folder: Path, name: str, settings: ModelSettings) -> None:
     described = folder / DESCRIBED
     if not described.exists():
         text = json.dumps({"name": name, "settings": dict(of_folder(settings))}, indent=2)
-        write_whole(described, text.encode() + b"\n")
+        write_atomic(described, text.encode() + b"\n")
 
 
 def remove_damaged(path: Path, damage: Damaged) -> str:

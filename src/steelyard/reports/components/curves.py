@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 
 from steelyard import __version__
+from steelyard.files import write_output
 from steelyard.reports.components.markup import Markup, join, tag
-from steelyard.results.atomic import write_whole
 
 SERIES_CLASSES = 8
 LEFT, TOP, WIDTH, HEIGHT, MARGIN = 60, 18, 620, 300, 190
@@ -117,7 +117,7 @@ def write_page(
     sentences = (tag("p", sentence) for sentence in told)
     foot = tag("p", f"Steelyard {__version__}", class_="soft")
     body = tag("body", tag("h1", heading), *sentences, *sections, foot, class_="page")
-    write_whole(path, f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'.encode())
+    write_output(path, f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'.encode())
     return path
 
 

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from steelyard import __version__
+from steelyard.files import write_output
 from steelyard.reports.components.charts import SERIES_CLASSES
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.reports.run_report.board import Board
@@ -15,7 +16,6 @@ from steelyard.reports.run_report.other_types import is_searched, other_types
 from steelyard.reports.run_report.stages import stage_section
 from steelyard.reports.run_report.variants import variant_table
 from steelyard.results import Miss, Result
-from steelyard.results.atomic import write_whole
 
 SECTIONS = {
     "figures": "Figures",
@@ -31,7 +31,7 @@ SECTIONS = {
 
 def write_report(results: Sequence[Result], path: Path) -> Path:
     """Write the report of these results to `path`, whole or not at all, and return the path."""
-    write_whole(path, page(results).encode(errors="backslashreplace"))
+    write_output(path, page(results).encode(errors="backslashreplace"))
     return path
 
 

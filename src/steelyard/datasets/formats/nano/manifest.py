@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Ragged, Task
 
 CARD, EVALUATION = "README.md", "eval.yaml"
@@ -28,7 +28,7 @@ def write_table(folder: Path, config: str, task: str, table: Any) -> Path:
     content = pa.BufferOutputStream()
     # Ids come again and again in judgements and lists, texts and their ids do not.
     pq.write_table(table, content, compression="zstd", use_dictionary=config not in ("corpus", "queries"))
-    write_whole(path, content.getvalue())
+    write_atomic(path, content.getvalue())
     return path
 
 
@@ -43,7 +43,7 @@ def candidate_table(task: Task, lists: Ragged) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file, strict and readable."""
-    write_whole(path, (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+    write_atomic(path, (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
 
 
 def task_counts(task: Task) -> dict[str, Any]:

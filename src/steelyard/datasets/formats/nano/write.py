@@ -23,7 +23,7 @@ from steelyard.datasets.formats.nano.manifest import (
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts
 from steelyard.datasets.formats.task_files import TaskFiles
 from steelyard.errors import DataError
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.types import Task
 
 
@@ -49,7 +49,7 @@ def write_nano_set(
     files = {task.info.task: _write(folder, task, titled) for task in tasks}
     infos = [task.info for task in tasks]
     card = new_card(title or folder.name, f"{description}\n\n{_overview(tasks)}".strip(), infos, licence, files)
-    write_whole(folder / CARD, card.encode())
+    write_atomic(folder / CARD, card.encode())
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "tasks": {task.info.task: info_facts(task.info) | task_counts(task) for task in tasks},

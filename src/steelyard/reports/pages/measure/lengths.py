@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.config import Settings
-from steelyard.files import remember, remembered
+from steelyard.files import read_cached, write_cached
 from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
 from steelyard.text.tokenizer.spans import Grams, find
 
@@ -78,10 +78,10 @@ def _token_counts(texts: Sequence[str], home: Path) -> npt.NDArray[np.int64]:
     for text in sound:
         key.update(len(text).to_bytes(8, "little") + text)
     kept = home / "pages" / "tokens" / f"{key.hexdigest()}.json"
-    counts = remembered(kept).get("counts")
+    counts = read_cached(kept).get("counts")
     if not (isinstance(counts, list) and len(counts) == len(texts) and all(type(count) is int for count in counts)):
         counts = [len(pieces) for pieces in _tokenizer().encode([text.decode("utf-8") for text in sound])]
-        remember(kept, {"tokenizer": TOKENIZER, "counts": counts})
+        write_cached(kept, {"tokenizer": TOKENIZER, "counts": counts})
     return np.array(counts, dtype=np.int64)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.errors import UsageError
+from steelyard.files import write_output
 from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
 from steelyard.reports.pages.render.blocks import Page, Picture
 from steelyard.reports.pages.render.contents import contents_page, entries
@@ -15,7 +16,6 @@ from steelyard.reports.pages.render.json_page import json_page
 from steelyard.reports.pages.render.markdown import markdown, picture_file
 from steelyard.reports.pages.render.reading import ASIDE, json_file, read_figures, read_page
 from steelyard.reports.pages.render.task_page import file_name, slug_of, task_page
-from steelyard.results.atomic import write_whole
 
 Figures = TaskFigures | GroupFigures
 
@@ -110,4 +110,4 @@ def _write(home: Path, page: Page, figures: Figures, formats: tuple[str, ...]) -
 def _put(path: Path, text: str) -> None:
     content = text.encode("utf-8", "replace")
     if not path.is_file() or path.read_bytes() != content:
-        write_whole(path, content)
+        write_output(path, content)
