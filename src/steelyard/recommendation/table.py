@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from steelyard.errors import UsageError
+from steelyard.files import write_output
 from steelyard.recommendation.choice import AXES, Choice, pareto
 from steelyard.recommendation.constraints import Constraints
 from steelyard.results import Results
-from steelyard.results.atomic import write_whole
 from steelyard.results.text_table import text_table
 
 Cheapest = Literal["balanced", "latency", "bytes", "price"]
@@ -129,7 +129,7 @@ class Recommendation:
 
         text = page(self)
         if path is not None:
-            write_whole(Path(path), text.encode(errors="backslashreplace"))
+            write_output(Path(path), text.encode(errors="backslashreplace"))
         return text
 
     def __str__(self) -> str:
