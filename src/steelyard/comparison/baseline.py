@@ -2,9 +2,9 @@
 
 The file is JSON, one task a line, so that a change is visible in a diff:
 
-    {"format": "steelyard-baseline", "version": 1, "model": ..., "created": ..., "steelyard": ..., "checksum": ...,
-     "tasks": {NAME: {"metric", "scoring", "score", "data_hash", "revision", "language", "type", "limit", "seed", "profile",
-                      "queries", "ids", "scores"}}}
+    {"format": "steelyard-baseline", "version": 1, "model": ..., "created": ..., "checksum": ...,
+     "tasks": {NAME: {"metric", "scoring", "score", "data_hash", "revision", "language", "type", "limit", "seed",
+                      "profile", "queries", "ids", "scores"}}}
 
 `ids` is a JSON list of query ids and `scores` are little-endian doubles; both are compressed with zlib and written in
 base64. `checksum` is the BLAKE2b hash (16 bytes) of everything else.

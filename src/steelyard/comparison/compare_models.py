@@ -22,6 +22,7 @@ from steelyard.config import Settings
 from steelyard.engine import TaskLike, as_list
 from steelyard.engine.events import Listener, silent
 from steelyard.errors import DataError, UsageError
+from steelyard.metrics import parse
 from steelyard.results import Result, Results
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 
@@ -57,37 +58,21 @@ def compare(
     >>> compare("bm25", "bm25?k1=0.9", tasks=task).tasks[0].differences[0].p_value
     1.0
     """
-    from steelyard.metrics import parse
-
     if not 0 < alpha < 1:
         raise UsageError(f"alpha must be between 0 and 1, got {alpha}", hint="0.05 is usual")
     listed: list[TaskLike] = as_list(tasks)
     folder = None if results is None else Path(results).expanduser()
     name = None if metric is None else str(parse(metric))
     settings = settings or Settings.load()
-    source = Source(
-        listed,
-        folder,
-        name,
-        stored,
-        limit,
-        seed,
-        save_runs=queries > 0,
-        options=options,
-        progress=progress,
-        settings=settings,
-    )
+    source = Source(listed, folder, name, stored, limit, seed, queries > 0, options, progress, settings)
     names, view = collect(models, source)
-    method = Method(alpha=alpha)
-    comparison, cells = from_results(names, view, metric=name, method=method)
-    if queries or slices:
-        loaded = load_compared(cells, listed, settings)
-        comparison = replace(
-            comparison,
-            queries=changed_queries(comparison, cells, loaded, queries) if queries else (),
-            slices=slice_differences(comparison, loaded, slices, metadata) if slices else (),
-        )
-    return comparison
+    comparison, cells = from_results(names, view, metric=name, method=Method(alpha=alpha))
+    if not queries and not slices:
+        return comparison
+    loaded = load_compared(cells, listed, settings)
+    changed = changed_queries(comparison, cells, loaded, queries) if queries else ()
+    parts = slice_differences(comparison, loaded, slices, metadata) if slices else ()
+    return replace(comparison, queries=changed, slices=parts)
 
 
 def from_results(
