@@ -5,7 +5,8 @@ not repeat each other, so the number of them above a threshold shows how often c
 number c of others above a threshold follows the mean number m of chance pairs above it: of a text that is in the
 training data, the best candidate is no chance pair; of any other text it is the highest of the chance pairs. With a
 share s of texts that are in the training data, c = m - (1 - s) (1 - exp(-m)), and a text passes by chance with a
-probability of 1 - exp(-m). The share s follows from what passes, so both are computed in turns.
+probability of 1 - exp(-m). The share s follows from what passes, so both are computed in turns; s is the least that
+the number of texts that pass allows (a 99.9% bound), so that chance does not confirm itself.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.audit.verdict import wilson
 from steelyard.types import Float64
 
 FALSE_POSITIVES = 0.01
@@ -23,6 +25,8 @@ FALSE_POSITIVES = 0.01
 TAIL = 10
 """Others above a threshold that are needed to count them; beyond that their tail is taken as exponential."""
 ROUNDS = 50
+CERTAIN = 0.999
+"""The level of the bound on the share of texts that leak."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,21 @@ def calibrate(best: Float64, others: Float64, rate: float = FALSE_POSITIVES) -> 
         threshold = tail.level(_others_above(-log(1 - rate), share))
         flagged = float((best >= threshold).mean()) if len(best) else 0.0
         result = Calibration(threshold, rate, flagged)
-        if abs(result.estimate - share) < 1e-4:
+        certain = least_share(round(flagged * len(best)), len(best), rate)
+        if abs(certain - share) < 1e-4:
             break
-        share = result.estimate
+        share = certain
     return result
+
+
+def least_share(count: int, total: int, chance: float) -> float:
+    """Return the share of texts that leak at least, if `count` of `total` pass and some pass by chance.
+
+    >>> least_share(12, 1000, 0.01), round(least_share(500, 1000, 0.01), 2)
+    (0.0, 0.44)
+    """
+    low = wilson(count, total, CERTAIN).low if total else 0.0
+    return max(0.0, (low - chance) / (1 - chance))
 
 
 def _others_above(chance: float, share: float) -> float:

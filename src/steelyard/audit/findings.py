@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.audit.calibration import least_share
 from steelyard.audit.evaluation_side import EvaluationSide, Pairs, Part
 from steelyard.audit.kept_apart import kept_apart
 from steelyard.audit.match_log import Evidence, Matches
@@ -204,7 +205,7 @@ class _Finder:
 
 def _beyond_chance(rate: Rate, chance: float | None) -> bool:
     """Return whether more items were found than false positives explain."""
-    return rate.interval is not None and rate.interval.low > (chance or 0.0)
+    return least_share(rate.count, rate.total, chance or 0.0) > 0
 
 
 def _counting(table: Matches, thresholds: Thresholds) -> Matches:

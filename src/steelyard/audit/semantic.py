@@ -1,8 +1,9 @@
 """The semantic level: training texts that mean the same as an evaluation text, also in another language.
 
-A candidate is scored by its margin: how much more similar the two texts are than either is to its other neighbours
-(2 cos(x, y) - r(x) - r(y), where r is the mean similarity to the four nearest texts of the other side). Margins find
-translations far better than similarities, which are high for all texts on one topic (Conneau et al. 2018).
+A candidate is scored by its margin: how much more similar the two texts are than either is to its neighbours on the
+other side (2 cos(x, y) - r(x) - r(y), where r is the mean similarity to four of these). Margins find translations far
+better than similarities, which are high for all texts on one topic (Conneau et al. 2018). For an evaluation text the
+nearest training text is not part of r: whether a text leaks must not change the margins of its other candidates.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate
 from steelyard.audit.evaluation_side import EvaluationSide
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from steelyard.types.protocols import Encoder
 
 NEIGHBOURS = 4
-"""Nearest texts of the other side that a similarity is compared with."""
+"""Texts of the other side that a similarity is compared with."""
 STORED = 8
 """Candidates that are stored for each evaluation text."""
 ENTRIES = 16_000_000
@@ -114,10 +116,7 @@ class SemanticIndex:
         """Return the matches, and the calibration that their threshold comes from."""
         known = self._candidates >= 0
         similarities = np.where(known, self._similarities, 0).astype(np.float64)
-        neighbours = np.minimum(known.sum(axis=1), NEIGHBOURS)
-        rank = np.arange(STORED)[None, :]
-        sums = np.where(rank < neighbours[:, None], similarities, 0).sum(axis=1)
-        around = (sums / np.maximum(neighbours, 1))[:, None]
+        around = _around(similarities[:, : max(1, min(NEIGHBOURS + 1, int(known.sum(axis=1).max(initial=0))))])[:, None]
         margins = np.where(known, 2 * similarities - around - self._hubness, -np.inf)
         first = margins.argmax(axis=1)
         rows = np.arange(len(margins))
@@ -159,6 +158,11 @@ class SemanticIndex:
         if not np.isfinite(lengths).all():
             raise ModelError(f"{self.encoder.name} returned NaN or infinity", hint="choose another encoder")
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def _around(nearest: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the mean similarity to the nearest texts without the first; to the first where there is no other."""
+    return np.asarray((nearest[:, 1:] if nearest.shape[1] > 1 else nearest).mean(axis=1))
 
 
 def _top(values: Float32, count: int) -> tuple[Float32, Int64]:

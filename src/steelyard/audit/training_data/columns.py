@@ -36,6 +36,8 @@ MESSAGE_KEYS = ("content", "value", "text")
 """Where a message, or a nested document, has its text."""
 BODY_NAMES = ("text", "body", "passage", "content", "document", "abstract", "context")
 TITLE = "title"
+USUAL = 0.9
+"""The share of the first rows that have a column which every row must have."""
 PROSE = re.compile(r"\w\W+\w|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2}")
 
 
@@ -45,7 +47,7 @@ class TextColumns:
 
     names: tuple[str, ...]
     required: frozenset[str] = frozenset()
-    """Columns that every row must have: those that were asked for, and those that all first rows have."""
+    """Columns that every row must have: those that were asked for, and those that most first rows have."""
 
     @property
     def body(self) -> str | None:
@@ -65,8 +67,8 @@ def detect(records: Sequence[Mapping[str, Any]], asked: Sequence[str] = ()) -> T
         return TextColumns(tuple(asked), frozenset(asked))
     names = tuple(dict.fromkeys(name for record in records for name in record))
     chosen = tuple(name for name in names if _holds_text(name, [record.get(name) for record in records]))
-    everywhere = (name for name in chosen if all(record.get(name) is not None for record in records))
-    return TextColumns(chosen, frozenset(everywhere))
+    counts = {name: sum(record.get(name) is not None for record in records) for name in chosen}
+    return TextColumns(chosen, frozenset(name for name in chosen if counts[name] >= USUAL * len(records)))
 
 
 def _holds_text(name: str, values: Sequence[Any]) -> bool:
@@ -99,7 +101,8 @@ def add_record(batch: Batch, row: int, record: Any, columns: TextColumns) -> Non
     if not isinstance(record, Mapping):
         batch.problems.append(RowProblem(row, "not-an-object", type(record).__name__))
         return
-    missing = sorted(name for name in columns.required if record.get(name) is None)
+    absent = [name for name in columns.names if record.get(name) is None]
+    missing = [name for name in absent if name in columns.required or len(absent) == len(columns.names)]
     if missing:
         batch.problems.append(RowProblem(row, "missing-column", ", ".join(missing)))
     for name in columns.names:
