@@ -1,0 +1,95 @@
+"""Collect the rows of many files as columns, and hand them over as Arrow tables."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from steelyard.warehouse.readers import Model, Score
+from steelyard.warehouse.readers.rows import as_json
+from steelyard.warehouse.tables import FACTS, METRICS, MODELS, QUERIES, SCORES, SCORES_PER_FILE
+
+FROM_SCORE = [name for name in SCORES.names if name not in ("score_id", "file_id", "extra")]
+FROM_MODEL = [name for name in MODELS.names if name not in ("file_id", "extra")]
+
+
+@dataclass
+class FileRecord:
+    """A row of the table `files`."""
+
+    file_id: int
+    root: str
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str | None
+    format: str | None
+    reason: str | None
+
+
+class RowBuffer:
+    """Columns that grow file by file."""
+
+    def __init__(self) -> None:
+        self._scores: dict[str, list[Any]] = {name: [] for name in SCORES.names}
+        self._models: dict[str, list[Any]] = {name: [] for name in MODELS.names}
+        self._metric_counts: list[int] = []
+        self._metric_names: list[str] = []
+        self._metric_values = array("d")
+        self._queries: list[pa.RecordBatch] = []
+
+    def add_file(self, file_id: int, rows: Iterable[tuple[str, Score | Model]]) -> str | None:
+        """Add the rows of a file and return its format. Nothing is added if the reader fails midway."""
+        complete = list(rows)
+        score_id = file_id * SCORES_PER_FILE
+        for _, row in complete:
+            if isinstance(row, Model):
+                self._add_model(file_id, row)
+            else:
+                self._add_score(file_id, score_id, row)
+                score_id += 1
+        return complete[0][0] if complete else None
+
+    def _add_model(self, file_id: int, model: Model) -> None:
+        self._models["file_id"].append(file_id)
+        self._models["extra"].append(as_json(model.extra))
+        for name in FROM_MODEL:
+            self._models[name].append(getattr(model, name))
+
+    def _add_score(self, file_id: int, score_id: int, score: Score) -> None:
+        self._scores["file_id"].append(file_id)
+        self._scores["score_id"].append(score_id)
+        self._scores["extra"].append(as_json(score.extra))
+        for name in FROM_SCORE:
+            self._scores[name].append(getattr(score, name))
+        self._metric_counts.append(len(score.metrics))
+        self._metric_names.extend(score.metrics)
+        self._metric_values.extend(score.metrics.values())
+        for metric, (queries, values) in score.queries.items():
+            names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(queries), np.int32)), pa.array([metric]))
+            columns = [pa.array(np.full(len(queries), score_id)), pa.array(queries, pa.string()), names]
+            self._queries.append(pa.record_batch([*columns, pa.array(values, pa.float64())], schema=QUERIES))
+
+    def streams(self) -> dict[str, pa.Buffer]:
+        """Return each table as an Arrow stream, the form in which it passes between processes."""
+        score_ids = np.repeat(np.array(self._scores["score_id"], np.int64), self._metric_counts)
+        names = pa.array(self._metric_names, pa.string()).dictionary_encode()
+        tables = {
+            "scores": pa.table(self._scores, schema=SCORES),
+            "models": pa.table(self._models, schema=MODELS),
+            "metrics": pa.table([pa.array(score_ids), names, pa.array(self._metric_values, pa.float64())], schema=METRICS),
+            "queries": pa.Table.from_batches(self._queries, schema=QUERIES),
+        }
+        return {table: _stream(tables[table]) for table in FACTS}
+
+
+def _stream(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(unify_dictionaries=True)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

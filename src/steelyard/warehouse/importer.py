@@ -1,0 +1,249 @@
+"""Import result files into a warehouse: only what changed, in several processes, safe to interrupt.
+
+    scan folders  ->  compare size and time with `files`  ->  read what differs  ->  write parts  ->  marts
+
+Every batch of files is committed on its own, so an import that is killed resumes with the next batch. A file that cannot be read is listed
+with its reason and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steelyard.errors import DataError, UsageError
+from steelyard.warehouse import marts
+from steelyard.warehouse.buffer import FileRecord, RowBuffer
+from steelyard.warehouse.manifest import Manifest, WarehouseFolder
+from steelyard.warehouse.readers import BadFile, is_result_file, read_file
+from steelyard.warehouse.tables import FACTS, FILES
+
+BATCH = 25_000
+"""Files that are committed together."""
+CHUNK = 200
+"""Files that a worker reads at a time."""
+FEW = 1_000
+"""Up to this many files, starting processes costs more than it saves."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of files that were read and of all that will be."""
+
+
+@dataclass
+class ImportReport:
+    """What an import did."""
+
+    read: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    bad: list[tuple[str, str]] = field(default_factory=list)
+    """Path and reason of every file in the folders that cannot be read, also of those that an earlier import tried."""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.read:,} files read, {self.unchanged:,} unchanged, {self.removed:,} removed, "
+            f"{len(self.bad):,} unreadable, {self.seconds:.1f} s"
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file to read: its new id, where it is, and what is stored about it."""
+
+    file_id: int
+    root: str
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str | None = None
+
+
+def import_results(
+    folders: Iterable[str | Path],
+    warehouse: str | Path,
+    *,
+    workers: int | None = None,
+    progress: Progress = lambda done, total: None,
+) -> ImportReport:
+    """Bring a warehouse up to date with folders of result files.
+
+    Files that were removed from a folder since its last import are removed from the warehouse.
+    """
+    roots = [Path(folder).expanduser().absolute() for folder in folders]
+    if not roots:
+        raise UsageError("no folder to import", hint="steelyard results import DIR")
+    for root in roots:
+        if not root.exists():
+            raise DataError("the folder does not exist", path=root, hint="check the path")
+    start = time.perf_counter()
+    target, report = WarehouseFolder(warehouse), ImportReport()
+    with target.writing():
+        manifest = target.manifest()
+        target.remove_unlisted(manifest)
+        records = _records(target, manifest)
+        jobs = _plan(roots, records, manifest.next_file_id, report)
+        changed = bool(jobs) or report.removed > 0
+        for first in range(0, len(jobs), BATCH):
+            batch = jobs[first : first + BATCH]
+            manifest = _read_batch(target, manifest, batch, records, report, workers, (first, len(jobs), progress))
+        if changed or "mart_model_task" not in manifest.parts:
+            manifest = _store_files(target, manifest, records)
+            manifest = marts.compact(target, manifest)
+            manifest = marts.build(target, manifest)
+            target.commit(manifest)
+            target.remove_unlisted(manifest)
+    report.bad = sorted((path, record.reason) for path, record in records.items() if record.reason and _below(path, roots))
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+def _below(path: str, roots: Sequence[Path]) -> bool:
+    return any(Path(path).is_relative_to(root) for root in roots)
+
+
+def _records(target: WarehouseFolder, manifest: Manifest) -> dict[str, FileRecord]:
+    """Return what is stored about every file, by its absolute path."""
+    records = {}
+    for name in manifest.parts.get("files", ()):
+        for row in pq.read_table(target.path / name).to_pylist():
+            records[os.path.join(row["root"], row["path"])] = FileRecord(**row)
+    return records
+
+
+def _plan(roots: Sequence[Path], records: dict[str, FileRecord], next_id: int, report: ImportReport) -> list[Job]:
+    """Return the files to read; forget those that are gone."""
+    jobs: list[Job] = []
+    seen: set[str] = set()
+    for root in roots:
+        for path, size, mtime_ns in _scan(root):
+            if path in seen:
+                continue
+            seen.add(path)
+            record = records.get(path)
+            if record and (record.size, record.mtime_ns) == (size, mtime_ns):
+                report.unchanged += 1
+                continue
+            relative = os.path.relpath(path, root if root.is_dir() else root.parent)
+            base = str(root if root.is_dir() else root.parent)
+            jobs.append(Job(next_id + len(jobs), base, relative, size, mtime_ns, record.digest if record else None))
+    for path in [path for path in records if path not in seen and _below(path, roots)]:
+        del records[path]
+        report.removed += 1
+    return jobs
+
+
+def _scan(root: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of every result file below a folder, in order of their names; links are not followed."""
+    if root.is_file():
+        status = root.stat()
+        yield str(root), status.st_size, status.st_mtime_ns
+        return
+    pending = [str(root)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            ordered = sorted(entries, key=lambda entry: entry.name)
+        folders = [entry.path for entry in ordered if entry.is_dir(follow_symlinks=False) and entry.name != ".git"]
+        pending.extend(reversed(folders))
+        for entry in ordered:
+            if entry.is_file(follow_symlinks=False) and is_result_file(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                yield entry.path, status.st_size, status.st_mtime_ns
+
+
+def _read_batch(
+    target: WarehouseFolder,
+    manifest: Manifest,
+    jobs: Sequence[Job],
+    records: dict[str, FileRecord],
+    report: ImportReport,
+    workers: int | None,
+    position: tuple[int, int, Progress],
+) -> Manifest:
+    """Read a batch of files, write its rows as parts and commit them."""
+    done, total, progress = position
+    paths = {table: target.new_part(table) for table in FACTS}
+    writers = {table: pq.ParquetWriter(paths[table], schema, compression="zstd") for table, schema in FACTS.items()}
+    rows = dict.fromkeys(FACTS, 0)
+    try:
+        for tables, chunk_records in _results(jobs, workers):
+            for table, content in tables.items():
+                batch = pa.ipc.open_stream(content).read_all()
+                if batch.num_rows:
+                    writers[table].write_table(batch)
+                    rows[table] += batch.num_rows
+            for path, record, same in chunk_records:
+                if same:  # only the time of the file changed
+                    record.file_id, record.format, record.reason = _facts_of(records[path])
+                records[path] = record
+                report.read += 1
+            done += len(chunk_records)
+            progress(done, total)
+    finally:
+        for writer in writers.values():
+            writer.close()
+    for table, path in paths.items():
+        if rows[table]:
+            manifest = manifest.with_part(table, path.name)
+        else:
+            path.unlink()
+    manifest = Manifest(manifest.parts, max(manifest.next_file_id, jobs[-1].file_id + 1))
+    manifest = _store_files(target, manifest, records)
+    target.commit(manifest)
+    return manifest
+
+
+def _facts_of(record: FileRecord) -> tuple[int, str | None, str | None]:
+    return record.file_id, record.format, record.reason
+
+
+def _results(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]]:
+    """Yield the tables and file records of each chunk, in order."""
+    chunks = [jobs[first : first + CHUNK] for first in range(0, len(jobs), CHUNK)]
+    count = workers or os.cpu_count() or 1
+    if len(jobs) <= FEW or count == 1:
+        yield from map(read_chunk, chunks)
+        return
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        window = 4 * count  # chunks under way: memory stays bounded
+        for first in range(0, len(chunks), window):
+            yield from pool.map(read_chunk, chunks[first : first + window])
+
+
+def read_chunk(jobs: Sequence[Job]) -> tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]:
+    """Read files; return their rows as Arrow streams by table, and a record of each file."""
+    buffer = RowBuffer()
+    records = []
+    for job in jobs:
+        path = Path(job.root, job.path)
+        record = FileRecord(job.file_id, job.root, job.path, job.size, job.mtime_ns, None, None, None)
+        same = False
+        try:
+            content = path.read_bytes()
+            record.digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+            same = record.digest == job.digest
+            if not same:
+                record.format = buffer.add_file(job.file_id, read_file(path, content))
+        except OSError as error:
+            record.reason = f"cannot be read: {error.strerror or error}"
+        except BadFile as error:
+            record.reason = str(error)
+        records.append((str(path), record, same))
+    return buffer.streams(), records
+
+
+def _store_files(target: WarehouseFolder, manifest: Manifest, records: dict[str, FileRecord]) -> Manifest:
+    path = target.new_part("files")
+    columns = {name: [getattr(record, name) for record in records.values()] for name in FILES.names}
+    pq.write_table(pa.table(columns, schema=FILES), path, compression="zstd")
+    return manifest.with_only("files", path.name)

@@ -1,0 +1,178 @@
+"""The tables that the leaderboard reads: small, rebuilt from the facts at the end of each import.
+
+| mart | one row per |
+|---|---|
+| `tasks` | task: type, category, languages, main metric |
+| `benchmarks` | benchmark and task, with the splits and subsets that count |
+| `mart_models` | model: its card, its preferred revision, how many tasks it has |
+| `mart_model_task` | model, revision, experiment and task: mean over splits and subsets |
+| `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
+| `mart_model_language` | model, experiment, language and task type: mean over tasks |
+
+As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has several revisions in public
+results. The preferred one has results for the most tasks (then: the newest files). A task that only another revision has takes its score
+from there, and the row has `other_revision`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steelyard.warehouse.catalogue import catalogue
+from steelyard.warehouse.manifest import Manifest, WarehouseFolder
+from steelyard.warehouse.query import open_tables
+from steelyard.warehouse.tables import FACTS
+
+if TYPE_CHECKING:
+    import duckdb
+
+MOST_PARTS = 40
+"""More parts of a table than this are merged."""
+DEAD_SHARE = 0.3
+"""A larger share of rows of files that changed or are gone makes an import rewrite the parts."""
+
+MODEL_TASK = """
+    SELECT s.model, s.revision, s.experiment, s.task,
+           avg(s.main_score) AS score,
+           count(s.main_score)::INTEGER AS n_values,
+           count(*)::INTEGER AS n_rows,
+           any_value(len(t.splits) * len(t.subsets))::INTEGER AS n_expected,
+           CASE WHEN count(*) = 1 THEN any_value(s.low) END AS low,
+           CASE WHEN count(*) = 1 THEN any_value(s.high) END AS high,
+           list(DISTINCT s.dataset_revision) FILTER (s.dataset_revision IS NOT NULL) AS dataset_revisions,
+           max(s.version) AS version,
+           sum(s.seconds) AS seconds,
+           min(s."limit") AS "limit",
+           max(f.mtime_ns) AS mtime_ns
+    FROM scores s JOIN files f USING (file_id) LEFT JOIN tasks t ON t.task = s.task
+    WHERE t.splits IS NULL OR list_contains(t.splits, s.split)
+          OR NOT list_has_any(t.splits, (SELECT list(DISTINCT o.split) FROM scores o WHERE o.file_id = s.file_id))
+    GROUP BY s.model, s.revision, s.experiment, s.task
+    ORDER BY s.model, s.revision, s.experiment, s.task
+"""
+REVISIONS = """
+    SELECT model, revision, count(DISTINCT task)::INTEGER AS n_tasks, max(mtime_ns) AS newest,
+           row_number() OVER (PARTITION BY model ORDER BY count(DISTINCT task) DESC, max(mtime_ns) DESC, revision) AS rank
+    FROM mart_model_task GROUP BY model, revision
+"""
+MODELS = """
+    SELECT r.model, r.revision, r.n_tasks, m.* EXCLUDE (file_id, model, revision)
+    FROM revisions r LEFT JOIN (
+        SELECT m.*, row_number() OVER (
+            PARTITION BY m.model ORDER BY (m.revision = r.revision) DESC, (m.n_parameters IS NULL), m.file_id DESC) AS place
+        FROM models m JOIN revisions r ON r.model = m.model AND r.rank = 1
+    ) m ON m.model = r.model AND m.place = 1
+    WHERE r.rank = 1 ORDER BY r.model
+"""
+BENCHMARK = """
+    WITH counted AS (
+        SELECT b.benchmark, s.model, s.revision, s.experiment, s.task,
+               avg(s.main_score) AS score, count(s.main_score)::INTEGER AS n_values,
+               any_value(len(b.splits) * len(b.subsets))::INTEGER AS n_expected,
+               CASE WHEN count(*) = 1 THEN any_value(s.low) END AS low,
+               CASE WHEN count(*) = 1 THEN any_value(s.high) END AS high,
+               min(s."limit") AS "limit", max(s.dataset_revision) AS dataset_revision, max(s.version) AS version
+        FROM scores s JOIN benchmarks b ON b.task = s.task
+        WHERE list_contains(b.splits, s.split) AND list_contains(b.subsets, s.subset)
+        GROUP BY b.benchmark, s.model, s.revision, s.experiment, s.task
+    ), chosen AS (
+        SELECT c.*, r.rank > 1 AS other_revision,
+               row_number() OVER (PARTITION BY c.benchmark, c.model, c.experiment, c.task
+                                  ORDER BY (c.score IS NULL), r.rank) AS place
+        FROM counted c JOIN revisions r USING (model, revision)
+    )
+    SELECT * EXCLUDE (place) FROM chosen WHERE place = 1 ORDER BY benchmark, model, experiment, task
+"""
+MODEL_LANGUAGE = """
+    WITH spoken AS (
+        SELECT DISTINCT s.model, s.revision, s.experiment, s.task, split_part(l.language, '-', 1) AS language, s.main_score
+        FROM scores s JOIN revisions r USING (model, revision), unnest(s.languages) AS l(language)
+        WHERE r.rank = 1 AND s.main_score IS NOT NULL
+    )
+    SELECT s.model, s.experiment, s.language, coalesce(t.type, 'unknown') AS type,
+           avg(s.main_score) AS score, count(DISTINCT s.task)::INTEGER AS n_tasks
+    FROM spoken s LEFT JOIN tasks t ON t.task = s.task
+    GROUP BY ALL ORDER BY ALL
+"""
+
+
+def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
+    """Write every mart again and return the manifest that lists them."""
+    manifest = _store(target, manifest, "tasks", _tasks())
+    manifest = _store(target, manifest, "benchmarks", _benchmarks())
+    connection = open_tables(target, manifest)
+    try:
+        connection.execute("SET memory_limit = '1GB'")
+        manifest = _store_query(target, manifest, connection, "mart_model_task", MODEL_TASK)
+        connection.execute(f"CREATE TEMP TABLE revisions AS {REVISIONS}")
+        manifest = _store_query(target, manifest, connection, "mart_models", MODELS)
+        manifest = _store_query(target, manifest, connection, "mart_benchmark", BENCHMARK)
+        return _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
+    finally:
+        connection.close()
+
+
+def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
+    """Merge the parts of tables that have many, or many dead rows."""
+    connection = open_tables(target, manifest)
+    try:
+        for table in FACTS:
+            parts = manifest.parts.get(table, ())
+            if not parts:
+                continue
+            stored = sum(pq.read_metadata(target.path / name).num_rows for name in parts)
+            living = _count(connection, table)
+            if len(parts) <= MOST_PARTS and living >= (1 - DEAD_SHARE) * stored:
+                continue
+            path = target.new_part(table)
+            _copy(connection, f"SELECT * FROM {table} ORDER BY ALL" if table == "models" else f"SELECT * FROM {table}", path)
+            manifest = manifest.with_only(table, path.name)
+        return manifest
+    finally:
+        connection.close()
+
+
+def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, sql: str, path: Any) -> None:
+    name = str(path).replace("'", "''")
+    connection.execute(f"COPY ({sql}) TO '{name}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def _store(target: WarehouseFolder, manifest: Manifest, table: str, content: pa.Table) -> Manifest:
+    path = target.new_part(table)
+    pq.write_table(content, path, compression="zstd")
+    return manifest.with_only(table, path.name)
+
+
+def _store_query(
+    target: WarehouseFolder, manifest: Manifest, connection: duckdb.DuckDBPyConnection, table: str, sql: str
+) -> Manifest:
+    path = target.new_part(table)
+    _copy(connection, sql, path)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM read_parquet('{str(path)}')")
+    return manifest.with_only(table, path.name)
+
+
+def _tasks() -> pa.Table:
+    tasks = catalogue()["tasks"]
+    names = ("type", "category", "main_score", "languages", "domains", "modalities", "splits", "subsets", "public")
+    columns: dict[str, Any] = {"task": list(tasks)}
+    columns |= {name: [facts[name] for facts in tasks.values()] for name in names}
+    return pa.table(columns)
+
+
+def _benchmarks() -> pa.Table:
+    tasks, rows = catalogue()["tasks"], []
+    for benchmark, facts in catalogue()["benchmarks"].items():
+        for task, part in facts["tasks"].items():
+            chosen = part or tasks[task]
+            row = {"benchmark": benchmark, "title": facts["title"], "task": task}
+            rows.append({**row, "splits": chosen["splits"], "subsets": chosen["subsets"]})
+    return pa.Table.from_pylist(rows)

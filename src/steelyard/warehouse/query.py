@@ -1,0 +1,76 @@
+"""Query a warehouse with SQL. The connection can read the warehouse's own tables and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import DataError, MissingPart, UsageError
+from steelyard.warehouse.manifest import FILE, Manifest, WarehouseFolder
+from steelyard.warehouse.tables import FACTS
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def connect(warehouse: str | Path, *, other_files: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a connection on the tables and marts of a warehouse.
+
+    The database is in memory and holds only views, so no statement can change the warehouse. Unless `other_files` is set, SQL cannot
+    read or write files outside the warehouse, load extensions or change settings.
+    """
+    folder = WarehouseFolder(warehouse)
+    if not (folder.path / FILE).exists():
+        raise DataError(
+            "the folder is not a warehouse", path=folder.path, hint=f"steelyard results import DIR --warehouse {folder.path}"
+        )
+    connection = open_tables(folder, folder.manifest())
+    if not other_files:
+        connection.execute("SET allowed_directories = [?]", [str(folder.path.absolute()) + "/"])
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def query(warehouse: str | Path, sql: str, parameters: list[Any] | None = None, *, other_files: bool = False) -> Any:
+    """Run one SQL statement and return the result as an Arrow table."""
+    duckdb = _duckdb()
+    connection = connect(warehouse, other_files=other_files)
+    try:
+        relation = connection.sql(sql, params=parameters or None)
+        return relation.to_arrow_table() if relation is not None else None
+    except duckdb.Error as error:
+        message = str(error).splitlines()[0]
+        raise UsageError(f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables") from error
+    finally:
+        connection.close()
+
+
+def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyConnection:
+    """Return a connection with a view per table; fact rows of files that changed or are gone are left out."""
+    connection: duckdb.DuckDBPyConnection = _duckdb().connect(":memory:")
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET python_enable_replacements = false")  # a table is never a Python variable
+    for table, names in sorted(manifest.parts.items(), key=lambda item: item[0] != "files"):
+        living = " WHERE file_id IN (SELECT file_id FROM files)" if table in FACTS else ""
+        if table in ("metrics", "queries"):
+            living = " WHERE score_id // 1048576 IN (SELECT file_id FROM files)"
+        files = ", ".join("'" + str((folder.path / name).absolute()).replace("'", "''") + "'" for name in names)
+        source = f"read_parquet([{files}])" if names else "(SELECT 1 WHERE false)"
+        if table == "files":
+            connection.execute(f"CREATE TABLE files AS SELECT * FROM {source}")
+        else:
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}{living}")
+    for table, schema in FACTS.items():
+        if table not in manifest.parts:
+            connection.register(f"_empty_{table}", schema.empty_table())
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM _empty_{table}")
+    return connection
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingPart.extra("duckdb", "web") from error
+    return duckdb

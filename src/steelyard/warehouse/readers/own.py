@@ -1,0 +1,90 @@
+"""Result files of Steelyard: mteb's layout, with everything else under `steelyard`, and the scores of each query next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from steelyard.warehouse.readers.rows import BadFile, Model, Score, number, text, texts, whole
+
+KEPT_APART = ("metrics", "intervals", "misses")
+
+
+def accepts(data: dict[str, Any]) -> bool:
+    """Return whether the content is a result of Steelyard."""
+    return isinstance(data.get("steelyard"), dict)
+
+
+def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
+    """Yield the score and the model of a finished result; a failure is a file with a reason."""
+    own = data["steelyard"]
+    model, task, settings = text(own.get("model")), text(own.get("task")), own.get("settings")
+    if model is None or task is None:
+        raise BadFile("`steelyard.model` and `steelyard.task` must be texts")
+    if own.get("status") != "done":
+        error = own.get("error")
+        message = error.get("message") if isinstance(error, dict) else None
+        raise BadFile(f"the evaluation failed: {message or 'no reason is stored'}")
+    facts = own.get("facts") if isinstance(own.get("facts"), dict) else {}
+    main = text(own.get("main_metric")) or "ndcg_at_10"
+    metrics = {name: value for name, value in (own.get("metrics") or {}).items() if number(value) is not None}
+    interval = (own.get("intervals") or {}).get(main)
+    bounds = interval if isinstance(interval, list) else []
+    split, subset = _split(data)
+    revision = path.parent.name
+    timings = own.get("timings") if isinstance(own.get("timings"), dict) else {}
+    limit = facts.get("limit")
+    yield Score(
+        model=model,
+        revision=revision,
+        task=task,
+        split=split,
+        subset=subset,
+        main_score=number(metrics.get(main)),
+        metrics=metrics,
+        languages=texts(facts.get("languages")) or [name for name in [text(facts.get("language"))] if name],
+        low=number(bounds[0]) if len(bounds) > 1 else None,
+        high=number(bounds[1]) if len(bounds) > 1 else None,
+        dataset_revision=text(facts.get("data_hash")) or text(data.get("dataset_revision")),
+        version=text(data.get("mteb_version")),
+        seconds=number(timings.get("total")),
+        limit=whole(limit.get("queries") if isinstance(limit, dict) else limit),
+        extra={name: value for name, value in own.items() if name not in KEPT_APART},
+        queries=_queries(path),
+    )
+    yield Model(
+        model=model,
+        revision=revision,
+        family=model.partition(":")[0].partition("?")[0],
+        embed_dim=whole((settings or {}).get("dimension")) if isinstance(settings, dict) else None,
+        memory_mb=(whole(own.get("peak_memory_bytes")) or 0) / 1e6 or None,
+    )
+
+
+def _split(data: dict[str, Any]) -> tuple[str, str]:
+    scores = data.get("scores")
+    if isinstance(scores, dict) and scores:
+        split, rows = next(iter(scores.items()))
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+            return str(split), text(rows[0].get("hf_subset")) or "default"
+    return "test", "default"
+
+
+def _queries(path: Path) -> dict[str, tuple[list[str], list[float]]]:
+    """Return the scores of each query from the Parquet file next to the result, if it exists."""
+    table_path = path.with_name(path.name.removesuffix(".json") + ".queries.parquet")
+    if not table_path.exists():
+        return {}
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(table_path)
+    except (OSError, pa.ArrowException) as error:
+        raise BadFile(f"{table_path.name} cannot be read: {error}") from error
+    if "query-id" not in table.column_names:
+        raise BadFile(f"{table_path.name} must have a column query-id")
+    ids = table.column("query-id").to_pylist()
+    names = [name for name in table.column_names if name not in ("query-id", "first-positive")]
+    return {name: (ids, table.column(name).to_pylist()) for name in names}
