@@ -82,7 +82,9 @@ class RowBuffer:
         tables = {
             "scores": pa.table(self._scores, schema=SCORES),
             "models": pa.table(self._models, schema=MODELS),
-            "metrics": pa.table([pa.array(score_ids), names, pa.array(self._metric_values, pa.float64())], schema=METRICS),
+            "metrics": pa.table(
+                [pa.array(score_ids), names, pa.array(self._metric_values, pa.float64())], schema=METRICS
+            ),
             "queries": pa.Table.from_batches(self._queries, schema=QUERIES),
         }
         return {table: _stream(tables[table]) for table in FACTS}

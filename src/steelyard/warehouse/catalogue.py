@@ -1,6 +1,7 @@
 """Facts about the tasks and benchmarks of mteb: type, main metric, languages, which tasks a benchmark has.
 
-The facts are in `mteb_catalogue.json.gz`. `write()` makes the file again from the installed mteb package; a test checks that it matches. Reading needs no mteb.
+The facts are in `mteb_catalogue.json.gz`. `write()` makes the file again from the installed mteb package; a test
+checks that it matches. Reading needs no mteb.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     scan folders  ->  compare size and time with `files`  ->  read what differs  ->  write parts  ->  marts
 
-Every batch of files is committed on its own, so an import that is killed resumes with the next batch. A file that cannot be read is listed
-with its reason and does not stop the others.
+Every batch of files is committed on its own, so an import that is killed resumes with the next batch. A file that
+cannot be read is listed with its reason and does not stop the others.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def import_results(
             manifest = marts.build(target, manifest)
             target.commit(manifest)
             target.remove_unlisted(manifest)
-    report.bad = sorted((path, record.reason) for path, record in records.items() if record.reason and _below(path, roots))
+    report.bad = sorted(
+        (path, record.reason) for path, record in records.items() if record.reason and _below(path, roots)
+    )
     report.seconds = time.perf_counter() - start
     return report
 
@@ -117,7 +119,7 @@ def _records(target: WarehouseFolder, manifest: Manifest) -> dict[str, FileRecor
     records = {}
     for name in manifest.parts.get("files", ()):
         for row in pq.read_table(target.path / name).to_pylist():
-            records[os.path.join(row["root"], row["path"])] = FileRecord(**row)
+            records[f"{row['root']}/{row['path']}"] = FileRecord(**row)
     return records
 
 
@@ -144,7 +146,7 @@ def _plan(roots: Sequence[Path], records: dict[str, FileRecord], next_id: int, r
 
 
 def _scan(root: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of every result file below a folder, in order of their names; links are not followed."""
+    """Yield path, size and time of every result file below a folder, in order of names; do not follow links."""
     if root.is_file():
         status = root.stat()
         yield str(root), status.st_size, status.st_mtime_ns
@@ -192,11 +194,11 @@ def _read_batch(
     finally:
         for writer in writers.values():
             writer.close()
-    for table, path in paths.items():
+    for table, part in paths.items():
         if rows[table]:
-            manifest = manifest.with_part(table, path.name)
+            manifest = manifest.with_part(table, part.name)
         else:
-            path.unlink()
+            part.unlink()
     manifest = Manifest(manifest.parts, max(manifest.next_file_id, jobs[-1].file_id + 1))
     manifest = _store_files(target, manifest, records)
     target.commit(manifest)
@@ -207,7 +209,9 @@ def _facts_of(record: FileRecord) -> tuple[int, str | None, str | None]:
     return record.file_id, record.format, record.reason
 
 
-def _results(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]]:
+def _results(
+    jobs: Sequence[Job], workers: int | None
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]]:
     """Yield the tables and file records of each chunk, in order."""
     chunks = [jobs[first : first + CHUNK] for first in range(0, len(jobs), CHUNK)]
     count = workers or os.cpu_count() or 1

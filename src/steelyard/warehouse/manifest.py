@@ -1,8 +1,8 @@
 """The folder of a warehouse: which Parquet files are current, who may write, what may be removed.
 
-`warehouse.json` lists the current files. An import writes new files first and then replaces `warehouse.json` in one step, so a reader sees
-the old state or the new one. A lock lets one import run at a time. Files that no manifest lists are left over from an import that was
-killed; the next import removes them.
+`warehouse.json` lists the current files. An import writes new files first and then replaces `warehouse.json` in one
+step, so a reader sees the old state or the new one. A lock lets one import run at a time. Files that no manifest
+lists are left over from an import that was killed; the next import removes them.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
 | `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
 | `mart_model_language` | model, experiment, language and task type: mean over tasks |
 
-As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has several revisions in public
-results. The preferred one has results for the most tasks (then: the newest files). A task that only another revision has takes its score
-from there, and the row has `other_revision`.
+As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has
+several revisions in public results. The preferred one has results for the most tasks (then: the newest files). A task
+that only another revision has takes its score from there, and the row has `other_revision`.
 """
 
 from __future__ import annotations
@@ -54,18 +54,25 @@ MODEL_TASK = """
     ORDER BY s.model, s.revision, s.experiment, s.task
 """
 REVISIONS = """
-    SELECT model, revision, count(DISTINCT task)::INTEGER AS n_tasks, max(mtime_ns) AS newest,
-           row_number() OVER (PARTITION BY model ORDER BY count(DISTINCT task) DESC, max(mtime_ns) DESC, revision) AS rank
-    FROM mart_model_task GROUP BY model, revision
+    SELECT model, revision, count(DISTINCT task)::INTEGER AS n_tasks,
+           row_number() OVER (
+               PARTITION BY model ORDER BY count(DISTINCT task) DESC, max(mtime_ns) DESC, revision
+           ) AS rank
+    FROM mart_model_task
+    GROUP BY model, revision
 """
 MODELS = """
-    SELECT r.model, r.revision, r.n_tasks, m.* EXCLUDE (file_id, model, revision)
-    FROM revisions r LEFT JOIN (
+    WITH cards AS (
         SELECT m.*, row_number() OVER (
-            PARTITION BY m.model ORDER BY (m.revision = r.revision) DESC, (m.n_parameters IS NULL), m.file_id DESC) AS place
+            PARTITION BY m.model
+            ORDER BY (m.revision = r.revision) DESC, (m.n_parameters IS NULL), m.file_id DESC
+        ) AS place
         FROM models m JOIN revisions r ON r.model = m.model AND r.rank = 1
-    ) m ON m.model = r.model AND m.place = 1
-    WHERE r.rank = 1 ORDER BY r.model
+    )
+    SELECT r.model, r.revision, r.n_tasks, c.* EXCLUDE (file_id, model, revision, place)
+    FROM revisions r LEFT JOIN cards c ON c.model = r.model AND c.place = 1
+    WHERE r.rank = 1
+    ORDER BY r.model
 """
 BENCHMARK = """
     WITH counted AS (
@@ -88,14 +95,16 @@ BENCHMARK = """
 """
 MODEL_LANGUAGE = """
     WITH spoken AS (
-        SELECT DISTINCT s.model, s.revision, s.experiment, s.task, split_part(l.language, '-', 1) AS language, s.main_score
+        SELECT DISTINCT s.model, s.experiment, s.task, s.subset, s.main_score,
+               split_part(l.language, '-', 1) AS language
         FROM scores s JOIN revisions r USING (model, revision), unnest(s.languages) AS l(language)
         WHERE r.rank = 1 AND s.main_score IS NOT NULL
     )
     SELECT s.model, s.experiment, s.language, coalesce(t.type, 'unknown') AS type,
            avg(s.main_score) AS score, count(DISTINCT s.task)::INTEGER AS n_tasks
     FROM spoken s LEFT JOIN tasks t ON t.task = s.task
-    GROUP BY ALL ORDER BY ALL
+    GROUP BY ALL
+    ORDER BY ALL
 """
 
 
@@ -128,7 +137,11 @@ def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
             if len(parts) <= MOST_PARTS and living >= (1 - DEAD_SHARE) * stored:
                 continue
             path = target.new_part(table)
-            _copy(connection, f"SELECT * FROM {table} ORDER BY ALL" if table == "models" else f"SELECT * FROM {table}", path)
+            _copy(
+                connection,
+                f"SELECT * FROM {table} ORDER BY ALL" if table == "models" else f"SELECT * FROM {table}",
+                path,
+            )
             manifest = manifest.with_only(table, path.name)
         return manifest
     finally:
@@ -156,7 +169,7 @@ def _store_query(
 ) -> Manifest:
     path = target.new_part(table)
     _copy(connection, sql, path)
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM read_parquet('{str(path)}')")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM read_parquet('{path!s}')")
     return manifest.with_only(table, path.name)
 
 

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 def connect(warehouse: str | Path, *, other_files: bool = False) -> duckdb.DuckDBPyConnection:
     """Return a connection on the tables and marts of a warehouse.
 
-    The database is in memory and holds only views, so no statement can change the warehouse. Unless `other_files` is set, SQL cannot
-    read or write files outside the warehouse, load extensions or change settings.
+    The database is in memory and holds only views, so no statement can change the warehouse. Unless `other_files` is
+    set, SQL cannot read or write files outside the warehouse, load extensions or change settings.
     """
     folder = WarehouseFolder(warehouse)
     if not (folder.path / FILE).exists():
         raise DataError(
-            "the folder is not a warehouse", path=folder.path, hint=f"steelyard results import DIR --warehouse {folder.path}"
+            "the folder is not a warehouse",
+            path=folder.path,
+            hint=f"steelyard results import DIR --warehouse {folder.path}",
         )
     connection = open_tables(folder, folder.manifest())
     if not other_files:
@@ -37,13 +39,28 @@ def query(warehouse: str | Path, sql: str, parameters: list[Any] | None = None, 
     duckdb = _duckdb()
     connection = connect(warehouse, other_files=other_files)
     try:
+        if not other_files:
+            _check_read_only(duckdb, connection, sql)
         relation = connection.sql(sql, params=parameters or None)
         return relation.to_arrow_table() if relation is not None else None
     except duckdb.Error as error:
         message = str(error).splitlines()[0]
-        raise UsageError(f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables") from error
+        raise UsageError(
+            f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables"
+        ) from error
     finally:
         connection.close()
+
+
+def _check_read_only(duckdb: Any, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raise an error unless the SQL is one statement that only reads."""
+    kinds = [statement.type for statement in connection.extract_statements(sql)]
+    reading = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+    if len(kinds) != 1 or kinds[0] not in reading:
+        names = ", ".join(kind.name for kind in kinds) or "nothing"
+        raise UsageError.invalid(
+            "the query", expected="one SELECT statement", found=names, hint="use --other-files to write files with COPY"
+        )
 
 
 def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyConnection:

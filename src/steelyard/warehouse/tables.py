@@ -8,8 +8,8 @@
 | `metrics` | score and metric: every number of the file | in parts |
 | `queries` | score, query and metric, where a file has them | in parts |
 
-A fact row belongs to a file by `file_id`. A file that changed gets a new id. Rows of ids that are no longer in `files` are dead; the
-views skip them, and an import that leaves too many rewrites the parts.
+A fact row belongs to a file by `file_id`. A file that changed gets a new id. Rows of ids that are no longer in
+`files` are dead; the views skip them, and an import that leaves too many rewrites the parts.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ SCORES = pa.schema(
         ("extra", pa.string()),
     ]
 )
-METRICS = pa.schema([("score_id", pa.int64()), ("metric", pa.dictionary(pa.int32(), pa.string())), ("value", pa.float64())])
+METRICS = pa.schema(
+    [("score_id", pa.int64()), ("metric", pa.dictionary(pa.int32(), pa.string())), ("value", pa.float64())]
+)
 QUERIES = pa.schema(
     [
         ("score_id", pa.int64()),

@@ -1,6 +1,7 @@
 """Result files of HAKARI-Bench (`.json` or `.json.xz`): metrics of each variant, top-100 rankings and judgements.
 
-The files have no scores of single queries. nDCG@10 and recall@100 of each query are computed from the rankings and judgements.
+The files have no scores of single queries. nDCG@10 and recall@100 of each query are computed from the rankings and
+judgements.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
     dataset, task = text(target.get("dataset_name")), text(target.get("task_name"))
     if model is None or task is None:
         raise BadFile("`model.id` and `target.task_name` must be texts")
-    source = model_of.get("source") if isinstance(model_of.get("source"), dict) else {}
+    source: dict[str, Any] = model_of["source"] if isinstance(model_of.get("source"), dict) else {}
     revision = text(source.get("revision")) or "no_revision_available"
     metrics = _numbers(data.get("metrics"))
-    revision_of = target.get("dataset_revision") if isinstance(target.get("dataset_revision"), dict) else {}
+    revision_of: dict[str, Any] = target["dataset_revision"] if isinstance(target.get("dataset_revision"), dict) else {}
     known = {"metrics", "rerank_metrics", "artifacts", "target", "evaluation", "model"}
     common: dict[str, Any] = {
         "model": model,
@@ -118,5 +119,7 @@ def _queries(data: dict[str, Any]) -> dict[str, tuple[list[str], list[float]]]:
     queries = sorted(grades)
     runs = {query: {doc: -float(rank) for rank, doc in enumerate(docs)} for query, docs in lists.items()}
     run = run_from_dicts(runs, queries, rows)
-    scores = score(run, qrels_from_dicts(grades, queries, rows), [parse(name) for name in QUERY_METRICS], documents=len(rows))
+    scores = score(
+        run, qrels_from_dicts(grades, queries, rows), [parse(name) for name in QUERY_METRICS], documents=len(rows)
+    )
     return {name: (queries, scores.per_query[name].tolist()) for name in scores.per_query}

@@ -93,8 +93,14 @@ def _read_old(data: dict[str, Any], common: dict[str, Any]) -> Iterator[Score]:
         raise BadFile("no split has scores")
     for split, content in splits.items():
         values = {name: value for name, value in content.items() if name != "evaluation_time"}
-        nested = any(isinstance(value, dict) and name not in {*OLD_PREFIXES, "v_measures"} for name, value in values.items())
-        subsets = {name: value for name, value in values.items() if isinstance(value, dict)} if nested else {"default": values}
+        nested = any(
+            isinstance(value, dict) and name not in {*OLD_PREFIXES, "v_measures"} for name, value in values.items()
+        )
+        subsets = (
+            {name: value for name, value in values.items() if isinstance(value, dict)}
+            if nested
+            else {"default": values}
+        )
         for subset, row in subsets.items():
             metrics, unknown = _flatten(row)
             score = Score(

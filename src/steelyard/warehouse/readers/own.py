@@ -1,4 +1,6 @@
-"""Result files of Steelyard: mteb's layout, with everything else under `steelyard`, and the scores of each query next to it."""
+"""Result files of Steelyard: mteb's layout, with everything else under `steelyard`, and the scores of each query next
+to it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tables of scores (CSV, TSV, Parquet): one row per model, task and metric.
 
-Columns: `model`, `task`, `score` are required; `revision`, `experiment`, `split`, `subset`, `metric`, `languages`, `low`, `high`,
-`dataset_revision` and `version` are optional; any other column is kept in `extra`.
+Columns: `model`, `task`, `score` are required; `revision`, `experiment`, `split`, `subset`, `metric`, `languages`,
+`low`, `high`, `dataset_revision` and `version` are optional; any other column is kept in `extra`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,19 @@ from typing import Any
 from steelyard.warehouse.readers.rows import BadFile, Score, number, text
 
 REQUIRED = ("model", "task", "score")
-KNOWN = (*REQUIRED, "revision", "experiment", "split", "subset", "metric", "languages", "low", "high", "dataset_revision", "version")
+KNOWN = (
+    *REQUIRED,
+    "revision",
+    "experiment",
+    "split",
+    "subset",
+    "metric",
+    "languages",
+    "low",
+    "high",
+    "dataset_revision",
+    "version",
+)
 
 
 def read(path: Path, content: bytes) -> Iterator[Score]:
@@ -61,7 +73,9 @@ def _rows(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
         return
     try:
-        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter="\t" if path.suffix == ".tsv" else ",")
+        reader = csv.DictReader(
+            io.StringIO(content.decode("utf-8-sig")), delimiter="\t" if path.suffix == ".tsv" else ","
+        )
         _check(reader.fieldnames or [])
         yield from reader
     except (UnicodeDecodeError, csv.Error) as error:

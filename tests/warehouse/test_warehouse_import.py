@@ -1,0 +1,194 @@
+"""Imports are incremental, idempotent, safe to kill and safe to run at once; the marts hold what the board shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from result_files import model_meta, mteb_result, write_json, write_repository
+
+from steelyard.errors import DataError, UsageError
+from steelyard.warehouse import connect, import_results, query
+
+pytest.importorskip("duckdb", reason="the dev group installs it")
+
+
+def rows(warehouse: Path, sql: str) -> list[dict[str, object]]:
+    answer: list[dict[str, object]] = query(warehouse, sql).to_pylist()
+    return answer
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return write_repository(tmp_path)
+
+
+def test_an_import_reads_every_file_and_lists_the_bad_one(repository: Path, tmp_path: Path) -> None:
+    report = import_results([repository], tmp_path / "w")
+    assert (report.read, report.unchanged) == (8, 0)
+    ((path, reason),) = report.bad
+    assert path.endswith("broken.json")
+    assert reason
+
+
+def test_a_second_import_reads_nothing(repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    before = sorted((tmp_path / "w").iterdir())
+    again = import_results([repository], tmp_path / "w")
+    assert (again.read, again.unchanged, len(again.bad)) == (0, 8, 1)
+    assert sorted((tmp_path / "w").iterdir()) == before
+
+
+def test_a_changed_file_replaces_its_rows(repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    path = write_json(repository / "BAAI__bge-small" / "r1" / "STSB.json", mteb_result("STSB", 0.875))
+    assert import_results([repository], tmp_path / "w").read == 1
+    sql = "SELECT score, n_rows FROM mart_model_task WHERE task = 'STSB' AND experiment = ''"
+    assert rows(tmp_path / "w", sql) == [{"score": 0.875, "n_rows": 2}]
+    path.unlink()
+    assert import_results([repository], tmp_path / "w").removed == 1
+    assert rows(tmp_path / "w", sql) == []
+
+
+def test_a_touched_file_is_compared_by_content(repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    ids = rows(tmp_path / "w", "SELECT file_id FROM files ORDER BY path")
+    os.utime(repository / "BAAI__bge-small" / "r1" / "STSB.json", (1, 1))
+    assert import_results([repository], tmp_path / "w").read == 1
+    assert rows(tmp_path / "w", "SELECT file_id FROM files ORDER BY path") == ids
+    assert import_results([repository], tmp_path / "w").read == 0
+
+
+def test_the_preferred_revision_has_the_most_tasks_and_others_fill_its_gaps(repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    (model,) = rows(tmp_path / "w", "SELECT * FROM mart_models WHERE model = 'BAAI/bge-small'")
+    assert (model["revision"], model["n_parameters"], model["training_datasets"]) == ("r1", 1000, ["STSB"])
+    board = rows(
+        tmp_path / "w",
+        "SELECT task, score, other_revision FROM mart_benchmark WHERE benchmark = 'MTEB(cmn, v1)' "
+        "AND experiment = '' AND model LIKE 'BAAI%' ORDER BY task",
+    )
+    assert board == [
+        {"task": "AFQMC", "score": None, "other_revision": False},
+        {"task": "LCQMC", "score": 0.7, "other_revision": True},
+        {"task": "STSB", "score": 0.5, "other_revision": False},
+    ]
+
+
+def test_compaction_keeps_living_rows_only(repository: Path, tmp_path: Path) -> None:
+    warehouse = tmp_path / "w"
+    import_results([repository], warehouse)
+    for score in (0.1, 0.2, 0.3):
+        for path in repository.rglob("STS*.json"):
+            write_json(path, mteb_result(path.stem, score))
+        import_results([repository], warehouse)
+    assert len(list(warehouse.glob("metrics-*.parquet"))) < 4
+    assert rows(warehouse, "SELECT DISTINCT main_score AS s FROM scores WHERE task = 'STSB'") == [{"s": 0.3}]
+
+
+def test_two_imports_at_once_both_finish(repository: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from steelyard.warehouse import import_results; print(import_results([sys.argv[1]], sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", program, str(repository), str(tmp_path / "w")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    for process in both:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert rows(tmp_path / "w", "SELECT count(*) AS n FROM files") == [{"n": 8}]
+
+
+@pytest.mark.slow
+def test_a_killed_import_leaves_the_old_state_and_the_next_one_finishes(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    for number in range(400):
+        write_json(results / f"org__m{number}" / "r" / "STSB.json", mteb_result("STSB", number / 400))
+    program = "import sys; from steelyard.warehouse import import_results; import_results([sys.argv[1]], sys.argv[2], workers=1)"
+    for pause in (0.5, 0.8, 1.1, 1.4):
+        process = subprocess.Popen([sys.executable, "-c", program, str(results), str(tmp_path / "w")])
+        time.sleep(pause)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (tmp_path / "w" / "warehouse.json").exists():
+            assert rows(
+                tmp_path / "w", "SELECT count(DISTINCT file_id) = (SELECT count(*) FROM files) AS same FROM scores"
+            ) == [{"same": True}]
+    import_results([results], tmp_path / "w")
+    assert rows(tmp_path / "w", "SELECT count(*) AS n, sum(score) AS s FROM mart_model_task") == [
+        {"n": 400, "s": pytest.approx(199.5)}
+    ]
+    listed = json.loads((tmp_path / "w" / "warehouse.json").read_text())["parts"].values()
+    assert {path.name for path in (tmp_path / "w").glob("*.parquet")} == {name for names in listed for name in names}
+
+
+def test_a_folder_that_is_not_a_warehouse_is_refused(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    with pytest.raises(DataError) as caught:
+        import_results([repository], tmp_path / "mine")
+    assert caught.value.path == str(tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        import_results([tmp_path / "none"], tmp_path / "w")
+    assert caught.value.path == str(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '{folder}/out.csv'",
+        "SELECT * FROM read_csv('{folder}/secret.csv')",
+        "CREATE TABLE x AS SELECT 1",
+        "SELECT 1; SELECT 2",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "DELETE FROM files",
+        "SELEKT",
+    ],
+)
+def test_queries_only_read_the_warehouse(repository: Path, tmp_path: Path, sql: str) -> None:
+    import_results([repository], tmp_path / "w")
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    with pytest.raises(UsageError):
+        query(tmp_path / "w", sql.format(folder=tmp_path))
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_other_files_can_be_read_when_asked(repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    (tmp_path / "mine.csv").write_text("a\n7\n")
+    answer = query(tmp_path / "w", f"SELECT a FROM read_csv('{tmp_path}/mine.csv')", other_files=True)
+    assert answer.to_pylist() == [{"a": 7}]
+
+
+def test_a_folder_without_a_warehouse_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        connect(tmp_path)
+
+
+def test_scores_agree_with_mteb(tmp_path: Path) -> None:
+    """The score of a task is mteb's own, also for several splits and subsets."""
+    import mteb
+
+    folder = tmp_path / "results" / "org__m" / "r"
+    write_json(folder / "model_meta.json", model_meta("org/m"))
+    content = mteb_result("STSB", 0.5)
+    content["scores"]["test"][0] = {**content["scores"]["test"][0], "main_score": 0.75}
+    path = write_json(folder / "STSB.json", content)
+    import_results([tmp_path / "results"], tmp_path / "w")
+    expected = mteb.results.TaskResult.from_disk(path).get_score(splits=["test"])
+    task = mteb.get_task("STSB")
+    wanted = mteb.results.TaskResult.from_disk(path).validate_and_filter_scores(task).get_score()
+    (row,) = rows(tmp_path / "w", "SELECT score FROM mart_model_task")
+    assert expected == 0.75
+    assert row["score"] == pytest.approx(wanted)
