@@ -28,6 +28,7 @@ VERBS = {
     "pages": "task and group pages whose every sentence is computed",
     "build": "cut a Nano-set from a full dataset or one's own files; add candidate subsets; measure fidelity",
     "audit": "find evaluation texts in training data, and overlaps between and within evaluation sets",
+    "web": "show the leaderboard in the browser, or write it as a static site",
     "results": "import result files into a warehouse; query, export and compare them",
     "publish": "put a finished set on the Hugging Face hub",
     "cache": "what is stored on this machine, and how to remove it",

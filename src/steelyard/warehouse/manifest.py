@@ -21,7 +21,8 @@ from steelyard.files import write_whole
 from steelyard.warehouse.tables import SCHEMA_VERSION
 
 FILE = "warehouse.json"
-OWN = re.compile(r"(files|models|scores|metrics|queries|mart_\w+|tasks|benchmarks)-[0-9a-f]{32}\.parquet(\.tmp)?")
+TABLES = r"files|models|scores|metrics|queries|tasks|benchmarks|benchmark_subsets|mart_\w+"
+OWN = re.compile(rf"({TABLES})-[0-9a-f]{{32}}\.parquet")
 """Names of files that the warehouse writes; nothing else in the folder is ever removed."""
 
 

@@ -3,7 +3,8 @@
 | mart | one row per |
 |---|---|
 | `tasks` | task: type, category, languages, main metric |
-| `benchmarks` | benchmark and task, with the splits and subsets that count |
+| `benchmarks` | benchmark and task, with the splits that count |
+| `benchmark_subsets` | subset that counts, where a benchmark counts only some of a task |
 | `mart_models` | model: its card, its preferred revision, how many tasks it has |
 | `mart_model_task` | model, revision, experiment and task: mean over splits and subsets |
 | `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
@@ -35,11 +36,16 @@ DEAD_SHARE = 0.3
 """A larger share of rows of files that changed or are gone makes an import rewrite the parts."""
 
 MODEL_TASK = """
+    WITH declared AS (
+        SELECT s.file_id, bool_or(list_contains(t.splits, s.split)) AS known
+        FROM scores s JOIN tasks t USING (task)
+        GROUP BY s.file_id
+    )
     SELECT s.model, s.revision, s.experiment, s.task,
            avg(s.main_score) AS score,
            count(s.main_score)::INTEGER AS n_values,
            count(*)::INTEGER AS n_rows,
-           any_value(len(t.splits) * len(t.subsets))::INTEGER AS n_expected,
+           any_value(t.n_expected) AS n_expected,
            CASE WHEN count(*) = 1 THEN any_value(s.low) END AS low,
            CASE WHEN count(*) = 1 THEN any_value(s.high) END AS high,
            list(DISTINCT s.dataset_revision) FILTER (s.dataset_revision IS NOT NULL) AS dataset_revisions,
@@ -48,8 +54,8 @@ MODEL_TASK = """
            min(s."limit") AS "limit",
            max(f.mtime_ns) AS mtime_ns
     FROM scores s JOIN files f USING (file_id) LEFT JOIN tasks t ON t.task = s.task
-    WHERE t.splits IS NULL OR list_contains(t.splits, s.split)
-          OR NOT list_has_any(t.splits, (SELECT list(DISTINCT o.split) FROM scores o WHERE o.file_id = s.file_id))
+         LEFT JOIN declared d ON d.file_id = s.file_id
+    WHERE d.known IS NOT true OR list_contains(t.splits, s.split)
     GROUP BY s.model, s.revision, s.experiment, s.task
     ORDER BY s.model, s.revision, s.experiment, s.task
 """
@@ -78,12 +84,16 @@ BENCHMARK = """
     WITH counted AS (
         SELECT b.benchmark, s.model, s.revision, s.experiment, s.task,
                avg(s.main_score) AS score, count(s.main_score)::INTEGER AS n_values,
-               any_value(len(b.splits) * len(b.subsets))::INTEGER AS n_expected,
+               any_value(b.n_expected) AS n_expected,
                CASE WHEN count(*) = 1 THEN any_value(s.low) END AS low,
                CASE WHEN count(*) = 1 THEN any_value(s.high) END AS high,
                min(s."limit") AS "limit", max(s.dataset_revision) AS dataset_revision, max(s.version) AS version
         FROM scores s JOIN benchmarks b ON b.task = s.task
-        WHERE list_contains(b.splits, s.split) AND list_contains(b.subsets, s.subset)
+        WHERE list_contains(b.splits, s.split) AND (
+            NOT b.restricted OR (b.benchmark, s.task, s.subset) IN (
+                SELECT (benchmark, task, subset) FROM benchmark_subsets
+            )
+        )
         GROUP BY b.benchmark, s.model, s.revision, s.experiment, s.task
     ), chosen AS (
         SELECT c.*, r.rank > 1 AS other_revision,
@@ -111,7 +121,9 @@ MODEL_LANGUAGE = """
 def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     """Write every mart again and return the manifest that lists them."""
     manifest = _store(target, manifest, "tasks", _tasks())
-    manifest = _store(target, manifest, "benchmarks", _benchmarks())
+    benchmarks, subsets = _benchmarks()
+    manifest = _store(target, manifest, "benchmarks", benchmarks)
+    manifest = _store(target, manifest, "benchmark_subsets", subsets)
     connection = open_tables(target, manifest)
     try:
         connection.execute("SET memory_limit = '1GB'")
@@ -175,17 +187,24 @@ def _store_query(
 
 def _tasks() -> pa.Table:
     tasks = catalogue()["tasks"]
-    names = ("type", "category", "main_score", "languages", "domains", "modalities", "splits", "subsets", "public")
+    names = ("type", "category", "main_score", "languages", "domains", "modalities", "splits", "public")
     columns: dict[str, Any] = {"task": list(tasks)}
     columns |= {name: [facts[name] for facts in tasks.values()] for name in names}
+    columns["n_expected"] = [len(facts["splits"]) * len(facts["subsets"]) for facts in tasks.values()]
     return pa.table(columns)
 
 
-def _benchmarks() -> pa.Table:
-    tasks, rows = catalogue()["tasks"], []
+def _benchmarks() -> tuple[pa.Table, pa.Table]:
+    """Return the tasks of benchmarks, and the subsets of those tasks of which a benchmark counts only some."""
+    tasks = catalogue()["tasks"]
+    rows, subsets = [], []
     for benchmark, facts in catalogue()["benchmarks"].items():
         for task, part in facts["tasks"].items():
             chosen = part or tasks[task]
-            row = {"benchmark": benchmark, "title": facts["title"], "task": task}
-            rows.append({**row, "splits": chosen["splits"], "subsets": chosen["subsets"]})
-    return pa.Table.from_pylist(rows)
+            restricted = chosen["subsets"] != tasks[task]["subsets"]
+            row = {"benchmark": benchmark, "title": facts["title"], "task": task, "splits": chosen["splits"]}
+            expected = len(chosen["splits"]) * len(chosen["subsets"])
+            rows.append({**row, "restricted": restricted, "n_expected": expected})
+            if restricted:
+                subsets += [{"benchmark": benchmark, "task": task, "subset": subset} for subset in chosen["subsets"]]
+    return pa.Table.from_pylist(rows), pa.Table.from_pylist(subsets)

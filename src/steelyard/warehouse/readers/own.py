@@ -11,6 +11,8 @@ from typing import Any
 from steelyard.warehouse.readers.rows import BadFile, Model, Score, number, text, texts, whole
 
 KEPT_APART = ("metrics", "intervals", "misses")
+PUBLISHED = ("C-MTEB/", "mteb:", "mteb/")
+"""Groups of tasks that mteb's result files name without the group."""
 
 
 def accepts(data: dict[str, Any]) -> bool:
@@ -40,7 +42,7 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
     yield Score(
         model=model,
         revision=revision,
-        task=task,
+        task=_public_name(task),
         split=split,
         subset=subset,
         main_score=number(metrics.get(main)),
@@ -62,6 +64,18 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
         embed_dim=whole((settings or {}).get("dimension")) if isinstance(settings, dict) else None,
         memory_mb=(whole(own.get("peak_memory_bytes")) or 0) / 1e6 or None,
     )
+
+
+def _public_name(task: str) -> str:
+    """Return the name under which others publish results of the task.
+
+    >>> _public_name("C-MTEB/STSB"), _public_name("mteb:STS17"), _public_name("NanoAlmanac/en")
+    ('STSB', 'STS17', 'NanoAlmanac/en')
+    """
+    for prefix in PUBLISHED:
+        if task.startswith(prefix):
+            return task.removeprefix(prefix)
+    return task
 
 
 def _split(data: dict[str, Any]) -> tuple[str, str]:

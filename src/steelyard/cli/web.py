@@ -1,0 +1,118 @@
+"""`steelyard web`: the leaderboard in the browser, served on loopback or written as a static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.config import Settings
+from steelyard.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from steelyard.cli._ui.output import Output
+    from steelyard.web.sources import Boards
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "folders", nargs="*", type=Path, metavar="RESULTS", help="Folders of results (default: the results folder)."
+    )
+    parser.add_argument(
+        "--warehouse",
+        type=Path,
+        metavar="DIR",
+        help="Warehouse with published results (default: the one in the cache folder, if any).",
+    )
+    parser.add_argument(
+        "--export", type=Path, metavar="DIR", help="Write a static site into this folder instead of serving."
+    )
+    parser.add_argument(
+        "-b",
+        "--benchmarks",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="Benchmarks of the warehouse to export (default: all).",
+    )
+    parser.add_argument("--port", type=int, default=8321, help="Port on loopback; 0 takes a free one (default: 8321).")
+    parser.add_argument("--no-browser", action="store_true", help="Do not open the browser.")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    """Write the site, or serve until interrupted."""
+    from steelyard.web.sources import Boards
+
+    if not 0 <= arguments.port <= 65535:
+        raise UsageError.invalid(
+            "--port", expected="0 to 65535", found=arguments.port, option="--port", hint="--port 0 takes a free one"
+        )
+    settings = Settings.load()
+    folders = _folders(arguments, settings)
+    warehouse = arguments.warehouse or _default_warehouse(settings)
+    if not folders and warehouse is None:
+        raise DataError(
+            "no results to show", path=settings.results, hint="steelyard run, or steelyard results import DIR"
+        )
+    boards = Boards(folders, warehouse)
+    if arguments.export:
+        return _export(boards, arguments, output)
+    return _serve(boards, arguments, output)
+
+
+def _folders(arguments: argparse.Namespace, settings: Settings) -> list[Path]:
+    for folder in arguments.folders:
+        if not folder.is_dir():
+            raise DataError("the folder does not exist", path=folder, hint="check the path")
+    default = [settings.results] if settings.results.is_dir() and not arguments.warehouse else []
+    return [*arguments.folders] or default
+
+
+def _default_warehouse(settings: Settings) -> Path | None:
+    folder = settings.home / "warehouse"
+    return folder if (folder / "warehouse.json").exists() else None
+
+
+def _export(boards: Boards, arguments: argparse.Namespace, output: Output) -> int:
+    from steelyard.errors import UnknownName
+    from steelyard.web import write_site
+
+    entries = boards.index()
+    names = {entry["name"]: entry["slug"] for entry in entries}
+    for name in arguments.benchmarks:
+        if name not in names:
+            raise UnknownName(
+                "benchmark", name, names, hint="steelyard results query 'FROM benchmarks'", option="--benchmarks"
+            )
+    wanted = [names[name] for name in arguments.benchmarks] or list(names.values())
+    chosen = [board for slug in wanted if (board := boards.board(slug)) is not None]
+    page = write_site(arguments.export, chosen)
+    if output.json:
+        output.data({"page": str(page), "boards": [board.name for board in chosen]})
+    else:
+        output.line(str(page))
+    return 0
+
+
+def _serve(boards: Boards, arguments: argparse.Namespace, output: Output) -> int:
+    import webbrowser
+
+    from steelyard.web.server import serve
+
+    def ready(url: str) -> None:
+        output.data({"url": url}) if output.json else output.line(url)
+        output.note("Press Ctrl-C to stop.")
+        if not arguments.no_browser:
+            webbrowser.open(url)
+
+    try:
+        serve(boards.load, port=arguments.port, ready=ready)
+    except OSError as error:
+        raise UsageError(
+            f"port {arguments.port} cannot be used: {error.strerror or error}",
+            option="--port",
+            hint="--port 0 takes a free one",
+        ) from error
+    return 0

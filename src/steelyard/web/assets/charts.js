@@ -1,0 +1,115 @@
+/* Charts as SVG: quality against cost with its Pareto front, differences with intervals. Every chart has a table next to it. */
+"use strict";
+
+(function (S) {
+  const { svg, h } = S;
+  const WIDTH = 860, HEIGHT = 420, LEFT = 62, RIGHT = 20, TOP = 16, BOTTOM = 52;
+
+  S.COSTS = { parameters: "Parameters", dimension: "Dimension", tokens: "Longest input (tokens)", bytes: "Bytes per document", seconds: "Seconds" };
+
+  function ticks(low, high, logarithmic) {
+    if (logarithmic) {
+      const out = [];
+      for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) out.push(10 ** e);
+      return out.filter((value) => value >= low && value <= high);
+    }
+    const step = 10 ** Math.floor(Math.log10((high - low) / 4 || 1));
+    const wide = [1, 2, 5, 10].find((m) => (high - low) / (m * step) <= 7) * step;
+    const out = [];
+    for (let value = Math.ceil(low / wide) * wide; value <= high; value += wide) out.push(value);
+    return out;
+  }
+
+  S.scatter = (points, cost, onbrush) => {
+    const xs = points.map((p) => p.x), ys = points.flatMap((p) => (p.low === undefined ? [p.y] : [p.y, p.low, p.high]));
+    const logarithmic = Math.max(...xs) / Math.max(1e-9, Math.min(...xs)) > 20;
+    const scale = (v) => (logarithmic ? Math.log10(v) : v);
+    const [x0, x1] = [Math.min(...xs) * (logarithmic ? 0.8 : 1), Math.max(...xs) * (logarithmic ? 1.25 : 1)];
+    const margin = (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.01;
+    const [y0, y1] = [Math.min(...ys) - margin, Math.max(...ys) + margin];
+    const px = (v) => LEFT + ((scale(v) - scale(x0)) / (scale(x1) - scale(x0) || 1)) * (WIDTH - LEFT - RIGHT);
+    const py = (v) => HEIGHT - BOTTOM - ((v - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
+    const front = S.pareto(points);
+    const onFront = new Set(front.map((p) => p.name));
+    const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": `Mean score against ${S.COSTS[cost]}; ${front.length} models on the Pareto front` });
+    for (const value of ticks(x0, x1, logarithmic)) {
+      root.append(svg("line", { x1: px(value), x2: px(value), y1: TOP, y2: HEIGHT - BOTTOM, class: "grid" }),
+        svg("text", { x: px(value), y: HEIGHT - BOTTOM + 18, class: "tick" }, S.count(value)));
+    }
+    for (const value of ticks(100 * y0, 100 * y1, false)) {
+      root.append(svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: py(value / 100), y2: py(value / 100), class: "grid" }),
+        svg("text", { x: LEFT - 8, y: py(value / 100) + 4, class: "tick end" }, String(Number(value.toFixed(2)))));
+    }
+    root.append(svg("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 8, class: "tick axis" }, S.COSTS[cost] + (logarithmic ? " (log scale)" : "")),
+      svg("text", { x: 14, y: HEIGHT / 2, class: "tick axis", transform: `rotate(-90 14 ${HEIGHT / 2})` }, "Mean score (%)"),
+      svg("polyline", { points: front.map((p) => `${px(p.x)},${py(p.y)}`).join(" "), class: "front" }));
+    for (const point of points) {
+      const text = `${point.name}: ${S.percent(point.y)}, ${S.COSTS[cost].toLowerCase()} ${S.count(point.x)}`;
+      if (point.low !== undefined) root.append(svg("line", { x1: px(point.x), x2: px(point.x), y1: py(point.low), y2: py(point.high), class: "whisker" }));
+      root.append(svg("circle", { cx: px(point.x), cy: py(point.y), r: onFront.has(point.name) ? 5 : 3.2, class: onFront.has(point.name) ? "dot top" : point.own ? "dot mine" : "dot" }, svg("title", {}, text)));
+    }
+    labels(root, front, px, py);
+    brush(root, (a, b) => onbrush && onbrush(points.filter((p) => px(p.x) >= a.x && px(p.x) <= b.x && py(p.y) >= a.y && py(p.y) <= b.y)));
+    return root;
+  };
+
+  /* Names of the best models on the front, from the best down; a name that would cover another one is left out. */
+  function labels(root, front, px, py) {
+    const boxes = [];
+    for (const point of [...front].reverse()) {
+      const text = point.name.split("/").pop(), width = 6.4 * text.length;
+      const right = px(point.x) + 8 + width < WIDTH;
+      const x = right ? px(point.x) + 8 : px(point.x) - 8 - width, y = py(point.y) - 8;
+      if (boxes.some((box) => x < box.x + box.width && box.x < x + width && Math.abs(box.y - y) < 14)) continue;
+      boxes.push({ x, y, width });
+      root.append(svg("text", { x, y, class: "name" }, text));
+    }
+  }
+
+  function brush(root, done) {
+    let start = null, box = null;
+    const at = (event) => {
+      const frame = root.getBoundingClientRect();
+      return { x: ((event.clientX - frame.left) / frame.width) * WIDTH, y: ((event.clientY - frame.top) / frame.height) * HEIGHT };
+    };
+    root.addEventListener("pointerdown", (event) => {
+      start = at(event);
+      box = svg("rect", { class: "brush" });
+      root.append(box);
+      root.setPointerCapture(event.pointerId);
+    });
+    root.addEventListener("pointermove", (event) => {
+      if (!start) return;
+      const end = at(event);
+      for (const [name, value] of Object.entries({ x: Math.min(start.x, end.x), y: Math.min(start.y, end.y), width: Math.abs(end.x - start.x), height: Math.abs(end.y - start.y) })) box.setAttribute(name, value);
+    });
+    root.addEventListener("pointerup", (event) => {
+      if (!start) return;
+      const end = at(event);
+      box.remove();
+      const wide = Math.abs(end.x - start.x) > 8 && Math.abs(end.y - start.y) > 8;
+      if (wide) done({ x: Math.min(start.x, end.x), y: Math.min(start.y, end.y) }, { x: Math.max(start.x, end.x), y: Math.max(start.y, end.y) });
+      start = null;
+    });
+  }
+
+  /** Horizontal bars of differences, one line per task. */
+  S.forest = (lines) => {
+    const height = 24 * lines.length + 44, left = 230;
+    const size = Math.max(0.01, ...lines.map((line) => Math.abs(line.value)));
+    const px = (v) => left + ((v / size + 1) / 2) * (WIDTH - left - RIGHT);
+    const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart", role: "img", "aria-label": "Difference by task" });
+    for (const value of [-size, -size / 2, 0, size / 2, size]) {
+      root.append(svg("line", { x1: px(value), x2: px(value), y1: 8, y2: height - 32, class: value === 0 ? "grid zero" : "grid" }),
+        svg("text", { x: px(value), y: height - 16, class: "tick" }, (100 * value).toFixed(1)));
+    }
+    lines.forEach((line, i) => {
+      const y = 20 + 24 * i;
+      root.append(svg("text", { x: left - 10, y: y + 4, class: "tick end" }, line.name),
+        svg("rect", { x: Math.min(px(0), px(line.value)), y: y - 6, width: Math.abs(px(line.value) - px(0)), height: 12, class: line.value >= 0 ? "bar plus" : "bar minus" }, svg("title", {}, `${line.name}: ${(100 * line.value).toFixed(2)}`)));
+    });
+    return root;
+  };
+
+  S.figure = (chart, caption) => h("figure", {}, h("div", { class: "scroll plain", tabindex: "0", role: "region", "aria-label": "Chart" }, chart), h("figcaption", { class: "soft" }, caption));
+})(window.Steelyard);

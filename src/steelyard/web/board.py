@@ -1,0 +1,136 @@
+"""The data of one leaderboard: tasks, models and scores. Console, static site and server get the same value.
+
+`Board.payload()` is the JSON that the scripts in `assets` read. Scores are columns, one entry per model and task that
+has a score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+PARTIAL = 1
+"""Some splits or subsets of the task have no score."""
+LIMITED = 2
+"""Only a sample of the queries was evaluated."""
+OTHER_REVISION = 4
+"""The score is of another revision of the model than its other scores."""
+OTHER_DATA = 8
+"""The score was computed on other data than most scores of the task."""
+TRAINED = 16
+"""The model declares the task's training split as training data."""
+PAYLOAD_VERSION = 1
+
+
+@dataclass(frozen=True)
+class BoardTask:
+    """A column of the board."""
+
+    name: str
+    type: str = "unknown"
+    category: str | None = None
+    languages: tuple[str, ...] = ()
+    metric: str | None = None
+    queries: int | None = None
+    documents: int | None = None
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """A row of the board."""
+
+    name: str
+    revision: str | None = None
+    family: str | None = None
+    parameters: int | None = None
+    dimension: int | None = None
+    tokens: int | None = None
+    license: str | None = None
+    open: bool | None = None
+    date: str | None = None
+    url: str | None = None
+    own: bool = False
+    """Evaluated here, not published by others."""
+    variant_of: str | None = None
+    """The model whose dimension or precision this one reduces."""
+    bytes: float | None = None
+    """Bytes per document in the index."""
+    seconds: float | None = None
+    """Seconds of an evaluation, summed over the tasks."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The score of a model on a task, by their positions in the board."""
+
+    model: int
+    task: int
+    score: float
+    low: float | None = None
+    high: float | None = None
+    flags: int = 0
+
+
+@dataclass(frozen=True)
+class Board:
+    """One leaderboard."""
+
+    name: str
+    title: str
+    tasks: Sequence[BoardTask]
+    models: Sequence[BoardModel]
+    cells: Sequence[Cell]
+    metrics: dict[str, Sequence[float | None]] = field(default_factory=dict)
+    """Other metrics of the cells, in the same order."""
+    tied: Sequence[int] = ()
+    """Models that a paired test over queries cannot distinguish from the best, if there are scores of queries."""
+    note: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The board's name in URLs and file names.
+
+        >>> Board("MTEB(cmn, v1)", "", (), (), ()).slug
+        'mteb-cmn-v1'
+        """
+        return slug(self.name)
+
+    def payload(self) -> dict[str, Any]:
+        """Return the board as the plain values that the scripts read; None and empty fields of models are left out."""
+        return {
+            "version": PAYLOAD_VERSION,
+            "name": self.name,
+            "title": self.title,
+            "note": self.note,
+            "tasks": [_compact(task) for task in self.tasks],
+            "models": [_compact(model) for model in self.models],
+            "model": [cell.model for cell in self.cells],
+            "task": [cell.task for cell in self.cells],
+            "score": [_rounded(cell.score) for cell in self.cells],
+            "low": _column([_rounded(cell.low) for cell in self.cells]),
+            "high": _column([_rounded(cell.high) for cell in self.cells]),
+            "flags": _column([cell.flags or None for cell in self.cells]),
+            "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
+            "tied": list(self.tied),
+        }
+
+
+def slug(name: str) -> str:
+    """Return a name that is safe in URLs and as a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "board"
+
+
+def _compact(value: Any) -> dict[str, Any]:
+    return {name: item for name, item in asdict(value).items() if item not in (None, "", (), False)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)
+
+
+def _column(values: Iterable[Any]) -> list[Any] | None:
+    """Return the values, or None if all of them are."""
+    listed = list(values)
+    return listed if any(value is not None for value in listed) else None
