@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError, UnknownName
-from steelyard.files import write_whole
+from steelyard.files import write_output
 from steelyard.warehouse.query import query
 
 FORMATS = ("csv", "parquet", "markdown", "latex", "mteb", "eval-results", "model-index")
@@ -107,7 +107,7 @@ def _write_csv(warehouse: str | Path, target: Path, selection: Selection) -> lis
     writer.writerow(table.column_names)
     for row in table.to_pylist():
         writer.writerow([";".join(map(str, value)) if isinstance(value, list) else value for value in row.values()])
-    write_whole(target, text.getvalue().encode("utf-8"))
+    write_output(target, text.getvalue().encode("utf-8"))
     return [target]
 
 
@@ -120,7 +120,7 @@ def _write_parquet(warehouse: str | Path, target: Path, selection: Selection) ->
         return []
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
-    write_whole(target, sink.getvalue().to_pybytes())
+    write_output(target, sink.getvalue().to_pybytes())
     return [target]
 
 
@@ -131,7 +131,7 @@ def _write_markdown(warehouse: str | Path, target: Path, selection: Selection) -
         f"| {_in_cell(name)} | {_shown(mean)} | {' | '.join(map(_shown, values))} |" for name, mean, values in rows
     ]
     if rows:
-        write_whole(target, ("\n".join(lines) + "\n").encode("utf-8"))
+        write_output(target, ("\n".join(lines) + "\n").encode("utf-8"))
     return [target] if rows else []
 
 
@@ -152,7 +152,7 @@ def _write_latex(warehouse: str | Path, target: Path, selection: Selection) -> l
         lines.append(f"{_latex(name)} & {_shown(mean)} & {' & '.join(cells)} " + r"\\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     if rows:
-        write_whole(target, ("\n".join(lines) + "\n").encode("utf-8"))
+        write_output(target, ("\n".join(lines) + "\n").encode("utf-8"))
     return [target] if rows else []
 
 
@@ -198,7 +198,7 @@ def _write_mteb(warehouse: str | Path, target: Path, selection: Selection) -> li
         facts = {"main_score": row["main_score"], "hf_subset": row["subset"], "languages": row["languages"]}
         content["scores"].setdefault(row["split"], []).append({**values, **facts})
     for path, content in files.items():
-        write_whole(path, json.dumps(content, indent=2, allow_nan=True).encode("utf-8"))
+        write_output(path, json.dumps(content, indent=2, allow_nan=True).encode("utf-8"))
     return list(files)
 
 
@@ -229,7 +229,7 @@ def _write_eval_results(warehouse: str | Path, target: Path, selection: Selectio
             for row in rows
         ]
         path = target / model.replace("/", "__") / ".eval_results" / "steelyard.yaml"
-        write_whole(path, _yaml(entries).encode("utf-8"))
+        write_output(path, _yaml(entries).encode("utf-8"))
         written.append(path)
     return written
 
@@ -248,7 +248,7 @@ def _write_model_index(warehouse: str | Path, target: Path, selection: Selection
         ]
         path = target / model.replace("/", "__") / "README.md"
         front = _yaml({"model-index": [{"name": model.rpartition("/")[2], "results": results}]})
-        write_whole(path, f"---\n{front}---\n".encode())
+        write_output(path, f"---\n{front}---\n".encode())
         written.append(path)
     return written
 

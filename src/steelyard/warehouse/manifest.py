@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.errors import DataError, ResultError
-from steelyard.files import write_whole
+from steelyard.files import write_atomic
 from steelyard.warehouse.tables import SCHEMA_VERSION
 
 FILE = "warehouse.json"
@@ -102,7 +102,7 @@ class WarehouseFolder:
             "next_file_id": manifest.next_file_id,
             "parts": {table: list(names) for table, names in sorted(manifest.parts.items())},
         }
-        write_whole(self.path / FILE, json.dumps(state, indent=1).encode("utf-8"))
+        write_atomic(self.path / FILE, json.dumps(state, indent=1).encode("utf-8"))
 
     def remove_unlisted(self, manifest: Manifest) -> None:
         """Remove files of ours that the manifest does not list. Call it with the lock held."""

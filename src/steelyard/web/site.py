@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
-from steelyard.files import write_whole
+from steelyard.files import write_output
 from steelyard.web.board import Board
 
 SCRIPTS = ("dom.js", "state.js", "data.js", "ranking.js", "table.js", "filters.js", "charts.js", "pages.js", "main.js")
@@ -50,14 +50,14 @@ def write_site(folder: str | Path, boards: Sequence[Board], extra: Mapping[str, 
     index = [{"name": board.name, "title": board.title, "slug": board.slug} for board in boards]
     counts = [{"tasks": len(board.tasks), "models": len(board.models)} for board in boards]
     listed = [{**entry, **count} for entry, count in zip(index, counts, strict=True)]
-    write_whole(target / "data" / "index.js", _script("index", {"boards": listed}))
+    write_output(target / "data" / "index.js", _script("index", {"boards": listed}))
     for board in boards:
-        write_whole(target / "data" / f"board-{board.slug}.js", _script(f"board-{board.slug}", board.payload()))
+        write_output(target / "data" / f"board-{board.slug}.js", _script(f"board-{board.slug}", board.payload()))
     for name, content in (extra or {}).items():
-        write_whole(target / "data" / f"{name}.js", _script(name, content))
+        write_output(target / "data" / f"{name}.js", _script(name, content))
     for name in ASSETS:
-        write_whole(target / "assets" / name, asset(name))
-    write_whole(target / "index.html", page(live=False).encode("utf-8"))
+        write_output(target / "assets" / name, asset(name))
+    write_output(target / "index.html", page(live=False).encode("utf-8"))
     return target / "index.html"
 
 
