@@ -23,8 +23,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steelyard.metrics import score
-from steelyard.retrievers.dense import DenseRetriever
-from steelyard.retrievers.shared_vectors import SharedVectors
+from steelyard.retrievers.dense import DenseRetriever, SharedVectors
 from steelyard.types import Corpus, Float32, Qrels, Queries, Role, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
 from steelyard.vectors.topk import normalised, top_k

@@ -1,125 +1,113 @@
-"""The options in a model's name, read into values; a bad one is a UsageError that says what was expected."""
+"""The one reader of options: text in a model name, a data reference or a file becomes a checked value."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from steelyard.errors import UnknownName, UsageError
 
 T = TypeVar("T")
 
+FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+MAX_DIGITS = 18
+"""Longer numbers do not fit into 64 bits, and Python refuses to read very long ones."""
+
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one model. `known` names all that there are.
+    """The options of one model, file or dataset. An option that is not in `known` raises an UnknownName.
 
     >>> options = Options("api/x", {"batch_size": "8"}, ("batch_size", "timeout"))
     >>> options.whole("batch_size", 64), options.number("timeout", 60)
     (8, 60)
+    >>> Options("api/x", {"batch_size": "many"}, ("batch_size",)).whole("batch_size", 64)
+    Traceback (most recent call last):
+    steelyard.errors.UsageError: the option batch_size of api/x must be a whole number of at least 1, got 'many'
     """
 
-    model: str
-    given: Mapping[str, str]
+    owner: str
+    """What the options belong to, for error messages."""
+    values: Mapping[str, Any]
     known: Sequence[str]
 
     def __post_init__(self) -> None:
-        for name in self.given:
+        for name in self.values:
             if name not in self.known:
-                raise UnknownName(
-                    f"option of {self.model}", name, self.known, hint=f"known: {', '.join(sorted(self.known))}"
-                )
+                known = sorted(self.known)
+                hint = f"known options: {', '.join(known)}"
+                raise UnknownName(f"option of {self.owner}", str(name), known, hint=hint, option=str(name))
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """The value as it stands; an empty one counts as not given."""
-        return self.given.get(name) or default
+        """Return the value as it was written; an empty value counts as missing."""
+        return self._value(name) or default
 
-    def choice(self, name: str, known: Sequence[str]) -> str:
-        """One of a few words, the first of which is the default."""
-        value = self.given.get(name) or known[0]
-        if value not in known:
-            words = [word for word in known if word]
-            raise UnknownName(f"{name} of {self.model}", value, words, hint=f"known: {', '.join(words)}")
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return one of a few words; the first one is the default."""
+        value = self._value(name) or choices[0]
+        if value not in choices:
+            words = [word for word in choices if word]
+            hint = f"choose one of {', '.join(words)}"
+            raise UnknownName(f"{name} of {self.owner}", value, words, hint=hint, option=name)
         return value
 
-    def number(self, name: str, default: T, *, zero: bool = False) -> float | T:
-        """A number above 0; with `zero`, that too."""
-        if (text := self.given.get(name)) is None:
+    def flag(self, name: str, default: bool) -> bool:
+        """Return yes or no.
+
+        >>> Options("qdrant", {"exact": "yes"}, ("exact",)).flag("exact", False)
+        True
+        """
+        value = self._value(name)
+        if value is None:
+            return default
+        if value.lower() not in FLAGS:
+            raise self._invalid(name, "yes or no")
+        return FLAGS[value.lower()]
+
+    def number(self, name: str, default: T, *, minimum: float | None = None, maximum: float = math.inf) -> float | T:
+        """Return a finite number above 0; with `minimum`, a number of at least that."""
+        if (text := self._value(name)) is None:
             return default
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not 0 <= value < math.inf or (value == 0 and not zero):
-            raise UsageError(
-                f"the option {name} of {self.model} is {text!r}", hint=f"a number {'from 0 up' if zero else 'above 0'}"
-            )
+        low_enough = value <= maximum and value < math.inf
+        if not low_enough or not (value > 0 if minimum is None else value >= minimum):
+            above = "above 0" if minimum is None else f"of at least {minimum:g}"
+            raise self._invalid(name, f"a number {above}" + (f" and at most {maximum:g}" if maximum < math.inf else ""))
+        return value + 0.0  # -0 is 0
+
+    def whole(self, name: str, default: T, *, minimum: int = 1, maximum: int | None = None) -> int | T:
+        """Return a whole number of at least `minimum`."""
+        if (text := self._value(name)) is None:
+            return default
+        value = int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else -1
+        if value < minimum or (maximum is not None and value > maximum):
+            most = "" if maximum is None else f" and at most {maximum:,}"
+            raise self._invalid(name, f"a whole number of at least {minimum:,}{most}")
         return value
 
-    def whole(self, name: str, default: T, *, least: int = 1) -> int | T:
-        """A whole number from `least` up."""
-        if (text := self.given.get(name)) is None:
-            return default
-        if not text.isdecimal() or int(text) < least:
-            raise UsageError(f"the option {name} of {self.model} is {text!r}", hint=f"a whole number from {least} up")
-        return int(text)
-
     def json_object(self, name: str) -> dict[str, Any]:
-        """A JSON object: fields to add to every request."""
-        if not (text := self.given.get(name)):
+        """Return a JSON object, empty if the option is missing."""
+        if not (text := self._value(name)):
             return {}
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise UsageError(
-                f"the option {name} of {self.model} is {text!r}", hint='a JSON object such as {"input_type":"query"}'
-            )
+            raise self._invalid(name, 'a JSON object such as {"input_type":"query"}')
         return value
 
+    def _value(self, name: str) -> str | None:
+        value = self.values.get(name)
+        return None if value is None else str(value)
 
-@dataclass(frozen=True)
-class Traffic:
-    """How a service is used; none of it changes a figure."""
-
-    batch_size: int = 64
-    """Texts a request, at most; a service that finds that too large gets smaller ones."""
-    concurrency: int = 4
-    """Requests under way at a time."""
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    timeout: float = 60.0
-    """Seconds that one request may take, from sending to the last byte of the answer."""
-    max_retries: int = 8
-    """How often a request is repeated that failed in a way that may heal."""
-    max_wait: float = 300.0
-    """Seconds that one request may spend waiting between its tries."""
-    backoff: float = 0.5
-    """Seconds before the first repetition, where the service names no time; doubled each time."""
-    price_per_million_tokens: float | None = None
-    price_per_thousand_searches: float | None = None
-
-    @classmethod
-    def of(cls, options: Options) -> Traffic:
-        """The traffic that the options ask for."""
-        return cls(
-            batch_size=options.whole("batch_size", cls.batch_size),
-            concurrency=options.whole("concurrency", cls.concurrency),
-            requests_per_minute=options.number("requests_per_minute", None),
-            tokens_per_minute=options.number("tokens_per_minute", None),
-            timeout=options.number("timeout", cls.timeout),
-            max_retries=options.whole("max_retries", cls.max_retries, least=0),
-            max_wait=options.number("max_wait", cls.max_wait, zero=True),
-            backoff=options.number("backoff", cls.backoff),
-            price_per_million_tokens=options.number("price_per_million_tokens", None, zero=True),
-            price_per_thousand_searches=options.number("price_per_thousand_searches", None, zero=True),
+    def _invalid(self, name: str, expected: str) -> UsageError:
+        return UsageError.invalid(
+            f"the option {name} of {self.owner}", expected=expected, found=self._value(name), option=name
         )
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The names of the options."""
-        return tuple(field.name for field in fields(cls))

@@ -1,4 +1,4 @@
-"""Named parts, loaded on first look-up. Built-ins and installed plug-ins come through the same door."""
+"""Named components that are imported on first use. Built-ins and installed plug-ins use the same registry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Registry(Generic[T]):
-    """Parts by name: `module:attribute` strings, ours and those of the entry-point group.
+    """Components by name: built-ins as `module:attribute` strings, plug-ins from an entry-point group.
 
-    >>> parts: Registry[type] = Registry("number type", "steelyard.example", {"fraction": "fractions:Fraction"})
-    >>> parts.get("fraction").__name__, "fraction" in parts
+    >>> types: Registry[type] = Registry("number type", "steelyard.example", {"fraction": "fractions:Fraction"})
+    >>> types.get("fraction").__name__, "fraction" in types
     ('Fraction', True)
     """
 
@@ -32,7 +32,7 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     def get(self, name: str) -> T:
-        """The part of that name; imports its module now. Built-ins win over plug-ins of the same name."""
+        """Return the component of that name, importing its module. A built-in wins over a plug-in of the same name."""
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
@@ -46,23 +46,23 @@ class Registry(Generic[T]):
             raise UnknownName(self.kind, name, self, hint=f"known: {', '.join(self)}")
         try:
             return cast(T, entry_point.load())
-        except Exception as error:  # a plug-in may fail in any way; say whose fault it is
+        except Exception as error:  # a plug-in may fail in any way; the error names its package
             package = entry_point.dist.name if entry_point.dist else "unknown"
             raise MissingPart(
-                f"the {self.kind} {name!r} of the plug-in package {package!r} does not load: "
+                f"the {self.kind} {name!r} of the plug-in package {package!r} cannot be imported: "
                 f"{type(error).__name__}: {error}",
                 hint=f"reinstall or remove {package}",
             ) from error
 
     @property
     def plugins(self) -> dict[str, metadata.EntryPoint]:
-        """Entry points of installed packages, read once."""
+        """Return the entry points of installed packages, read once."""
         if self._plugins is None:
             self._plugins = {point.name: point for point in metadata.entry_points(group=self.group)}
         return self._plugins
 
     def origin(self, name: str) -> str:
-        """Who brings the part: `steelyard` or the plug-in's package."""
+        """Return the package that provides the component: `steelyard` or the name of a plug-in package."""
         point = self.plugins.get(name)
         if name in self._builtins or point is None:
             return "steelyard"

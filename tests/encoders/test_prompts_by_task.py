@@ -17,7 +17,7 @@ from mteb.types import PromptType
 
 from steelyard import evaluate, load_retriever
 from steelyard.encoders.prompts import task_prompt_name
-from steelyard.retrievers.by_task import for_task
+from steelyard.retrievers.composite import for_task
 from steelyard.types import Corpus, Qrels, Queries, Role, Task, TaskInfo
 from steelyard.types.samples import MTEB_TYPES as TYPES
 from steelyard.types.samples import PairTask

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from task_parts import ROW_OF, VECTORS, expected, pairs, sample_tasks, vectors_of
 
-from steelyard.encoders.backends.api_texts import Reading
+from steelyard.encoders.backends.api_texts import ApiTexts
 from steelyard.encoders.backends.function import from_function
 from steelyard.encoders.backends.precomputed import from_options
 from steelyard.encoders.cache.vector_store import VectorStore
@@ -159,7 +159,7 @@ def test_prompts_of_texts() -> None:
 
 def test_services_are_asked_for_texts_in_their_own_way() -> None:
     def reading(**given: str) -> Reading:
-        return Reading.of(Options("api/x", given, Reading.names()))
+        return Reading.of(Options("api/x", given, ApiTexts.names()))
 
     plain = reading(query_prompt="q: ", document_body='{"input_type": "passage"}')
     assert plain.prepared("x", "text") == ("x", False) and plain.fields["text"] == {}

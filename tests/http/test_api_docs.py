@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from steelyard.encoders.backends import api
-from steelyard.encoders.backends.api_texts import Reading
-from steelyard.http import Traffic, Usage
-from steelyard.http.endpoint import OWNERS
+from steelyard.encoders.backends.api_texts import ApiTexts
+from steelyard.http.secrets import OWNERS
+from steelyard.http.traffic import Traffic
+from steelyard.http.usage import Usage
 from steelyard.retrievers.rerank import api as rerank_api
 
 PAGE = (Path(__file__).parents[2] / "docs" / "services.md").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ ROW_OF = {name: row for row in ROWS for name in re.findall(r"`([^`]+)`", row[0])
 
 
 @pytest.mark.parametrize(
-    "option", sorted({*api.OWN_OPTIONS, *rerank_api.OWN_OPTIONS, *Reading.names(), *Traffic.names()})
+    "option", sorted({*api.OWN_OPTIONS, *rerank_api.OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()})
 )
 def test_every_option_has_a_row(option: str) -> None:
     assert len(ROW_OF[option]) == 3

@@ -16,8 +16,8 @@ from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import HubError, UsageError
 from steelyard.options import Options
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.model_variants import with_shared_options
 from steelyard.retrievers.rerank.load import load_reranker
-from steelyard.retrievers.shared_options import with_shared_options
 from steelyard.spec import parse
 
 BEST = f"cuda:{torch.cuda.device_count()}"

@@ -7,8 +7,7 @@ from steelyard.engine.batch import load_models
 from steelyard.errors import UsageError
 from steelyard.results.keys import digest
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.defaults import DEFAULTS, PRESETS
-from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.model_names import DEFAULTS, PRESETS, result_name
 from steelyard.retrievers.pipeline import pipeline
 from steelyard.retrievers.rerank.load import from_function
 from steelyard.spec import parse

@@ -17,7 +17,8 @@ from steelyard.metrics import score
 from steelyard.retrievers import canonical, load_retriever
 from steelyard.retrievers.candidates import CandidateRetriever, run_of
 from steelyard.retrievers.fusion.retriever import FusedRetriever, Fusion, fuse
-from steelyard.retrievers.pipeline import RerankedRetriever, in_full, pipeline, with_tail
+from steelyard.retrievers.model_variants import expand_models
+from steelyard.retrievers.pipeline import RerankedRetriever, pipeline, with_tail
 from steelyard.retrievers.rerank.load import from_function
 from steelyard.spec import parse
 from steelyard.types import Corpus, Queries, Ragged, Run, Task, TaskInfo
@@ -219,7 +220,7 @@ def test_depths_are_swept_from_one_scoring() -> None:
         evaluate(Overlap(), task, depths=[5])
     with pytest.raises(UsageError, match="depths are 0"):
         evaluate("bm25 > rerank:math:sqrt", task, depths=[0])
-    assert [str(model) for model in in_full(["bm25 > rerank:X?depth=9"], None, [9])] == ["bm25 > rerank:X?depth=9"]
+    assert [str(model) for model in expand_models(["bm25 > rerank:X?depth=9"], None, [9])] == ["bm25 > rerank:X?depth=9"]
 
 
 def test_a_shallow_result_does_not_starve_a_reranker() -> None:

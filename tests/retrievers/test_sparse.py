@@ -17,8 +17,7 @@ from steelyard.errors import DataError, ModelError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.bm25 import search as postings_search
 from steelyard.retrievers.model_variants import variants
-from steelyard.retrievers.sparse import SparseRetriever
-from steelyard.retrievers.sparse_search import SparseSearch
+from steelyard.retrievers.sparse import SparseRetriever, SparseSearch
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors.sparse import SparseVectors
 

@@ -18,9 +18,8 @@ from steelyard.errors import UsageError
 from steelyard.reports.run_report.variants import variant_rows, variant_table
 from steelyard.results import Result, ResultStore
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.dense import DenseRetriever
+from steelyard.retrievers.dense import DenseRetriever, SharedVectors
 from steelyard.retrievers.model_variants import variants, with_variants
-from steelyard.retrievers.shared_vectors import SharedVectors
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.types.protocols import Index
 from steelyard.vectors.variants import Variant

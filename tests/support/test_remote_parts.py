@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
 from steelyard.http.secrets import Secrets, authorization
-from steelyard.retrievers.search_services.json_path import Path
-from steelyard.retrievers.search_services.request_options import Manners, Options
-from steelyard.retrievers.search_services.responses import Asked, Hits, ask_all, by_id, patient, to_run
+from steelyard.retrievers.search_services.json_path import JsonPath
+from steelyard.retrievers.search_services.request_options import RequestOptions
+from steelyard.retrievers.search_services.responses import Answers, Hits, by_id, query_all, to_run, with_retries
 from steelyard.types import Queries
 
 ANSWER = {"hits": {"hits": [{"_id": "a", "f": {"x.y": 1}}, {"_id": "b", "f": {"x.y": 2}}]}, "rows": [[3, 4], [5]]}
@@ -33,12 +33,12 @@ ANSWER = {"hits": {"hits": [{"_id": "a", "f": {"x.y": 1}}, {"_id": "b", "f": {"x
     ],
 )
 def test_a_path_leads_to_values(path: str, found: list[Any]) -> None:
-    assert Path.parse(path).find(ANSWER) == found
+    assert JsonPath.parse(path).find(ANSWER) == found
 
 
 def test_a_bare_list_of_ids() -> None:
-    assert Path.parse("[*]").find(["a", "b"]) == ["a", "b"]
-    assert Path.parse("hits[*].id").find({"hits": []}) == []
+    assert JsonPath.parse("[*]").find(["a", "b"]) == ["a", "b"]
+    assert JsonPath.parse("hits[*].id").find({"hits": []}) == []
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_a_bare_list_of_ids() -> None:
 )
 def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, message: str) -> None:
     with pytest.raises(ModelError) as caught:
-        Path.parse(path).find(ANSWER)
+        JsonPath.parse(path).find(ANSWER)
     assert message in caught.value.message
 
 
 @pytest.mark.parametrize("path", ["", "a..b", "a[x]", "a[*", "$"])
 def test_a_path_that_cannot_be_read(path: str) -> None:
     with pytest.raises(UsageError):
-        Path.parse(path)
+        JsonPath.parse(path)
 
 
 def test_secrets_are_hidden_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,12 +92,12 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_options_out_of_bounds(given_: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=next(iter(given_))):
-        Manners.of(Options("http", given_))
+        RequestOptions.of(Options("http", given_))
 
 
 def test_an_option_that_nobody_reads_is_unknown() -> None:
     options = Options("qdrant", {"concurency": "2"})
-    Manners.of(options)
+    RequestOptions.of(options)
     with pytest.raises(UnknownName, match="did you mean 'concurrency'"):
         options.finish()
 
@@ -106,7 +106,7 @@ QUERIES = Queries(("q1", "q2"), ("one", "two"))
 
 
 def run_of(*hits: Hits, top_k: int = 10, **manners: Any) -> tuple[Any, dict[str, Any]]:
-    return to_run(Asked(list(hits)), QUERIES, top_k, Manners(**manners))
+    return to_run(Answers(list(hits)), QUERIES, top_k, RequestOptions(**manners))
 
 
 def test_ties_go_to_the_lower_row_and_short_lists_are_fine() -> None:
@@ -123,7 +123,7 @@ def test_without_scores_the_order_counts() -> None:
 
 @given(st.lists(st.integers(0, 30_000), max_size=3000, unique=True))
 def test_ranks_stay_apart_as_float32(rows: list[int]) -> None:
-    run, _ = to_run(Asked([Hits(rows)]), Queries(("q",), ("x",)), 10_000, Manners())
+    run, _ = to_run(Answers([Hits(rows)]), Queries(("q",), ("x",)), 10_000, RequestOptions())
     assert run.rows[0].tolist() == rows
 
 
@@ -187,7 +187,7 @@ def test_several_queries_are_under_way_at_once_and_answers_stay_in_order() -> No
         barrier.wait()  # passes only if four are asked at a time
         return Hits([query], [1.0], (), 0.1)
 
-    asked = ask_all(8, ask, Manners(concurrency=4))
+    asked = query_all(8, ask, RequestOptions(concurrency=4))
     assert [hits.rows[0] for hits in asked.hits] == list(range(8))
 
 
@@ -198,9 +198,9 @@ def test_a_failing_query_ends_the_task_or_counts_as_empty() -> None:
         return Hits([query], [1.0], (), 0.25)
 
     with pytest.raises(ModelError):
-        ask_all(2, ask, Manners())
-    manners = Manners(errors="empty")
-    run, notes = to_run(ask_all(2, ask, manners), QUERIES, 5, manners)
+        query_all(2, ask, RequestOptions())
+    manners = RequestOptions(errors="empty")
+    run, notes = to_run(query_all(2, ask, manners), QUERIES, 5, manners)
     assert run.rows.tolist() == [[0], [-1]]
     assert notes["failed_queries"] == 1 and notes["failures"] == ["no"]
     assert notes["latency_ms"] == {"p50": 250.0, "p95": 250.0, "max": 250.0}
@@ -215,6 +215,6 @@ def test_patience_asks_again_and_counts() -> None:
             raise answer
         return answer
 
-    assert patient(ask, 1)(0).retries == 1
+    assert with_retries(ask, 1)(0).retries == 1
     with pytest.raises(MissingPart, match="still away"):
-        patient(ask, 1)(0)
+        with_retries(ask, 1)(0)

@@ -12,11 +12,10 @@ from sentence_transformers.sentence_transformer.evaluation import InformationRet
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch_models import save_bert
 
-from steelyard.config import Settings
 from steelyard.encoders.backends.function import from_function
 from steelyard.engine import evaluate
 from steelyard.errors import UsageError
-from steelyard.retrievers.search_services.encoding import Vectors
+from steelyard.retrievers.search_services.encoding import ServiceVectors
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 from steelyard.vectors.similarity import SIMILARITIES, similarity
 from steelyard.vectors.topk import top_k
@@ -138,7 +137,7 @@ def test_services_that_compare_otherwise_are_not_given_a_distance(monkeypatch):
     encoder = from_function(lambda texts: [[1.0]] * len(texts), "f", similarity="manhattan")
     monkeypatch.setattr("steelyard.retrievers.search_services.encoding.load_encoder", lambda *_: encoder)
     with pytest.raises(UsageError, match=r"manhattan.*run dense:any/model itself"):
-        Vectors.of("any/model", Settings())
+        ServiceVectors.of("any/model", Settings())
 
 
 def small_task():

@@ -203,8 +203,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.engine.plan import Shelf
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
-    from steelyard.retrievers.model_variants import with_variants
-    from steelyard.retrievers.shared_options import takes_options
+    from steelyard.retrievers.model_variants import takes_options, with_variants
 
     conditions = _conditions(arguments)  # first what is soon told: models may take minutes to load
     named = _named(arguments) or with_model_options(DEFAULT_MODELS, arguments)

@@ -35,7 +35,7 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
     {'query': 'query: ', 'document': 'passage: '}
     """
     if not any(own.values()):
-        own = models.prompts_for(options.model.partition(":")[2])
+        own = models.prompts_for(options.owner.partition(":")[2])
     return {role: _prompt(role, own, options) for role in NAMES}
 
 
@@ -61,7 +61,7 @@ def all_prompts(
     if text is None:
         text = own.get(default or "") or ""
     found = {**role_prompts(own, options), "text": text}
-    if info is not None and not any(name in options.given for name in (*OPTIONS, *TEXT_OPTIONS)):
+    if info is not None and not any(name in options.values for name in (*OPTIONS, *TEXT_OPTIONS)):
         for role in found:
             if (name := task_prompt_name(own, info, role)) is not None:
                 found[role] = own[name] or ""
@@ -110,11 +110,11 @@ def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
 
 
 def _asked(role: Role, own: Mapping[str, str | None], options: Options) -> str | None:
-    if f"{role}_prompt" in options.given:
-        return options.given[f"{role}_prompt"]
+    if f"{role}_prompt" in options.values:
+        return str(options.values[f"{role}_prompt"])
     if name := options.text(f"{role}_prompt_name") or options.text("prompt_name"):
         if name not in own:
             known = ", ".join(sorted(own)) or "none"
-            raise UnknownName(f"prompt of {options.model}", name, own, hint=f"the model has: {known}")
+            raise UnknownName(f"prompt of {options.owner}", name, own, hint=f"the model has: {known}")
         return own[name] or ""
     return None

@@ -186,12 +186,12 @@ def load_models(
     a model for each depth of its last stage. Variants that were `offered` to all models alike are left out of those
     that do not have them, and `leave_out` is told; where no model has any, that is an error.
     """
-    from steelyard.retrievers.pipeline import in_full
+    from steelyard.retrievers.model_variants import expand_models
 
     settings = settings or Settings.load()
     loaded: dict[str, Model] = {}
     unfit: list[Unfit] = []
-    everything = in_full(models, candidates, depths)
+    everything = expand_models(models, candidates, depths)
     for named in everything:
         if isinstance(named, ModelSpec):
             _know_family(named)

@@ -126,7 +126,7 @@ class Model:
         """The model for a task: some have prompts for each."""
         if self.retriever is None:
             return self
-        from steelyard.retrievers.by_task import for_task
+        from steelyard.retrievers.composite import for_task
 
         return replace(self, retriever=for_task(self.retriever, info))
 

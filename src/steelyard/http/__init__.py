@@ -1,14 +1,6 @@
-"""Services over HTTP that embed or rerank: one client with patience, pacing, accounts and care for keys.
+"""HTTP for model services and search services: one client, retries, rate limits, usage counts and secrets.
 
-`Service` sends JSON and comes back with JSON, whatever happens on the way that can be put right. `in_batches` keeps
-several requests under way and hands on each answer as it arrives. Only the standard library is needed.
+`Client` sends a request over a kept connection, within limits of time and size. `Service` adds retries, pacing and
+usage counts for model services that answer JSON. `in_batches` keeps several requests of a service in flight.
+`secrets` is the only place that reads, sends and hides keys. Only the standard library is needed.
 """
-
-from __future__ import annotations
-
-from steelyard.http.batches import in_batches
-from steelyard.http.service import Refused, Service
-from steelyard.http.usage import Usage
-from steelyard.options import Options, Traffic
-
-__all__ = ["Options", "Refused", "Service", "Traffic", "Usage", "in_batches"]

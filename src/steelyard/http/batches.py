@@ -1,4 +1,4 @@
-"""Several requests under way at a time, each answer handed on as it arrives, and batches that fit the service."""
+"""Several requests in flight at a time, with batches that shrink to what the service accepts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Span = Sequence[int]
 
 
 class BatchSize:
-    """How many texts go into a request: as many as asked for, fewer once the service has refused that many."""
+    """The most texts in one request; it shrinks when the service refuses a request as too large."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def refused(self, size: int) -> None:
-        """A request of `size` was too large: half of it is the most from now on."""
+        """Halve the limit after a request of `size` was refused."""
         self.size = max(1, min(self.size, size // 2))
 
 
@@ -32,12 +32,12 @@ def in_batches(
     too_large: Callable[[Span, Refused], Exception],
     batch: BatchSize,
 ) -> Generator[tuple[Span, T], None, None]:
-    """The answers to the parts of all spans, in the order in which they arrive.
+    """Yield the responses to the parts of all spans, in the order in which they arrive.
 
-    `send` runs in a thread with one part, and is to give up when the event is set. A part that is refused is halved
-    and sent again; one item that is refused alone ends the work with the error of `too_large`. When a part fails,
-    those under way are waited for and handed on before the error is raised: what a service has been paid for is not
-    lost. When the caller stops listening, they are cut off.
+    `send` runs in a thread with one part and must stop when the event is set. A refused part is halved and sent again;
+    a single item that is refused ends the work with the error of `too_large`. When a part fails, the requests in
+    flight are completed and yielded before the error is raised: they are paid for. When the caller closes the
+    generator, they are aborted.
     """
     waiting = deque(span for span in spans if len(span))
     running: dict[Future[T | Refused], Span] = {}
@@ -52,18 +52,18 @@ def in_batches(
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 part = running.pop(future)
-                failed = future.exception()
-                outcome = None if failed is not None else future.result()
+                failure = future.exception()
+                outcome = None if failure is not None else future.result()
                 if isinstance(outcome, Refused):
                     if len(part) > 1:
                         batch.refused(len(part))
                         waiting.appendleft(part)
                         continue
-                    failed = too_large(part, outcome)
-                if failed is None:
-                    yield part, outcome  # type: ignore[misc]  # neither an error nor a refusal: an answer
+                    failure = too_large(part, outcome)
+                if failure is None:
+                    yield part, outcome  # type: ignore[misc]  # neither an error nor a refusal: a response
                 elif error is None or isinstance(error, Abandoned):
-                    error = failed
+                    error = failure
                     stop.set()
         if error is not None:
             raise error
@@ -76,7 +76,7 @@ def in_batches(
 
 
 def _next(waiting: deque[Span], size: int) -> Span:
-    """The next part, at most `size` long; the rest of its span stays in front."""
+    """Take the next part of at most `size` items; the rest of its span stays first."""
     span = waiting.popleft()
     if len(span) > size:
         waiting.appendleft(span[size:])

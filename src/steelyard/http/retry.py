@@ -1,4 +1,4 @@
-"""Which failures may heal, and how long to wait for it."""
+"""Which errors of a service may be temporary, and how long to wait before the next attempt."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 
 LONGEST = 30.0
-HOPELESS = {501, 505, 508, 511}
+PERMANENT = {501, 505, 508, 511}
 
 
-def may_heal(status: int) -> bool:
-    """Whether a request that got this status is worth repeating.
+def is_temporary(status: int) -> bool:
+    """Return whether a request with this status is worth repeating.
 
-    >>> [status for status in (400, 401, 404, 408, 413, 425, 429, 500, 501, 503, 529) if may_heal(status)]
+    >>> [status for status in (400, 401, 404, 408, 413, 425, 429, 500, 501, 503, 529) if is_temporary(status)]
     [408, 425, 429, 500, 503, 529]
     """
-    return status in (408, 425, 429) or (status >= 500 and status not in HOPELESS)
+    return status in (408, 425, 429) or (status >= 500 and status not in PERMANENT)
 
 
 def backoff(retries: int, first: float) -> float:
-    """Seconds before the next try: twice as long each time, at most `LONGEST`, less up to half by chance.
+    """Return the seconds before the next attempt: doubled each time, at most `LONGEST`, minus up to half at random.
 
-    The chance keeps clients that failed together from coming back together.
+    The random part keeps clients that failed together from coming back together.
     """
     longest = min(LONGEST, first * 2.0 ** min(retries, 32))
     return longest * random.uniform(0.5, 1.0)
 
 
 def retry_after(headers: Message, now: datetime | None = None) -> float | None:
-    """The seconds that the service asks for: `Retry-After` as a number or a date, or `retry-after-ms`.
+    """Return the seconds that the service asks for: `Retry-After` as a number or a date, or `retry-after-ms`.
 
-    None where it says nothing that can be read; never below 0.
+    None without a readable value; never below 0.
 
     >>> message = Message()
     >>> message["Retry-After"] = "Fri, 31 Dec 1999 23:59:59 GMT"
@@ -41,13 +41,12 @@ def retry_after(headers: Message, now: datetime | None = None) -> float | None:
     10.0
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "").strip()
-        seconds = _number(value)
+        seconds = _number(headers.get(name, "").strip())
         if seconds is not None:
             return max(0.0, seconds * unit)
     try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
+        date = parsedate_to_datetime(headers.get("retry-after", "").strip())
+    except (ValueError, TypeError, OverflowError):
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())

@@ -1,4 +1,4 @@
-"""A service that is asked with JSON and answers with JSON: repeated where that may help, paced, counted."""
+"""A model service that answers JSON: requests are repeated where that may help, paced and counted."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ from typing import Any
 from steelyard.errors import MissingPart, ModelError, SteelyardError
 from steelyard.http.client import Client, Reply, Unanswered
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.retry import backoff, may_heal, retry_after
-from steelyard.http.traffic import Pace
+from steelyard.http.retry import backoff, is_temporary, retry_after
+from steelyard.http.traffic import RateLimiter, Traffic
 from steelyard.http.usage import Usage, billed
-from steelyard.options import Traffic
 
 REFUSALS = (400, 413, 422)
-"""What services say to a request that is too large, among other things."""
+"""Statuses of a request that may be too large."""
 BAD_GATEWAY = 502
-SHOWN = 300
-MOST = 100_000
-"""Bytes of an answer that are looked at for what it says; a key cut in two there is beyond what is shown."""
 
 
 class Abandoned(Exception):
@@ -31,7 +27,7 @@ class Abandoned(Exception):
 
 @dataclass(frozen=True)
 class Refused:
-    """The service will not take this request; a smaller one it may."""
+    """The service refused the request; it may accept a smaller one."""
 
     status: int
     message: str
@@ -39,134 +35,132 @@ class Refused:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a try failed; `wait` is what the service asks for, if it does."""
+    """Why an attempt failed; `wait` is the pause that the service asks for."""
 
     kind: str
     message: str
-    may_heal: bool = True
+    temporary: bool = True
     wait: float | None = None
     reply: Reply | None = None
 
 
 class Service:
-    """One service, for any number of threads. `usage` is its account."""
+    """One service for any number of threads. `usage` counts its requests and tokens."""
 
     def __init__(self, endpoint: Endpoint, traffic: Traffic) -> None:
         self.endpoint = endpoint
         self.traffic = traffic
         self.usage = Usage(traffic.price_per_million_tokens, traffic.price_per_thousand_searches)
-        self._pace = Pace(traffic.requests_per_minute, traffic.tokens_per_minute)
-        self._client = Client(endpoint.url, traffic.timeout)
+        self._limiter = RateLimiter(traffic.requests_per_minute, traffic.tokens_per_minute)
+        self._client = Client(endpoint.filled, traffic.timeout)
 
     def post(self, path: str, body: Mapping[str, Any], tokens: int, stop: threading.Event) -> Any | Refused:
-        """The answer to a request of about so many tokens, as JSON; `Refused` where a smaller one may do better.
+        """Send a request of about so many tokens and return the JSON response, or `Refused` if it may be too large.
 
-        Once `stop` is set nothing is begun or repeated any more: `Abandoned`.
+        Once `stop` is set, nothing is started or repeated any more: `Abandoned`.
         """
         self.endpoint.check_reachable()
         payload = json.dumps(body, allow_nan=False).encode()
         retries, waited = 0, 0.0
         while True:
-            self.usage.waited(self._pace.wait(tokens, stop))
+            self.usage.waited(self._limiter.wait(tokens, stop))
             if stop.is_set():
                 raise Abandoned
-            outcome = self._try(path, payload)
+            outcome = self._attempt(path, payload)
             if not isinstance(outcome, Fault):
-                self._account(outcome, tokens)
+                self._count(outcome, tokens)
                 return outcome
             pause = backoff(retries, self.traffic.backoff) if outcome.wait is None else outcome.wait
-            again = outcome.may_heal and retries < self.traffic.max_retries and waited + pause <= self.traffic.max_wait
+            again = outcome.temporary and retries < self.traffic.max_retries and waited + pause <= self.traffic.max_wait
             self.usage.fault(outcome.kind, retried=again)
             if outcome.reply is not None and outcome.reply.status in REFUSALS:
                 return Refused(outcome.reply.status, outcome.message)
             if not again:
-                raise self._failure(outcome, path, retries, waited + pause)
+                raise self._error(outcome, path, retries, waited + pause)
             if outcome.wait is None:
                 stop.wait(pause)
                 self.usage.waited(pause)
             else:
-                self._pace.hold(pause)  # what it asks of one request, it asks of all
+                self._limiter.pause(pause)  # the service asks all requests to wait, not only this one
             retries, waited = retries + 1, waited + pause
 
     def abort(self) -> None:
-        """Cut the connections of everything that is under way."""
+        """Abort every request in flight."""
         self._client.abort()
 
     def close(self) -> None:
-        """Close idle connections; they open again when they are needed."""
+        """Close idle connections; they are opened again when needed."""
         self._client.close_idle()
 
-    def _try(self, path: str, payload: bytes) -> Any | Fault:
+    def _attempt(self, path: str, payload: bytes) -> Any | Fault:
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self.endpoint.headers()}
         started = time.monotonic()
         try:
             reply = self._client.send("POST", self.endpoint.at(path), payload, headers)
         except Unanswered as error:
             late = isinstance(error.__cause__, TimeoutError)
-            return Fault("timeout" if late else "no answer", str(error), may_heal=not error.hopeless)
+            message = self.endpoint.secrets.excerpt(str(error))
+            return Fault("timeout" if late else "no answer", message, temporary=not error.permanent)
         finally:
             self.usage.request(time.monotonic() - started)
         if not 200 <= reply.status < 300:
             return self._fault(reply)
         try:
-            answer = json.loads(reply.body)
+            answer = reply.json()
         except ValueError:
-            return Fault("not JSON", f"an answer that is not JSON: {self._quoted(_text(reply.body))!r}")
-        if isinstance(answer, dict) and answer.get("error"):  # some gateways put the failures of others into a 200
+            excerpt = self.endpoint.secrets.excerpt(reply.body)
+            return Fault("not JSON", f"the response must be JSON, got {excerpt!r}")
+        if isinstance(answer, dict) and answer.get("error"):  # some gateways report failures of others with status 200
             return self._fault(replace(reply, status=_status(answer["error"]), reason="within a 200"))
         return answer
 
     def _fault(self, reply: Reply) -> Fault:
-        message = self._quoted(_message(reply))
-        heals = may_heal(reply.status) and "insufficient_quota" not in message
-        return Fault(str(reply.status), message, heals, retry_after(reply.headers), reply)
+        message = self.endpoint.secrets.excerpt(_message(reply))
+        temporary = is_temporary(reply.status) and "insufficient_quota" not in message
+        return Fault(str(reply.status), message, temporary, retry_after(reply.headers), reply)
 
-    def _quoted(self, text: str) -> str:
-        """What the service said, for an error: without the key, in one line, and short. In that order."""
-        clean = " ".join(self.endpoint.scrub(text).split())
-        return clean if len(clean) <= SHOWN else clean[:SHOWN] + "…"
-
-    def _account(self, answer: Any, expected: int) -> None:
+    def _count(self, answer: Any, expected: int) -> None:
         tokens, searches = billed(answer)
         self.usage.tokens(tokens, searches)
         if tokens is not None:
-            self._pace.settle(expected, tokens)
+            self._limiter.correct(expected, tokens)
 
-    def _failure(self, fault: Fault, path: str, retries: int, waiting: float) -> SteelyardError:
-        """`waiting` is how long the next try would have made it wait in all."""
-        where = self.endpoint.at(path).partition("?")[0]
+    def _error(self, fault: Fault, path: str, retries: int, waiting: float) -> SteelyardError:
+        """Return the error for the last attempt; `waiting` is the total wait that one more attempt would need."""
+        where = self.endpoint.secrets.hide(self.endpoint.at(path).partition("?")[0])
         tried = f", after {retries} {'repetition' if retries == 1 else 'repetitions'}" if retries else ""
         reply = fault.reply
         if reply is None:
-            hint = "is the service up, and the address right?"
-            if not fault.may_heal:
-                hint = "http or https? the certificates that are trusted come from the system, or from SSL_CERT_FILE"
+            hint = "check that the service is running and that the address is right"
+            if not fault.temporary:
+                hint = "check http or https; trusted certificates come from the system, or from SSL_CERT_FILE"
             return MissingPart(f"{where}: {fault.message}{tried}", hint=hint)
-        said = f"{where} answered {reply.status} {self._quoted(reply.reason)}{tried}: {fault.message}"
+        reason = self.endpoint.secrets.excerpt(reply.reason)
+        message = f"{where} returned {reply.status} {reason}{tried}: {fault.message}"
         if reply.status in (401, 403):
             name = self.endpoint.key_env
-            hint = f"the key comes from {name}" if name else "name the variable that holds its key: key_env=NAME"
-            return MissingPart(said, hint=hint)
-        if fault.may_heal:
-            hint = "try later: what was answered so far is not asked again"
+            hint = f"check the key in {name}" if name else "name the variable that holds the key: key_env=NAME"
+            return MissingPart(message, hint=hint)
+        if fault.temporary:
+            hint = "try again later: responses received so far are stored"
             if waiting > self.traffic.max_wait:
-                hint = f"the next try would be after {waiting:.0f} s of waiting, but max_wait={self.traffic.max_wait:g}"
-            return MissingPart(said, hint=hint)
+                hint = f"one more attempt needs {waiting:.0f} s of waiting: raise max_wait={self.traffic.max_wait:g}"
+            return MissingPart(message, hint=hint)
         if reply.status == 404:
-            return MissingPart(said, hint="are the address and the model's name right?")
+            return MissingPart(message, hint="check the address and the name of the model")
         if 300 <= reply.status < 400:
-            return MissingPart(said, hint="redirects are not followed: give the address that it points to")
-        return ModelError(said, hint="the service does not take what it was sent: does its model, and its form, fit?")
+            return MissingPart(message, hint="redirects are not followed: use the new address")
+        return ModelError(message, hint="check that the options fit the model and the service")
 
 
 def _message(reply: Reply) -> str:
-    """What the service says about a failure, as OpenAI, TEI, Cohere or FastAPI put it; else the text itself."""
+    """Return the error message in a response of OpenAI, TEI, Cohere or FastAPI, or else the whole text."""
     if 300 <= reply.status < 400:
-        return f"see {reply.headers.get('Location', 'elsewhere')}"
+        return f"see {reply.headers.get('Location', 'an unknown address')}"
     try:
-        value = json.loads(reply.body)
+        value = reply.json()
     except ValueError:
-        return _text(reply.body)
+        return reply.body.decode("utf-8", "replace")
     code = ""
     if isinstance(value, dict):
         code = _code(value)
@@ -183,7 +177,7 @@ def _message(reply: Reply) -> str:
 
 
 def _status(error: Any) -> int:
-    """The status that an error within an answer stands for: its own code, else that of a gateway with no good answer.
+    """Return the status of an error inside a response: its own code, or else that of a bad gateway.
 
     >>> _status({"code": 429}), _status({"code": "model_busy"}), _status("busy")
     (429, 502, 502)
@@ -193,9 +187,5 @@ def _status(error: Any) -> int:
 
 
 def _code(value: Mapping[str, Any]) -> str:
-    found = value.get("code") or value.get("type") or value.get("error_type") or ""
-    return found if isinstance(found, str) else ""
-
-
-def _text(body: bytes) -> str:
-    return body[:MOST].decode("utf-8", "replace")
+    code = value.get("code") or value.get("type") or value.get("error_type") or ""
+    return code if isinstance(code, str) else ""

@@ -1,14 +1,15 @@
-"""The account of a service: requests, retries, tokens, seconds, cost."""
+"""Usage counts of a service: requests, retries, tokens, seconds, cost."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from typing import Any
 
 
 class Usage:
-    """Counts from several threads, taken out as JSON-ready notes.
+    """Counts of one service from several threads; `take` returns them as JSON-ready notes.
 
     >>> usage = Usage(price_per_million_tokens=0.02)
     >>> usage.request(0.5); usage.tokens(250_000); usage.fault("429", retried=True)
@@ -33,24 +34,24 @@ class Usage:
         self._seconds = self._waited = 0.0
 
     def request(self, seconds: float) -> None:
-        """A request was answered, well or badly, or given up after so many seconds."""
+        """Count a request that took so many seconds, whatever its outcome."""
         with self._lock:
             self._counts["requests"] += 1
             self._seconds += seconds
 
     def waited(self, seconds: float) -> None:
-        """So many seconds passed in front of a rate limit, or before a retry."""
+        """Count seconds spent waiting for a rate limit or before a retry."""
         with self._lock:
             self._waited += seconds
 
     def fault(self, kind: str, *, retried: bool) -> None:
-        """A request failed: a status, or what happened to the connection."""
+        """Count a failed request; `kind` is its status or the kind of connection error."""
         with self._lock:
             self._faults[kind] += 1
             self._counts["retries"] += retried
 
     def tokens(self, tokens: int | None, searches: int | None = None) -> None:
-        """What an answer says it read; None where it does not say."""
+        """Count the tokens and searches that a response reports; None if it reports none."""
         with self._lock:
             self._counts["answers"] += 1
             for name, count in (("tokens", tokens), ("searches", searches)):
@@ -59,7 +60,7 @@ class Usage:
                     self._counts[f"answers with {name}"] += 1
 
     def take(self) -> dict[str, Any]:
-        """The account since the last call; empty if nothing was asked. Counting starts anew."""
+        """Return the counts since the last call and reset them; empty if there was no request."""
         with self._lock:
             counts, faults, seconds, waited = self._counts, self._faults, self._seconds, self._waited
             self._clear()
@@ -72,9 +73,9 @@ class Usage:
             "request_seconds": round(seconds, 3),
             "waited_seconds": round(waited, 3),
         }
-        silent = counts["answers"] - counts["answers with tokens"]
-        if silent and counts["answers with tokens"]:
-            notes["answers_without_tokens"] = silent
+        unreported = counts["answers"] - counts["answers with tokens"]
+        if unreported and counts["answers with tokens"]:
+            notes["answers_without_tokens"] = unreported
         if counts["answers with searches"]:
             notes["searches"] = counts["searches"]
         cost = self._cost(counts)
@@ -85,7 +86,7 @@ class Usage:
         return notes
 
     def _cost(self, counts: Counter[str]) -> float | None:
-        """None where no price is known, or the service did not say what it read."""
+        """Return None if there is no price, or the service reported no usage."""
         parts = []
         if self._token_price is not None and counts["answers with tokens"]:
             parts.append(counts["tokens"] * self._token_price / 1e6)
@@ -95,7 +96,7 @@ class Usage:
 
 
 def billed(answer: Any) -> tuple[int | None, int | None]:
-    """The tokens and searches that an answer says it read.
+    """Return the tokens and searches that a response reports.
 
     >>> billed({"usage": {"prompt_tokens": 5, "total_tokens": 7}}), billed({"usage": None}), billed([])
     ((7, None), (None, None), (None, None))
@@ -104,10 +105,10 @@ def billed(answer: Any) -> tuple[int | None, int | None]:
     """
     usage, meta = _part(answer, "usage"), _part(answer, "meta")
     units, tokens = _part(meta, "billed_units"), _part(meta, "tokens")
-    said = [usage.get("total_tokens"), usage.get("prompt_tokens"), units.get("input_tokens")]
-    said += [units.get("total_tokens"), tokens.get("input_tokens")]
-    found = (count for value in said if (count := _whole(value)) is not None)
-    return next(found, None), _whole(units.get("search_units"))
+    candidates = [usage.get("total_tokens"), usage.get("prompt_tokens"), units.get("input_tokens")]
+    candidates += [units.get("total_tokens"), tokens.get("input_tokens")]
+    counts = (count for value in candidates if (count := _whole(value)) is not None)
+    return next(counts, None), _whole(units.get("search_units"))
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:
@@ -116,4 +117,5 @@ def _part(value: Any, name: str) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return int(value) if is_count else None

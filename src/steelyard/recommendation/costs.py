@@ -9,8 +9,8 @@ from typing import Any
 
 from steelyard.engine.measure import peak_memory_bytes, reset_peak_memory
 from steelyard.recommendation.latency import Latency, Sampling, fresh_index, measure_latency, without_stores
-from steelyard.retrievers.by_task import for_task
-from steelyard.retrievers.model_names import SEARCH
+from steelyard.retrievers.composite import for_task
+from steelyard.retrievers.model_names import SEARCH_SERVICES
 from steelyard.types import Corpus, Queries, Task
 from steelyard.types.protocols import Index, Retriever
 
@@ -103,14 +103,14 @@ def measure_costs(
 
 
 def _bytes_per_document(retriever: Retriever, index: Index, documents: int) -> float | None:
-    if retriever.name.partition(":")[0] in SEARCH or not documents:
+    if retriever.name.partition(":")[0] in SEARCH_SERVICES or not documents:
         return None
     return index.size_bytes / documents
 
 
 def _encoding(retriever: Retriever, task: Task) -> tuple[float | None, float | None]:
     """Return documents each second and the price of a million of them, from a sample that is indexed anew."""
-    if retriever.name.partition(":")[0] in SEARCH or not len(task.corpus):
+    if retriever.name.partition(":")[0] in SEARCH_SERVICES or not len(task.corpus):
         return None, None
     step = max(1, len(task.corpus) // SAMPLE_DOCUMENTS)
     rows = range(0, len(task.corpus), step)[:SAMPLE_DOCUMENTS]

@@ -12,12 +12,11 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.retrievers.composite import CompositeIndex
-from steelyard.retrievers.dense import DenseIndex, DenseRetriever
+from steelyard.retrievers.dense import DenseIndex, DenseRetriever, SharedVectors
 from steelyard.retrievers.fusion.retriever import FusedRetriever
 from steelyard.retrievers.pipeline import RerankedRetriever
-from steelyard.retrievers.ragged_index import BundleIndex
+from steelyard.retrievers.ragged_index import RaggedIndex
 from steelyard.retrievers.rerank.pair_scores import PairScorer
-from steelyard.retrievers.shared_vectors import SharedVectors
 from steelyard.types import Corpus, TaskInfo
 from steelyard.types.protocols import Index, Retriever
 
@@ -138,10 +137,10 @@ def fresh_index(retriever: Retriever, index: Index, info: TaskInfo) -> Index:
     """Return an index of the same documents whose queries are computed each time, as a service would."""
     if isinstance(index, DenseIndex):
         return replace(index, vectors=SharedVectors(index.vectors.encoder, None))
-    if isinstance(index, BundleIndex):
+    if isinstance(index, RaggedIndex):
         one = Corpus.of(["d"], ["a document"])
         without = without_stores(retriever).index(one, info)
-        assert isinstance(without, BundleIndex)
+        assert isinstance(without, RaggedIndex)
         return replace(index, encode=without.encode)
     if isinstance(index, CompositeIndex) and isinstance(retriever, FusedRetriever | RerankedRetriever):
         composite = without_stores(retriever)

@@ -1,4 +1,4 @@
-"""The candidate lists that a task brings, as a first stage: `candidates:reranking_hybrid > rerank:ID`."""
+"""The candidate lists of a task as a first stage: `candidates:reranking_hybrid > rerank:ID`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import numpy as np
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.model_variants import SAFEGUARDS
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
 from steelyard.types.protocols import Combined, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick
 
-SAFEGUARDS = "safeguards"
-"""The option that says whether they stay."""
 OWN = "top_ranked"
-"""What a reranking task calls the lists that every model ranks on it."""
+"""The name of the lists that every model ranks on a reranking task."""
 TOP = 100
-"""How many candidates a published hybrid keeps; what stands below was added after the fact."""
+"""Length of a published hybrid list; a document after it was added later."""
 
 
 @dataclass(frozen=True)
 class CandidateRetriever:
-    """The stored lists of one name, in their stored order; without a name, those of a task that has only one.
+    """The stored lists of one name, in their stored order; without a name, the only lists of the task.
 
-    A list that is longer than `depth` is cut. Without `safeguards`, positives that no model found and that were put
-    last are left out of their lists.
+    The first `depth` candidates of a list count. Without `safeguards`, relevant documents that no model found and that
+    were appended to a list are left out.
     """
 
     name: str
@@ -40,29 +39,29 @@ class CandidateRetriever:
 
     @property
     def settings(self) -> ModelSettings:
-        """Which lists; what is in them belongs to the task."""
-        kept = {} if self.safeguards else {"safeguards": False}
-        return {"candidates": self.lists or None, "depth": self.depth, **kept}
+        """Return which lists are read; their content belongs to the task."""
+        dropped = {} if self.safeguards else {"safeguards": False}
+        return {"candidates": self.lists or None, "depth": self.depth, **dropped}
 
     def steps(self, task: Unjudged) -> int:
-        """Reading a list ticks nothing."""
+        """Return 0: reading a list takes no time."""
         return 0
 
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
-        """The lists, with scores that say the rank and no more: 1, 1/2, 1/3 ..."""
+        """Return the lists, with scores that only express the rank: 1, 1/2, 1/3 ..."""
         name = self._find(task)
         lists = task.candidates[name]
         guarded = safeguarded(lists)
-        kept = lists if self.safeguards else drop_last(lists, guarded)
-        run = run_of(kept).cut(top_k if self.depth is None else min(top_k, self.depth))
+        candidates = lists if self.safeguards else drop_last(lists, guarded)
+        run = run_of(candidates).cut(top_k if self.depth is None else min(top_k, self.depth))
         counts = run.lengths
-        told = {
+        notes = {
             "lists": name,
             "shortest": int(counts.min(initial=0)),
             "longest": int(counts.max(initial=0)),
             "safeguards" if self.safeguards else "safeguards_left_out": len(guarded),
         }
-        return Combined(run, {"candidates": told})
+        return Combined(run, {"candidates": notes})
 
     def _find(self, task: Unjudged) -> str:
         known = tuple(task.candidates)
@@ -70,25 +69,27 @@ class CandidateRetriever:
             return self.lists
         if not known:
             raise UsageError(
-                f"{task.info.name} has no candidate lists",
-                hint="put a model in their place: 'bm25 > rerank:ID'; or make some: steelyard build candidates",
+                f"the task {task.info.name} has no candidate lists",
+                hint="use a model as first stage, 'bm25 > rerank:ID', or make lists: steelyard build candidates",
             )
         if not self.lists and len(known) == 1:
             return known[0]
-        hint = f"{task.info.name} has {', '.join(known)}"
-        raise (
-            UnknownName("candidate list", self.lists, known, hint=hint)
-            if self.lists
-            else UsageError("which candidate lists?", hint=f"{hint}: candidates:{known[0]}")
+        names = ", ".join(f"candidates:{name}" for name in known)
+        if self.lists:
+            raise UnknownName("candidate list", self.lists, known, hint=f"choose one of {names}")
+        raise UsageError(
+            f"the candidate lists of {task.info.name} must be named, because it has {len(known)}",
+            hint=f"choose one of {names}",
+            option="candidates",
         )
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
-        """Not without a task: the lists belong to its queries."""
-        raise UsageError("candidate lists belong to a task", hint="evaluate a task, or put a model in their place")
+        """Raise a UsageError: the lists belong to the queries of a task."""
+        raise UsageError("candidate lists must be used with a task", hint="evaluate a task, or use another model")
 
 
 def own_lists(task: Unjudged) -> Ragged | None:
-    """The candidates that every model ranks on a reranking task, none of them twice; None for a task of another type.
+    """Return the distinct candidates that every model ranks on a reranking task; None for a task of another type.
 
     >>> from steelyard.types import Queries
     >>> corpus, queries = Corpus.of(["a", "b"], ["", ""]), Queries(("q",), ("",))
@@ -101,9 +102,11 @@ def own_lists(task: Unjudged) -> Ragged | None:
     known = tuple(task.candidates)
     if OWN not in known and len(known) != 1:
         raise DataError(
-            f"is a reranking task, and has {'no candidates' if not known else 'the candidates ' + ', '.join(known)}",
+            f"a reranking task must have candidate lists named {OWN}, got {', '.join(known) or 'none'}",
             where=task.info.name,
-            hint=f"a list of documents for each query, called {OWN}",
+            hint=f"add a list of documents for each query, named {OWN}",
+            expected=OWN,
+            found=", ".join(known) or None,
         )
     lists = task.candidates[OWN if OWN in known else known[0]]
     documents = max(len(task.corpus), 1)
@@ -113,7 +116,7 @@ def own_lists(task: Unjudged) -> Ragged | None:
 
 
 def safeguarded(lists: Ragged, top: int = TOP) -> Int64:
-    """The queries whose last candidate is a safeguard: on record, or, in lists of `top`, what stands one below.
+    """Return the queries whose last candidate is a safeguard: as recorded, or the one after the first `top`.
 
     >>> safeguarded(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), top=2).tolist()
     [1]
@@ -125,7 +128,7 @@ def safeguarded(lists: Ragged, top: int = TOP) -> Int64:
 
 
 def drop_last(lists: Ragged, queries: Int64) -> Ragged:
-    """The lists without the last candidate of these queries.
+    """Return the lists without the last candidate of these queries.
 
     >>> drop_last(Ragged(np.array([0, 2, 5]), np.arange(5, dtype=np.int32)), np.array([1])).rows.tolist()
     [0, 1, 2, 3]
@@ -139,7 +142,7 @@ def drop_last(lists: Ragged, queries: Int64) -> Ragged:
 
 
 def run_of(lists: Ragged) -> Run:
-    """Ranked lists as a run, in their order.
+    """Return ranked lists as a run, in their order.
 
     >>> run_of(Ragged(np.array([0, 2, 3]), np.array([4, 1, 7], dtype=np.int32))).rows.tolist()
     [[4, 1], [7, -1]]
@@ -153,10 +156,14 @@ def run_of(lists: Ragged) -> Run:
 
 
 def from_spec(spec: ModelSpec) -> CandidateRetriever:
-    """The first stage of `candidates:NAME?depth=100&safeguards=drop`."""
+    """Return the first stage of `candidates:NAME?depth=100&safeguards=drop`."""
     options = Options(str(spec), spec.options, ("depth", SAFEGUARDS))
     if spec.revision:
-        raise UsageError(f"{spec} names a revision", hint="candidate lists have none; the task has")
+        raise UsageError(
+            f"{spec} must not name a revision",
+            hint="remove it: candidate lists belong to the task",
+            found=spec.revision,
+        )
     return CandidateRetriever(
         result_name(spec), spec.id, options.whole("depth", None), options.choice(SAFEGUARDS, ("keep", "drop")) == "keep"
     )

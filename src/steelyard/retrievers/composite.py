@@ -1,12 +1,26 @@
-"""A composite model as one index: each part is indexed and searched, and the composite makes one list of theirs."""
+"""Models made of other models: every part is indexed and searched, and the composite makes one ranking of theirs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from steelyard.types import Corpus, Queries, Run, TaskInfo
-from steelyard.types.protocols import Composite, Index, ModelSettings, Tick, Unjudged, no_tick
+from steelyard.types.protocols import Composite, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick
+
+
+@runtime_checkable
+class DependsOnTask(Protocol):
+    """A model that differs from task to task, for example by its prompts."""
+
+    def for_task(self, info: TaskInfo) -> Retriever:
+        """Return the model for that task."""
+        ...
+
+
+def for_task(retriever: Retriever, info: TaskInfo) -> Retriever:
+    """Return the model for a task: itself, unless it depends on the task."""
+    return retriever.for_task(info) if isinstance(retriever, DependsOnTask) else retriever
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +31,7 @@ class CompositeIndex:
     parts: tuple[Index, ...]
     corpus: Corpus
     info: TaskInfo
-    decided: dict[str, Any] = field(default_factory=dict)
+    combine_notes: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, composite: Composite, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
@@ -26,19 +40,19 @@ class CompositeIndex:
 
     @property
     def size_bytes(self) -> int:
-        """The memory of all parts."""
+        """Return the memory of all parts."""
         return sum(part.size_bytes for part in self.parts)
 
     @property
     def notes(self) -> ModelSettings:
-        """The notes of each part, by its name, and once searched those of the composite."""
+        """Return the notes of every part by its name and, after a search, those of the composite."""
         names = (part.name for part in self.composite.parts)
-        return {**{name: dict(part.notes) for name, part in zip(names, self.parts, strict=True)}, **self.decided}
+        return {**{name: dict(part.notes) for name, part in zip(names, self.parts, strict=True)}, **self.combine_notes}
 
     def search(self, queries: Queries, top_k: int) -> Run:
         """Search every part as deep as the composite reads and at least `top_k`, then combine."""
         depth = max(top_k, self.composite.reads if self.composite.reads is not None else len(self.corpus))
         runs = [part.search(queries, depth) for part in self.parts]
         combined = self.composite.combine(Unjudged(self.info, self.corpus, queries), runs, top_k)
-        self.decided.update(combined.notes)
+        self.combine_notes.update(combined.notes)
         return combined.run

@@ -1,43 +1,156 @@
-"""Dense retrieval: a vector for each text, and exact search among them, as they are or in a smaller variant."""
+"""Dense retrieval: one vector for each text and exact search, in full or in a smaller variant (truncated, quantised).
+
+Variants of one model share the vectors of a task: `SharedVectors` encodes or fetches them once.
+"""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from steelyard.config import Settings
-from steelyard.encoders.cache.cached_encoder import encode_once
+from steelyard.encoders import load_encoder
+from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
 from steelyard.encoders.cache.vector_store import VectorStore
+from steelyard.encoders.prompts import PromptsByTask
 from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.model_names import result_name
-from steelyard.retrievers.ranking import searched
-from steelyard.retrievers.shared_vectors import SharedVectors, open_vectors
+from steelyard.retrievers.ranking import rank_by_search
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
-from steelyard.vectors.variants import OPTIONS, WHOLE, Variant, VariantIndex
+from steelyard.vectors.topk import normalised
+from steelyard.vectors.variants import OPTIONS, WHOLE, Coded, Variant, VariantIndex
+
+T = TypeVar("T", Corpus, Queries)
+V = TypeVar("V")
+Fetched = tuple[Float32, Tally]
+
+
+class SharedVectors:
+    """An encoder, its store, and the vectors of the last corpus and the last queries.
+
+    Vectors have length 1 if the encoder's similarity is cosine. They are freed with the corpus they belong to.
+    """
+
+    def __init__(self, encoder: Encoder, store: VectorStore | None = None, settings: Settings | None = None) -> None:
+        self.encoder = encoder
+        self.store = store
+        self._settings = settings
+        self._documents: LatestOnly[Corpus, Fetched] = LatestOnly()
+        self._queries: LatestOnly[Queries, Fetched] = LatestOnly()
+        self._coded: LatestOnly[Corpus, Coded] = LatestOnly()
+        self._others: weakref.WeakValueDictionary[str, SharedVectors] = weakref.WeakValueDictionary()
+
+    def for_task(self, info: TaskInfo) -> SharedVectors:
+        """Return these vectors, or those with the encoder's prompts for the task; one object while in use."""
+        encoder = self.encoder.for_task(info) if isinstance(self.encoder, PromptsByTask) else self.encoder
+        if encoder is self.encoder:
+            return self
+        key = str(encoder.settings["prompts"])
+        other = self._others.get(key)
+        if other is None:
+            store = None if self.store is None else open_store(encoder, self._settings)
+            other = self._others[key] = SharedVectors(encoder, store, self._settings)
+        return other
+
+    def documents(self, corpus: Corpus, tick: Tick = no_tick) -> Fetched:
+        """Return the matrix of a corpus, and how it was obtained; `tick` counts documents."""
+        fetched = self._documents.get(corpus)
+        if fetched is not None:
+            tick(len(corpus))
+            return _again(fetched)
+        vectors, tally = encode_once(
+            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
+        )
+        return self._documents.set(corpus, (self._normalised(vectors), tally))
+
+    def queries(self, queries: Queries) -> Fetched:
+        """Return the matrix of the queries, and how it was obtained."""
+        fetched = self._queries.get(queries)
+        if fetched is not None:
+            return _again(fetched)
+        vectors, tally = encode_once(self.encoder, queries.texts, "query", ids=queries.ids, store=self.store)
+        return self._queries.set(queries, (self._normalised(vectors), tally))
+
+    def index(self, corpus: Corpus, variant: Variant, tick: Tick = no_tick) -> tuple[VariantIndex, Fetched]:
+        """Return a corpus in some variant, and the vectors that it was made from."""
+        fetched = self.documents(corpus, tick)
+        coded = self._coded.get(corpus)
+        if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
+            made = Coded.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
+            coded = self._coded.set(corpus, made)
+        return VariantIndex(variant, coded), fetched
+
+    def _normalised(self, vectors: Float32) -> Float32:
+        return normalised(vectors) if self.encoder.similarity == "cosine" else vectors
+
+
+def _again(fetched: Fetched) -> Fetched:
+    """Return the same vectors, noted as not encoded this time."""
+    vectors, tally = fetched
+    return vectors, replace(tally, encoded=0, stored=tally.encoded + tally.stored, account={})
+
+
+class LatestOnly(Generic[T, V]):
+    """A cache of one value, for the latest key object and as long as that object exists."""
+
+    def __init__(self) -> None:
+        self._key: weakref.ref[T] | None = None
+        self._value: V | None = None
+
+    def get(self, key: T) -> V | None:
+        """Return the value of this object. For another object, free the stored value and return None."""
+        if self._key is None or self._key() is not key:
+            self._key = self._value = None  # before the next value is made: two may not fit into memory
+        return self._value
+
+    def set(self, key: T, value: V) -> V:
+        """Store a value until `key` is freed or another key comes."""
+        self._key, self._value = weakref.ref(key, self._forget), value
+        return value
+
+    def _forget(self, key: weakref.ref[T]) -> None:
+        if self._key is key:
+            self._key = self._value = None
+
+
+_Key = tuple[str, str | None, tuple[tuple[str, str], ...], Settings]
+_OPEN: weakref.WeakValueDictionary[_Key, SharedVectors] = weakref.WeakValueDictionary()
+
+
+def open_vectors(spec: ModelSpec, settings: Settings) -> SharedVectors:
+    """Return the vectors of `dense:ID@REVISION?OPTIONS` with options of the encoder; one object while it is in use."""
+    options = tuple(sorted(spec.options.items()))
+    key = (spec.id, spec.revision, options, settings)
+    shared = _OPEN.get(key)
+    if shared is None:
+        encoder = load_encoder(spec.id, spec.revision, spec.options, settings)
+        shared = _OPEN[key] = SharedVectors(encoder, open_store(encoder, settings), settings)
+    return shared
 
 
 @dataclass(frozen=True, eq=False)
 class DenseIndex:
-    """The matrix of a corpus: one row a document, of length 1 where the similarity is cosine."""
+    """The matrix of a corpus: one row per document, of length 1 if the similarity is cosine."""
 
     matrix: Float32
     vectors: SharedVectors
     variant: VariantIndex
     notes: dict[str, Any] = field(default_factory=dict)
-    """How the vectors were obtained, of documents and, once searched, of queries; what a document takes; and how long
-    the last search took once its queries were encoded."""
+    """How the vectors of documents and queries were obtained, the bytes per document, and the seconds of the last
+    search without encoding."""
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of what is searched, and of the float vectors where the best are rescored."""
+        """Return the bytes of the searched vectors, and of the float vectors if the best are rescored."""
         return self.variant.size_bytes
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents of each query; fewer where the corpus or the variant has fewer."""
+        """Return the best `top_k` documents of each query; fewer if the corpus or the variant has fewer."""
         vectors, tally = self.vectors.queries(queries)
         run = self.variant.search(vectors, top_k)
         self.notes["search_seconds"] = self.variant.search_seconds
@@ -45,9 +158,9 @@ class DenseIndex:
         return run
 
     def rank(self, queries: Queries, lists: Ragged) -> Run:
-        """The candidates of each query, best first: only those are compared, unless they are stored as codes."""
+        """Return the candidates of each query, best first; only those are compared, unless vectors are quantised."""
         if self.variant.variant.precision != WHOLE.precision:
-            return searched(self, queries, lists, len(self.matrix))
+            return rank_by_search(self, queries, lists, len(self.matrix))
         vectors, tally = self.vectors.queries(queries)
         self.notes["queries"] = dict(tally.notes)
         rows, coded = run_of(lists).rows, self.variant.coded
@@ -56,7 +169,7 @@ class DenseIndex:
 
 @dataclass(frozen=True, eq=False)
 class DenseRetriever:
-    """An encoder and exact search. With a store, texts that the encoder has seen before are not encoded again."""
+    """An encoder and exact search. With a store, texts that were encoded before are not encoded again."""
 
     name: str
     encoder: Encoder
@@ -65,16 +178,16 @@ class DenseRetriever:
     variant_of: str | None = None
     """The name of the model that this one is a variant of."""
     shared: SharedVectors | None = None
-    """Vectors that other variants of the model use, too."""
+    """Vectors shared with other variants of the model."""
 
     @cached_property
     def vectors(self) -> SharedVectors:
-        """Where vectors come from."""
+        """Return the source of vectors."""
         return self.shared or SharedVectors(self.encoder, self.store)
 
     @property
     def settings(self) -> ModelSettings:
-        """The encoder's settings, and how vectors are stored and compared."""
+        """Return the encoder's settings, and how vectors are stored and compared."""
         return {
             **self.encoder.settings,
             "similarity": self.encoder.similarity,
@@ -83,7 +196,7 @@ class DenseRetriever:
         }
 
     def for_task(self, info: TaskInfo) -> DenseRetriever:
-        """The model with the prompts that it has for that task, or for tasks of that type; itself where it has none."""
+        """Return the model with its prompts for that task or for tasks of that type; itself if it has none."""
         shared = self.vectors.for_task(info)
         if shared is self.vectors:
             return self
@@ -99,18 +212,18 @@ class DenseRetriever:
 
     @property
     def similarity(self) -> str:
-        """How vectors are compared, as the model declares it."""
+        """Return how vectors are compared, as the model declares it."""
         return self.encoder.similarity
 
     def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
-        """A raw vector for each text, shortened and coded as the variant says; `tick` counts texts."""
+        """Return a raw vector for each text, truncated and quantised as the variant is; `tick` counts texts."""
         self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
         return self.variant.applied(vectors, self.similarity), tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> DenseRetriever:
-    """The retriever of `dense:ID@REVISION?OPTIONS`; options that do not name a variant are the encoder's."""
+    """Return the retriever of `dense:ID@REVISION?OPTIONS`; options that are not of a variant are the encoder's."""
     variant = Variant.of(spec.options)
     whole = replace(spec, options={name: value for name, value in spec.options.items() if name not in OPTIONS})
     vectors = open_vectors(whole, settings)

@@ -1,4 +1,4 @@
-"""Late interaction: a vector for each token, exact MaxSim over all documents."""
+"""Late interaction: one vector for each token, exact MaxSim over all documents."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
 from steelyard.errors import UsageError
+from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
-from steelyard.retrievers.model_variants import base
-from steelyard.retrievers.ragged_index import BundleIndex
+from steelyard.retrievers.model_variants import without_variant
+from steelyard.retrievers.ragged_index import RaggedIndex
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
@@ -30,23 +31,23 @@ class LateRetriever:
     pool_factor: float = 1.0
     store: BlobStore | None = None
     variant_of: str | None = None
-    """The name of the model without caps or pooling, where this one has some."""
+    """The name of the model without pooling, if this one pools."""
 
     @property
     def settings(self) -> ModelSettings:
-        """The encoder's settings, how texts are compared, and how documents are pooled."""
+        """Return the encoder's settings, how texts are compared, and how documents are pooled."""
         return {
             **self.encoder.settings,
             "similarity": self.encoder.similarity,
             "pool_factor": self.pool_factor,
         }
 
-    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> BundleIndex[TokenVectors]:
-        """Encode the documents, then pool their tokens; `tick` counts documents. One without tokens is not found."""
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> RaggedIndex[TokenVectors]:
+        """Encode the documents and pool their tokens; `tick` counts documents. One without tokens is never returned."""
         whole, notes = self._encoded(corpus, "document", tick)
         tokens = pooled(whole, self.pool_factor)
         documents, count = MaxSim(tokens), max(1, len(corpus))
-        return BundleIndex(
+        return RaggedIndex(
             documents.size_bytes,
             lambda queries: self._encoded(queries, "query"),
             partial(documents.search, similarity=self.encoder.similarity),
@@ -69,27 +70,17 @@ class LateRetriever:
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:
-    """The retriever of `late:ID@REVISION?OPTIONS`; options other than `pool_factor` are the encoder's."""
+    """Return the retriever of `late:ID@REVISION?OPTIONS`; options other than `pool_factor` are the encoder's."""
     if not spec.id:
-        raise UsageError("the family late needs a model", hint="such as late:lightonai/GTE-ModernColBERT-v1")
+        raise UsageError("the family late must name a model", hint="for example late:lightonai/GTE-ModernColBERT-v1")
     options = dict(spec.options)
-    factor = _factor(options)
+    pooling = {"pool_factor": options.pop("pool_factor")} if "pool_factor" in options else {}
+    factor = Options(f"late:{spec.id}", pooling, ("pool_factor",)).number("pool_factor", 1.0, minimum=1)
     encoder = load_multi_vector_encoder(spec.id, spec.revision, options, settings)
     return LateRetriever(
         result_name(spec),
         encoder,
         factor,
         open_blobs(encoder, settings),
-        result_name(whole) if (whole := base(spec)) else None,
+        result_name(unchanged) if (unchanged := without_variant(spec)) else None,
     )
-
-
-def _factor(options: dict[str, str]) -> float:
-    text = options.pop("pool_factor", "1")
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not 1 <= factor < float("inf"):
-        raise UsageError(f"the option pool_factor is {text!r}", hint="a number from 1 (no pooling) up, such as 2 or 3")
-    return factor

@@ -1,30 +1,150 @@
-"""The name that a model goes by in results: without the options that change no figure, and in one spelling.
+"""What a model name means: the family and model it stands for, and the one name under which results are stored.
 
-Where a model is computed, how fast a service is asked, what it costs and how long it may take is for the run at hand.
-Results are found again under the same name and key whatever of it is said the next time.
+`canonical` completes a name ("dense" is "dense:use-multilingual-v3") and refuses credentials in it. `result_name`
+also removes what does not change a score: defaults, other spellings of a number, and options of speed, price and
+access. Results are found again under that name, whatever those options are the next time.
 """
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
-from steelyard.retrievers import canonical
-from steelyard.retrievers.defaults import DEPTH, plain_options
+from steelyard import models
+from steelyard.errors import UsageError
+from steelyard.http.endpoint import check_address
+from steelyard.http.secrets import is_sensitive, stored
+from steelyard.http.traffic import Traffic
+from steelyard.models.availability import declared_family
+from steelyard.options import MAX_DIGITS
 from steelyard.spec import ModelSpec, parse
 
-SEARCH = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
-"""The families that ask a running search service."""
-ASKING = ("concurrency", "timeout", "retries", "keep")
-"""What is said to them of how to ask, and whether what was stored stays."""
-LOADING = ("device", "batch_size", "batch_tokens")
-"""Of a model that is computed here: where, and how much at once. Both change the rounding and nothing else; where the
-size of a batch changes vectors themselves (quantised on the fly), the model has it among its settings."""
-ACCESS = ("key_env", "key_header", "encoding")
-"""Of a service for models: where its key is, and how numbers travel."""
+DEFAULT_IDS = {"dense": "use-multilingual-v3"}
+"""The model of a family that is named without one."""
+DEFAULT_MODELS = ("bm25", "dense", "[bm25, dense]")
+"""The models that `steelyard run` evaluates if none is named."""
+
+BM25_PRESETS: Mapping[str, Mapping[str, str]] = {
+    "default": {"form": "lucene", "k1": "1.2", "b": "0.75", "analyser": "default"},
+    "hakari": {"form": "robertson", "k1": "1.5", "b": "0.75", "analyser": "hakari"},
+}
+"""Options that belong together; docs/bm25.md shows how the default was chosen."""
+FUSION_PRESETS: Mapping[str, Mapping[str, str]] = {"hakari": {"method": "rrf", "k": "100"}}
+"""Options under one name; an option that is given next to the preset wins."""
+
+FUSION_METHOD = "adaptive"
+"""The method of fusions that name neither a method nor `k`."""
+
+PRESETS = {"bm25": BM25_PRESETS, "fusion": FUSION_PRESETS}
+DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "bm25": {**BM25_PRESETS["default"], "preset": "default", "language": "", "delta": "0.5"},
+    "fusion": {"method": FUSION_METHOD, "depth": "500"},
+    "dense": {"truncate_dim": "all", "precision": "float32", "rescore": "none", "rescore_k": "100"},
+    "late": {"pool_factor": "1"},
+    "rerank": {"tail": "keep"},
+    "candidates": {"safeguards": "keep"},
+}
+"""The value of an option that is not given, by family."""
+RERANK_DEPTH = 100
+"""How many documents a reranker reads by default; of a task's own candidate lists it reads all."""
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "bm25": ("k1", "b", "delta"),
+    "fusion": ("k", "depth", "weights"),
+    "dense": ("truncate_dim", "rescore", "rescore_k"),
+    "sparse": ("query_max_active_dims", "document_max_active_dims"),
+    "late": ("pool_factor",),
+    "rerank": ("depth",),
+    "candidates": ("depth",),
+}
+"""The options that are numbers, or lists of numbers."""
+
+SEARCH_SERVICES = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
+"""The families that query a running search service."""
+REQUEST_OPTIONS = ("concurrency", "timeout", "retries", "keep", "env", "allow_http")
+"""Options of search services that do not change a score."""
+LOADING_OPTIONS = ("device", "batch_size", "batch_tokens")
+"""Options of local models that change only the last bits of a score. A model whose vectors depend on the batch (it is
+quantised while it runs) has the batch size among its settings."""
+ACCESS_OPTIONS = ("key_env", "key_header", "encoding", "allow_http")
+"""Options of model services that do not change a score."""
+BODY_OPTIONS = ("body", "query_body", "document_body", "text_body")
+"""Options of model services that add fields to every request."""
+
+
+def canonical(spec: str | ModelSpec) -> ModelSpec:
+    """Return the complete name of a model, so that a result shows which one it was.
+
+    >>> str(canonical("dense")), str(canonical("[bm25, dense]"))
+    ('dense:use-multilingual-v3', '[bm25, dense:use-multilingual-v3]')
+    >>> str(canonical("bm25 > BAAI/bge-reranker-v2-m3"))
+    'bm25 > rerank:BAAI/bge-reranker-v2-m3'
+    """
+    model = parse(spec) if isinstance(spec, str) else spec
+    if model.parts:
+        return replace(model, parts=tuple(canonical(part) for part in model.parts))
+    check_credentials(model)
+    if not model.family:
+        return replace(model, family=_family(model.id))
+    return model if model.id else replace(model, id=DEFAULT_IDS.get(model.family, ""))
+
+
+def check_credentials(model: ModelSpec) -> None:
+    """Refuse a name with a password or a key in it: names are stored in results and shown in reports."""
+    if model.family in SEARCH_SERVICES and model.family != "http":
+        if model.revision is not None or "@" in model.id:
+            raise UsageError(
+                f"the address of {model.family} must not contain an @: it separates a password from the host",
+                hint="keep credentials in an environment variable: auth_env=NAME (opensearch, elasticsearch, qdrant), "
+                "PGUSER and PGPASSWORD, or postgres:${DATABASE_URL}",
+                option="model",
+                expected="an address without credentials",
+            )
+        check_address(model.id, model.family)
+    if "url" in model.options:
+        check_address(model.options["url"], f"{model.family}:{model.id}".strip(":"))
+    for option in BODY_OPTIONS:
+        for field in _field_names(model.options.get(option, "")):
+            if is_sensitive(field):
+                raise UsageError(
+                    f"the option {option} must not contain a key: its field {field!r} would be stored with the result",
+                    hint="keep the key in an environment variable: key_env=NAME&key_header=HEADER",
+                    option=option,
+                    field=field,
+                )
+
+
+def _field_names(text: str) -> list[str]:
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return []
+    names: list[str] = []
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            names += item
+        pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return names
+
+
+def _family(model: str) -> str:
+    """Return the family of a model that was named without one: as its files declare, or else as its card states."""
+    path, card = Path(model).expanduser(), models.card(model)
+    family = declared_family(path) if path.is_dir() else card.family if card else None
+    if model.startswith((".", "/", "~")) and not path.exists():
+        raise UsageError(f"the model folder does not exist: {model}", hint="check the path", path=path)
+    if family is None:
+        names = ", ".join(f"{family}:{model}" for family in ("dense", "sparse", "late", "rerank"))
+        raise UsageError(f"the family of the model {model} is unknown", hint=f"write one of {names}", found=model)
+    return family
 
 
 def result_name(spec: ModelSpec) -> str:
-    """The model in full, as results name it.
+    """Return the name of a model in results.
 
     >>> result_name(parse("dense:api/e5?url=http://x/v1&concurrency=16&price_per_million_tokens=0.02"))
     'dense:api/e5?url=http://x/v1'
@@ -35,49 +155,118 @@ def result_name(spec: ModelSpec) -> str:
     >>> result_name(parse("[bm25?b=0.75&k1=.9, dense?precision=float32]?depth=500 > rerank:X?tail=keep&depth=050"))
     '[bm25?k1=0.9, dense:use-multilingual-v3] > rerank:X?depth=50'
     """
-    return str(_without_traffic(canonical(spec)))
+    return str(_normalised(canonical(spec)))
 
 
-def stage_name(spec: ModelSpec, usual: int | None) -> str:
-    """A reranker as the name of a pipeline has it: without the depth where that is the usual one.
+def stage_name(spec: ModelSpec, default_depth: int | None) -> str:
+    """Return the name of a reranker in the name of a pipeline: without the depth if that is the default.
 
     >>> stage_name(parse("rerank:X?depth=100"), 100), stage_name(parse("rerank:X?depth=100"), None)
     ('rerank:X', 'rerank:X?depth=100')
     """
-    return str(_stage(canonical(spec), usual))
+    return str(_normalised_stage(canonical(spec), default_depth))
 
 
-def _stage(spec: ModelSpec, usual: int | None) -> ModelSpec:
-    named = _without_traffic(spec)
-    if named.options.get("depth") != str(usual):
-        return named
-    return replace(named, options={name: value for name, value in named.options.items() if name != "depth"})
+def _normalised_stage(spec: ModelSpec, default_depth: int | None) -> ModelSpec:
+    stage = _normalised(spec)
+    if stage.options.get("depth") != str(default_depth):
+        return stage
+    return replace(stage, options={name: value for name, value in stage.options.items() if name != "depth"})
 
 
-def _without_traffic(spec: ModelSpec) -> ModelSpec:
+def _normalised(spec: ModelSpec) -> ModelSpec:
     if spec.parts:
         first, *others = spec.parts
         if spec.family == "pipeline":
-            usual = [None if first.family == "candidates" else DEPTH, *[DEPTH] * len(others)]
-            parts = (_without_traffic(first), *map(_stage, others, usual))
+            depths = [None if first.family == "candidates" else RERANK_DEPTH, *[RERANK_DEPTH] * len(others)]
+            parts = (_normalised(first), *map(_normalised_stage, others, depths))
         else:
-            parts = tuple(map(_without_traffic, spec.parts))
-        return replace(spec, parts=parts, options=plain_options(spec.family, spec.options))
-    traffic = _traffic(spec)
-    options = plain_options(spec.family, {name: spec.options[name] for name in spec.options if name not in traffic})
-    if spec.family in SEARCH and "dense" in options:
+            parts = tuple(map(_normalised, spec.parts))
+        return replace(spec, parts=parts, options=effective_options(spec.family, spec.options))
+    ignored = _ignored_options(spec)
+    options = effective_options(spec.family, {name: spec.options[name] for name in spec.options if name not in ignored})
+    if spec.family in SEARCH_SERVICES and "dense" in options:
         encoder = parse(f"dense:{options['dense'].removeprefix('dense:')}")
-        options["dense"] = str(_without_traffic(encoder)).removeprefix("dense:")
+        options["dense"] = str(_normalised(encoder)).removeprefix("dense:")
+    for name in options.keys() & set(BODY_OPTIONS):
+        options[name] = _stored_body(options[name])
     return replace(spec, options=options)
 
 
-def _traffic(spec: ModelSpec) -> tuple[str, ...]:
-    if spec.family in SEARCH:
-        return ASKING
+def _ignored_options(spec: ModelSpec) -> tuple[str, ...]:
+    if spec.family in SEARCH_SERVICES:
+        return REQUEST_OPTIONS
     if not spec.id.startswith("api/"):
-        return LOADING
-    from steelyard.options import Traffic
-
-    names = (*Traffic.names(), *ACCESS)
-    listwise = spec.options.get("listwise") == "true"  # what is scored together changes scores
+        return LOADING_OPTIONS
+    names = (*Traffic.names(), *ACCESS_OPTIONS)
+    listwise = spec.options.get("listwise") == "true"  # the batch size changes what is scored together, and so scores
     return tuple(name for name in names if name != "batch_size") if listwise else names
+
+
+def _stored_body(text: str) -> str:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    harmless = stored("", fields)
+    return text if harmless == fields else json.dumps(harmless, sort_keys=True)
+
+
+def effective_options(family: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that differ from the default, each number in one spelling.
+
+    >>> effective_options("bm25", {"k1": ".90", "b": "0.75"})
+    {'k1': '0.9'}
+    >>> effective_options("bm25", {"preset": "hakari", "k1": "1.5"})
+    {'preset': 'hakari'}
+    >>> effective_options("fusion", {"method": "adaptive", "weights": "2,1.0"})
+    {'weights': '2,1'}
+    >>> effective_options("fusion", {"k": "60.0"}), effective_options("fusion", {"method": "rrf", "k": "10"})
+    ({'method': 'rrf'}, {'k': '10'})
+    """
+    defaults = {**DEFAULTS.get(family, {}), **PRESETS.get(family, {}).get(options.get("preset", ""), {})}
+    numbers = NUMBERS.get(family, ())
+    spelled = {
+        name: normalise_numbers(value) if name.partition("@")[0] in numbers else value
+        for name, value in options.items()
+    }
+    if family == "fusion":
+        spelled = _normalised_rrf(spelled)
+    return {
+        name: value
+        for name, value in spelled.items()
+        if value != defaults.get(name) and not (name == "weights" and set(value.split(",")) == {"1"})
+    }
+
+
+def _normalised_rrf(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with one spelling of `rrf`: by `k` or a preset if one is given, else by `method`."""
+    normalised = {**options}
+    if normalised.get("method", "rrf") != "rrf" or not normalised.keys() & {"method", "k", "preset"}:
+        return normalised
+    if normalised.get("k") == "60" and "preset" not in normalised:
+        del normalised["k"]
+    if normalised.keys() & {"k", "preset"}:
+        normalised.pop("method", None)
+    else:
+        normalised["method"] = "rrf"
+    return normalised
+
+
+def normalise_numbers(text: str) -> str:
+    """Return a number, or several with commas, in the shortest spelling; other text is returned unchanged.
+
+    >>> normalise_numbers("1."), normalise_numbers("+.50"), normalise_numbers("1e2,010"), normalise_numbers("all")
+    ('1', '0.5', '100,10', 'all')
+    """
+    return ",".join(map(_normalise_number, text.split(",")))
+
+
+def _normalise_number(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if text.strip().isdecimal():
+        return str(int(text)) if len(text) <= MAX_DIGITS else text
+    return repr(number + 0.0).removesuffix(".0") if math.isfinite(number) else text

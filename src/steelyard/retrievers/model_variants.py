@@ -1,19 +1,24 @@
-"""Several settings of one model in one name: `sparse:X?document_max_active_dims=all,64`, `late:X?pool_factor=1,2`,
-`dense:X?truncate_dim=all,256&precision=float32,int8,binary&rescore=none,4`.
+"""One name or option that means several models.
 
-Each combination is a model of its own, with its own row in the results. Texts are encoded once for all of them: caps,
-pooling and precisions are applied to what the encoder gave.
+- Lists in a name: `sparse:X?document_max_active_dims=all,64`, `late:X?pool_factor=1,2`,
+  `dense:X?truncate_dim=all,256&precision=float32,int8,binary&rescore=none,4`. Every combination is a model with its
+  own row in the results; texts are encoded once for all of them.
+- Options for all models of a command: `--dtype float16` is `?dtype=float16` of every model that does not set it.
+- Rerankers over a task's candidate lists, and pipelines at several depths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Protocol, runtime_checkable
 
+from steelyard.encoders import ENCODERS
 from steelyard.errors import UsageError
-from steelyard.retrievers import canonical
+from steelyard.retrievers.model_names import canonical
 from steelyard.spec import ModelSpec, parse
+from steelyard.types.protocols import Retriever
 
 GRIDS = {
     "dense": ("truncate_dim", "precision", "rescore"),
@@ -21,14 +26,29 @@ GRIDS = {
     "late": ("pool_factor",),
 }
 """The options of each family that may be a list."""
-WHOLE = ("all", "none", "")
-"""Values that stand for the model as it is."""
-WHOLE_OF = {"pool_factor": ("1", "1.0"), "precision": ("float32",), "rescore": ("0",)}
-"""Further ones, of one option each."""
+UNCHANGED = ("all", "none", "")
+"""Values that mean the model as it is."""
+UNCHANGED_OF = {"pool_factor": ("1", "1.0"), "precision": ("float32",), "rescore": ("0",)}
+"""More of them, by option."""
+ENCODED_FAMILIES = ("dense", "sparse", "late", "rerank")
+"""The families whose models take the options of a command."""
+SAFEGUARDS = "safeguards"
+"""The option of candidate lists that keeps or drops relevant documents which no model found."""
+HYBRID = "hybrid"
+"""Part of the name of candidate lists that may contain safeguards."""
+
+
+@runtime_checkable
+class HasDepth(Protocol):
+    """A loaded model that reranks down to some depth."""
+
+    def at_depth(self, depth: int) -> Retriever:
+        """Return the same model with another depth."""
+        ...
 
 
 def variants(model: str | ModelSpec) -> list[ModelSpec]:
-    """The models that a name stands for, in the order of its lists; one that has no list stands for itself.
+    """Return the models that a name with lists means, in the order of its lists.
 
     >>> [str(spec) for spec in variants("late:X?pool_factor=1,2")]
     ['late:X', 'late:X?pool_factor=2']
@@ -41,24 +61,26 @@ def variants(model: str | ModelSpec) -> list[ModelSpec]:
         return [replace(spec, parts=parts) for parts in product(*choices)]
     grid = {name: spec.options[name].split(",") for name in GRIDS.get(spec.family, ()) if name in spec.options}
     combinations = list(product(*grid.values()))
-    found: list[ModelSpec] = []
+    specs: list[ModelSpec] = []
     for values in combinations:
         settings = dict(zip(grid, (value.strip() for value in values), strict=True))
         options = _options(spec, settings)
-        pointless = spec.family == "dense" and "rescore" in options and "precision" not in options
-        if not pointless or len(combinations) == 1:  # float32 in a grid goes without: there is nothing to rescore
-            found.append(replace(spec, options=options))
-    if len({str(each) for each in found}) < len(found):
-        raise UsageError(f"{spec} names a variant twice", hint="each value of a list once; all means without a cap")
-    return found
+        useless = spec.family == "dense" and "rescore" in options and "precision" not in options
+        if not useless or len(combinations) == 1:  # in a grid, float32 is left out of rescoring
+            specs.append(replace(spec, options=options))
+    if len(set(map(str, specs))) < len(specs):
+        raise UsageError.invalid(
+            "the lists of a model name", expected="lists of distinct values", found=str(spec), hint="remove duplicates"
+        )
+    return specs
 
 
 def with_variants(
     models: Sequence[str | ModelSpec], *, truncate_dim: str = "", precision: str = "", rescore: str = ""
 ) -> list[ModelSpec]:
-    """Every dense model as it is, and in all combinations of these lists; each from one encoding.
+    """Return every dense model as it is and in all combinations of these lists.
 
-    What a name says itself stays; models of other families stay as they are.
+    Options in a name win; models of other families are returned unchanged.
 
     >>> [str(model) for model in with_variants(["bm25", "dense:X"], precision="int8,binary", rescore="4")]
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -66,47 +88,170 @@ def with_variants(
      'dense:X?precision=binary&rescore=4']
     """
     specs = [canonical(model) for model in models]
-    asked = {"truncate_dim": truncate_dim, "precision": precision, "rescore": rescore}
-    lists = {name: _with_whole(name, values) for name, values in asked.items() if values}
+    options = {"truncate_dim": truncate_dim, "precision": precision, "rescore": rescore}
+    lists = {name: _with_unchanged(name, values) for name, values in options.items() if values}
     if not lists:
         return specs
     dense = [spec for spec in specs if spec.family == "dense"]
     if not dense:
-        raise UsageError("only dense models have these variants", hint="name one, such as dense:ID")
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in lists)
+        raise UsageError(f"{flags} must be used with a dense model", hint="name one, such as dense:ID")
     if rescore and not precision and not all("precision" in spec.options for spec in dense):
-        raise UsageError("rescoring float32 by float32 changes nothing", hint="add --precision int8,binary")
-    spread = []
+        raise UsageError(
+            "--rescore must be used with a smaller precision than float32",
+            hint="add --precision int8,binary",
+            option="--rescore",
+        )
+    expanded = []
     for spec in specs:
         own = {**lists, **spec.options} if spec.family == "dense" else spec.options
-        spread += variants(replace(spec, options=dict(sorted(own.items()))))
-    return spread
+        expanded += variants(replace(spec, options=dict(sorted(own.items()))))
+    return expanded
 
 
-def base(spec: ModelSpec) -> ModelSpec | None:
-    """The model that this one is a variant of; None if it is as its encoder gives it.
+def without_variant(spec: ModelSpec) -> ModelSpec | None:
+    """Return the model that this one is a variant of; None if it is not a variant.
 
-    >>> str(base(parse("late:X?pool_factor=3"))), base(parse("late:X?pool_factor=1"))
+    >>> str(without_variant(parse("late:X?pool_factor=3"))), without_variant(parse("late:X?pool_factor=1"))
     ('late:X', None)
     """
     grid = GRIDS.get(spec.family, ())
-    asked = _options(spec, {name: value for name, value in spec.options.items() if name in grid})
-    whole = _options(spec, dict.fromkeys(grid, WHOLE[0]))
-    return None if asked == whole else replace(spec, options=whole)
+    options = _options(spec, {name: value for name, value in spec.options.items() if name in grid})
+    unchanged = _options(spec, dict.fromkeys(grid, UNCHANGED[0]))
+    return None if options == unchanged else replace(spec, options=unchanged)
 
 
 def _options(spec: ModelSpec, settings: dict[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in settings.items() if not _is_whole(name, value)}
+    changed = {name: value for name, value in settings.items() if not _is_unchanged(name, value)}
     rest = {name: value for name, value in spec.options.items() if name not in settings}
-    if "rescore" in settings and "rescore" not in kept:
-        rest.pop("rescore_k", None)  # of those in a grid that are not rescored
-    return dict(sorted({**rest, **kept}.items()))
+    if "rescore" in settings and "rescore" not in changed:
+        rest.pop("rescore_k", None)  # without rescoring it has no effect
+    return dict(sorted({**rest, **changed}.items()))
 
 
-def _with_whole(name: str, values: str) -> str:
-    """The list with the model as it is at its head, once, so that every variant has something to be compared with."""
-    rest = [value for each in values.split(",") if not _is_whole(name, value := each.strip())]
+def _with_unchanged(name: str, values: str) -> str:
+    """Put the unchanged model first in a list, once, so that every variant can be compared with it."""
+    rest = [value for item in values.split(",") if not _is_unchanged(name, value := item.strip())]
     return ",".join(["all" if name != "precision" else "float32", *rest])
 
 
-def _is_whole(name: str, value: str) -> bool:
-    return value in WHOLE or value in WHOLE_OF.get(name, ())
+def _is_unchanged(name: str, value: str) -> bool:
+    return value in UNCHANGED or value in UNCHANGED_OF.get(name, ())
+
+
+def with_shared_options(
+    models: Sequence[str | ModelSpec], options: Mapping[str, str], revision: str | None = None
+) -> list[ModelSpec]:
+    """Return every model with these options, also inside pipelines and fusions; options in a name win.
+
+    BM25, search services and encoders that contain their weights, such as the default one, are returned unchanged.
+    Options that no model takes, and a revision for several models, raise a UsageError.
+
+    >>> models = with_shared_options(["bm25", "[dense, late:X?dtype=float32] > rerank:Y"], {"dtype": "float16"})
+    >>> [str(model) for model in models]  # doctest: +NORMALIZE_WHITESPACE
+    ['bm25', '[dense:use-multilingual-v3, late:X?dtype=float32] > rerank:Y?dtype=float16']
+    """
+    specs = [canonical(model) for model in models]
+    if not options and revision is None:
+        return specs
+    configurable = {str(part) for spec in specs for part in _configurable_parts(spec)}
+    if not configurable:
+        flags = ", ".join([*options, *(["revision"] if revision else [])])
+        raise UsageError(
+            f"{flags} must be used with a model that is loaded", hint="name one, such as dense:ID or late:ID"
+        )
+    if revision is not None and len({name.partition("?")[0] for name in configurable}) > 1:
+        raise UsageError(
+            f"the revision {revision} must be used with one model, got {len(configurable)}",
+            hint="write it in the name of one model: dense:ID@REVISION",
+            option="--revision",
+            found=revision,
+        )
+    return [_with_options(spec, options, revision) for spec in specs]
+
+
+def takes_options(models: Sequence[ModelSpec]) -> bool:
+    """Return whether any of the models takes the options of a command.
+
+    >>> takes_options([canonical("bm25"), canonical("dense")]), takes_options([canonical("bm25 > rerank:X")])
+    (False, True)
+    """
+    return any(True for spec in models for _ in _configurable_parts(spec))
+
+
+def _with_options(spec: ModelSpec, options: Mapping[str, str], revision: str | None) -> ModelSpec:
+    if spec.parts:
+        return replace(spec, parts=tuple(_with_options(part, options, revision) for part in spec.parts))
+    if not _is_configurable(spec):
+        return spec
+    return replace(spec, options=dict(sorted({**options, **spec.options}.items())), revision=spec.revision or revision)
+
+
+def _configurable_parts(spec: ModelSpec) -> Iterator[ModelSpec]:
+    for part in spec.parts:
+        yield from _configurable_parts(part)
+    if _is_configurable(spec):
+        yield spec
+
+
+def _is_configurable(spec: ModelSpec) -> bool:
+    return spec.family in ENCODED_FAMILIES and bool(spec.id) and spec.id not in ENCODERS
+
+
+def expand_models(
+    models: Sequence[str | ModelSpec | Retriever], candidates: str | None = None, depths: Sequence[int] = ()
+) -> list[ModelSpec | Retriever]:
+    """Return every model that is meant: lists in names expanded, rerankers alone put after a task's `candidates`, and
+    pipelines repeated at each of the `depths`.
+
+    Hybrid lists may end in a safeguard, so a reranker ranks them with and without it; pairs are scored once.
+
+    >>> [str(model) for model in expand_models(["rerank:X"], "bm25", [10, 20])]
+    ['candidates:bm25 > rerank:X?depth=10', 'candidates:bm25 > rerank:X?depth=20']
+    >>> [str(model) for model in expand_models(["rerank:X"], "reranking_hybrid")]
+    ['candidates:reranking_hybrid > rerank:X', 'candidates:reranking_hybrid?safeguards=drop > rerank:X']
+    """
+    expanded: list[ModelSpec | Retriever] = []
+    for model in models:
+        expanded += variants(canonical(model)) if isinstance(model, str | ModelSpec) else [model]
+    placed = [one for model in expanded for one in ([model] if candidates is None else _over(model, candidates))]
+    if candidates is not None and placed == expanded:
+        raise UsageError(
+            f"the candidates {candidates!r} must be used with a reranker that is named alone",
+            hint="name one, such as rerank:ID",
+            option="--candidates",
+            found=candidates,
+        )
+    if any(depth < 1 for depth in depths):
+        raise UsageError.invalid("every depth", expected="at least 1", found=min(depths), option="--depths")
+    if depths and not any(map(_has_depth, placed)):
+        raise UsageError("depths must be used with a pipeline", hint="name one: 'bm25 > rerank:ID'", option="--depths")
+    return [variant for model in placed for variant in _at_depths(model, depths)]
+
+
+def _over(model: ModelSpec | Retriever, candidates: str) -> list[ModelSpec | Retriever]:
+    if not isinstance(model, ModelSpec) or model.family != "rerank":
+        return [model]
+    lists = parse(f"candidates:{candidates}" if candidates else "candidates")
+    dropped = replace(lists, options=dict(sorted({**lists.options, SAFEGUARDS: "drop"}.items())))
+    both = HYBRID in lists.id and SAFEGUARDS not in lists.options and "depth" not in lists.options
+    return [ModelSpec("pipeline", parts=(first, model)) for first in ([lists, dropped] if both else [lists])]
+
+
+def _has_depth(model: ModelSpec | Retriever) -> bool:
+    return model.family == "pipeline" if isinstance(model, ModelSpec) else isinstance(model, HasDepth)
+
+
+def _at_depths(model: ModelSpec | Retriever, depths: Sequence[int]) -> Sequence[ModelSpec | Retriever]:
+    if not depths or not _has_depth(model):
+        return [model]
+    if isinstance(model, ModelSpec):
+        *first, last = model.parts
+        return [replace(model, parts=(*first, with_depth(last, depth))) for depth in depths]
+    assert isinstance(model, HasDepth)
+    return [model.at_depth(depth) for depth in depths]
+
+
+def with_depth(stage: ModelSpec, depth: int) -> ModelSpec:
+    """Return the name of a reranking stage with another depth."""
+    return replace(stage, options=dict(sorted({**stage.options, "depth": str(depth)}.items())))

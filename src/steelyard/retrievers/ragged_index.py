@@ -1,4 +1,4 @@
-"""An index of encodings that have lengths of their own: token vectors, sparse vectors."""
+"""An index of encodings of different lengths: token vectors, sparse vectors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from steelyard.types import Queries, Run
 
 
 @dataclass(frozen=True, eq=False)
-class BundleIndex(Generic[B]):
+class RaggedIndex(Generic[B]):
     """The encodings of a corpus, ready to be searched."""
 
     size_bytes: int
     encode: Callable[[Queries], tuple[B, dict[str, Any]]]
-    """The encodings of queries, and notes on them."""
+    """Return the encodings of queries, and notes on them."""
     find: Callable[[B, int], Run]
-    """The best documents of each, and how many of them at most."""
+    """Return the best documents of each query, at most so many."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """How the encodings were obtained, what they take, and how long the last search took without encoding."""
+    """How the encodings were obtained, their size, and the seconds of the last search without encoding."""
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents of each query; those that have nothing in common with it are not found."""
+        """Return the best `top_k` documents of each query; documents without a common term are not returned."""
         encoded, self.notes["queries"] = self.encode(queries)
         start = time.perf_counter()
         run = self.find(encoded, top_k)

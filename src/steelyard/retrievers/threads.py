@@ -1,4 +1,4 @@
-"""Work on several cores at once, in arrays that free the interpreter, with results in the order of the work."""
+"""Run numpy work on several cores at once, with results in the order of the work."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MOST = 8
+_MAX_THREADS = 8
 """Every thread holds a portion of the corpus: more would cost memory and wait for the interpreter."""
 
 
 def threads(limit: int | None = None) -> int:
-    """How many threads to work with: the cores that this process may use, up to eight."""
+    """Return how many threads to use: `limit`, or else the cores that this process may use, at most eight."""
     if limit is not None:
         return limit
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MOST)
+    return min(cores, _MAX_THREADS)
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """The result for each item, in the order of the items, worked out ahead by `workers` threads.
+    """Yield the result for each item in the order of the items, computed ahead by `workers` threads.
 
-    Items are drawn one by one in the caller's thread, and no more than `workers` results wait to be taken.
+    Items are drawn one by one in the caller's thread, and at most `workers` results wait to be taken.
 
     >>> list(in_order(abs, [-3, 1, -2], 2))
     [3, 1, 2]

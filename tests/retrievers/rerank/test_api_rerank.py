@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from steelyard.config import Settings
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
-from steelyard.http import Refused, Service, Traffic, in_batches
-from steelyard.http.batches import BatchSize
+from steelyard.http.batches import BatchSize, in_batches
 from steelyard.http.endpoint import Endpoint
 from steelyard.retrievers.rerank.api import SHAPES, ApiReranker, from_options, from_spec
 from steelyard.spec import parse

@@ -13,7 +13,6 @@ from search_servers import OpenSearchShaped, postgres
 
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.dense import DenseRetriever
-from steelyard.retrievers.search_services.encoding import Vectors
 from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
 

@@ -30,7 +30,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def with_model_options(models: Sequence[str | ModelSpec], arguments: argparse.Namespace) -> list[ModelSpec]:
     """The models with what the flags say."""
-    from steelyard.retrievers.shared_options import with_shared_options
+    from steelyard.retrievers.model_variants import with_shared_options
 
     said = {name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None}
     return with_shared_options(models, said, arguments.revision)

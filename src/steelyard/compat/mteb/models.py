@@ -15,8 +15,7 @@ from steelyard.datasets.formats.mteb.tasks import TYPES, language_facts
 from steelyard.errors import MissingPart, UsageError
 from steelyard.results.keys import digest, model_slug
 from steelyard.retrievers import canonical, load_retriever
-from steelyard.retrievers.by_task import for_task
-from steelyard.retrievers.composite import CompositeIndex
+from steelyard.retrievers.composite import CompositeIndex, for_task
 from steelyard.retrievers.ranking import rank
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo

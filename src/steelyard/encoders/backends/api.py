@@ -16,15 +16,16 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.backends.api_reply import read_vectors
-from steelyard.encoders.backends.api_texts import Reading, shown
+from steelyard.encoders.backends.api_texts import ApiTexts, estimated_tokens, read_traffic, shown
 from steelyard.encoders.cache.vector_store import fingerprint
 from steelyard.encoders.streaming import joined
 from steelyard.errors import ModelError, UsageError
 from steelyard.files import read_cached, write_cached
-from steelyard.http import Options, Refused, Service, Traffic, in_batches
-from steelyard.http.batches import BatchSize, Span
+from steelyard.http.batches import BatchSize, Span, in_batches
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.tokens import estimated_tokens
+from steelyard.http.service import Refused, Service
+from steelyard.http.traffic import Traffic
+from steelyard.options import Options
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
@@ -32,7 +33,7 @@ from steelyard.vectors.similarity import SIMILARITIES
 OPENAI = "https://api.openai.com/v1"
 PATH = "embeddings"
 PROBE = "steelyard"
-OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name")
+OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name", "allow_http")
 
 
 class ApiEncoder:
@@ -46,7 +47,7 @@ class ApiEncoder:
         self,
         model: str,
         service: Service,
-        reading: Reading,
+        texts: ApiTexts,
         *,
         dimensions: int | None = None,
         revision: str | None = None,
@@ -58,7 +59,7 @@ class ApiEncoder:
         self.revision = revision
         self.similarity = similarity
         self._service = service
-        self._reading = reading
+        self._texts = texts
         self._dimensions = dimensions
         self._encoding = encoding
         self._batch = BatchSize(service.traffic.batch_size)
@@ -75,8 +76,8 @@ class ApiEncoder:
             "revision": self.revision,
             "dimensions": self._dimensions,
             "dtype": "float32",
-            **self._reading.settings,
-            "symmetric": self._reading.symmetric,
+            **self._texts.settings,
+            "symmetric": self._texts.symmetric,
         }
 
     @cached_property
@@ -103,7 +104,7 @@ class ApiEncoder:
     def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
         """The vectors as they arrive: which texts, and theirs."""
         dimension = self.dimension
-        prepared = [self._reading.prepared(text, role) for text in texts]
+        prepared = [self._texts.prepared(text, role) for text in texts]
         sent = [text for text, _ in prepared]
 
         def send(span: Span, stop: threading.Event) -> Float32 | Refused:
@@ -128,7 +129,7 @@ class ApiEncoder:
         with self._lock:
             cut, self._cut = self._cut, 0
             models, self._models = sorted(self._models), set()
-        if notes and self._reading.limited:
+        if notes and self._texts.limited:
             notes["texts_cut"] = cut
         if models:
             notes["model_reported"] = models[0] if len(models) == 1 else models
@@ -143,10 +144,10 @@ class ApiEncoder:
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
         tokens = sum(map(estimated_tokens, inputs))
-        answer = self._service.post(PATH, {**body, **self._reading.fields.get(role, {})}, tokens, stop)
+        answer = self._service.post(PATH, {**body, **self._texts.fields.get(role, {})}, tokens, stop)
         if isinstance(answer, dict) and isinstance(answer.get("model"), str):
             with self._lock:
-                self._models.add(self._service.endpoint.scrub(answer["model"])[:200])
+                self._models.add(self._service.endpoint.secrets.excerpt(answer["model"], 200))
         return answer
 
     def _refusal(self, inputs: Sequence[str], refused: Refused) -> ModelError:
@@ -160,14 +161,16 @@ def from_options(
     model: str, revision: str | None, options: Mapping[str, str], settings: Settings | None = None
 ) -> ApiEncoder:
     """The encoder of `api/MODEL@REVISION?OPTIONS`. A service has no revisions: it is a mark of one's own."""
-    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Reading.names(), *Traffic.names()))
+    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()))
     if not model:
         raise UsageError("a service needs the name of its model", hint="such as dense:api/text-embedding-3-small")
     url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
+    allow_http = given.flag("allow_http", False)
+    endpoint = Endpoint.of(url, given.text("key_env"), header, settings, allow_http=allow_http)
     encoder = ApiEncoder(
         model,
-        Service(Endpoint.of(url, given.text("key_env"), header, settings), Traffic.of(given)),
-        Reading.of(given),
+        Service(endpoint, read_traffic(given)),
+        ApiTexts.of(given),
         dimensions=given.whole("dimensions", None),
         revision=revision,
         encoding=given.choice("encoding", ("base64", "float")),

@@ -1,25 +1,34 @@
-"""How texts are put to a service: prompts, lengths, extra fields. All of it changes what the model sees."""
+"""How texts are sent to a model service: prompts, length limits, extra request fields, estimated tokens.
+
+Tokens are estimated by the length of a character in UTF-8: a quarter of a token for ASCII, half a token for two bytes
+(Cyrillic, Greek, Arabic), one for three (Chinese, Japanese, Hindi, Thai), two for four (emoji). Tokenizers of current
+models need about that many or fewer. The service's own count is what it bills.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.http.tokens import cut_to_tokens
+from steelyard.http.secrets import stored
+from steelyard.http.traffic import Traffic
 from steelyard.options import Options
 from steelyard.types import Role
 
 ROLES: tuple[Role, Role] = ("query", "document")
 ALL_ROLES: tuple[Role, ...] = (*ROLES, "text")
 SHOWN = 60
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+QUARTERS = ((0x80, 1), (0x800, 2), (0x10000, 4))
 
 
 @dataclass(frozen=True)
-class Reading:
+class ApiTexts:
     """Prompts and request fields by role, and how long a text may be, prompt included.
 
-    >>> Reading(prompts={"query": "query: "}, max_chars=12).prepared("steelyard", "query")
+    >>> ApiTexts(prompts={"query": "query: "}, max_chars=12).prepared("steelyard", "query")
     ('query: steel', True)
     """
 
@@ -30,13 +39,13 @@ class Reading:
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The names of the options."""
+        """Return the names of the options."""
         prompts, bodies = (tuple(f"{role}_{kind}" for role in ALL_ROLES) for kind in ("prompt", "body"))
         return ("max_chars", "max_tokens", "body", *prompts, *bodies)
 
     @classmethod
-    def of(cls, options: Options) -> Reading:
-        """As the options ask: `body` is for all roles, `query_body`, `document_body` and `text_body` for one."""
+    def of(cls, options: Options) -> ApiTexts:
+        """Read the options: `body` is for all roles, `query_body`, `document_body` and `text_body` for one."""
         shared = options.json_object("body")
         return cls(
             prompts={role: options.text(f"{role}_prompt") or "" for role in ALL_ROLES},
@@ -47,48 +56,96 @@ class Reading:
 
     @property
     def limited(self) -> bool:
-        """Whether texts may be cut."""
+        """Return whether texts may be truncated."""
         return self.max_chars is not None or self.max_tokens is not None
 
     @property
     def symmetric(self) -> bool:
-        """Whether a text is put alike whatever its role, but for the prompt."""
+        """Return whether requests are the same for every role, apart from the prompt."""
         return all(self.fields.get(role, {}) == self.fields.get(ALL_ROLES[0], {}) for role in ALL_ROLES)
 
-    def _put(self, role: Role) -> tuple[str, dict[str, Any]]:
+    def _request(self, role: Role) -> tuple[str, dict[str, Any]]:
         return self.prompts.get(role) or "", dict(self.fields.get(role, {}))
 
     @property
     def _shared(self) -> dict[str, Any]:
-        """The fields that queries and documents have in common."""
+        """Return the fields that queries and documents have in common."""
         query, document = (self.fields.get(role, {}) for role in ROLES)
         return {name: value for name, value in query.items() if name in document and document[name] == value}
 
     def prepared(self, text: str, role: Role) -> tuple[str, bool]:
-        """What is sent for a text, and whether it had to be cut. Services refuse an empty text: it becomes a space."""
+        """Return what is sent for a text, and whether it was truncated. An empty text is sent as a space."""
         whole = self.prompts.get(role, "") + text
         sent = whole if self.max_chars is None else whole[: self.max_chars]
-        sent = sent if self.max_tokens is None else cut_to_tokens(sent, self.max_tokens)
+        sent = sent if self.max_tokens is None else truncate_to_tokens(sent, self.max_tokens)
         return sent or " ", len(sent) < len(whole)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All of it, JSON-ready. How texts are put that are neither query nor document is left out where it is plain,
-        so that the keys of what was stored before there were such stay what they were.
+        """Return all of it, ready for JSON. The role `text` is left out if it has no prompt and no field of its own, so
+        that keys of results from before that role stay the same.
         """
-        told = ROLES if self._put("text") == ("", self._shared) else ALL_ROLES
+        roles = ROLES if self._request("text") == ("", self._shared) else ALL_ROLES
         return {
-            "prompts": {role: self.prompts.get(role) or None for role in told},
-            "request_fields": {role: dict(self.fields.get(role, {})) for role in told},
+            "prompts": {role: self.prompts.get(role) or None for role in roles},
+            "request_fields": {role: stored("", dict(self.fields.get(role, {}))) for role in roles},
             "max_chars": self.max_chars,
             "max_tokens": self.max_tokens,
         }
 
 
+def read_traffic(options: Options) -> Traffic:
+    """Return how a service is called, from the options of a model."""
+    return Traffic(
+        batch_size=options.whole("batch_size", Traffic.batch_size),
+        concurrency=options.whole("concurrency", Traffic.concurrency),
+        requests_per_minute=options.number("requests_per_minute", None),
+        tokens_per_minute=options.number("tokens_per_minute", None),
+        timeout=options.number("timeout", Traffic.timeout),
+        max_retries=options.whole("max_retries", Traffic.max_retries, minimum=0),
+        max_wait=options.number("max_wait", Traffic.max_wait, minimum=0),
+        backoff=options.number("backoff", Traffic.backoff),
+        price_per_million_tokens=options.number("price_per_million_tokens", None, minimum=0),
+        price_per_thousand_searches=options.number("price_per_thousand_searches", None, minimum=0),
+    )
+
+
 def shown(text: str) -> str:
-    """A text for an error: how long it is, and how it begins.
+    """Return the start and the length of a text for an error.
 
     >>> shown("steel")
     "'steel' (5 characters)"
     """
     return f"{text if len(text) <= SHOWN else text[:SHOWN] + '…'!r} ({len(text):,} characters)"
+
+
+def estimated_tokens(text: str) -> int:
+    """Return about how many tokens a text has.
+
+    >>> estimated_tokens("the steelyard"), estimated_tokens("весы"), estimated_tokens("杆秤"), estimated_tokens("")
+    (4, 2, 2, 1)
+    """
+    others = "".join(NOT_ASCII.findall(text))
+    quarters = len(text) - len(others) + sum(map(_quarters, others))
+    return max(1, -(-quarters // 4))
+
+
+def truncate_to_tokens(text: str, limit: int) -> str:
+    """Return the longest prefix of the text with at most `limit` estimated tokens.
+
+    >>> truncate_to_tokens("the steelyard", 2), truncate_to_tokens("杆秤称重", 3)
+    ('the stee', '杆秤称')
+    """
+    if len(text) * 8 <= limit * 4:  # even if every character were an emoji
+        return text
+    left = limit * 4
+    for position, character in enumerate(text):
+        left -= _quarters(character)
+        if left < 0:
+            return text[:position]
+    return text
+
+
+def _quarters(character: str) -> int:
+    code = ord(character)
+    return next((quarters for bound, quarters in QUARTERS if code < bound), 8)

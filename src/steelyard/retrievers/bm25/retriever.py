@@ -16,7 +16,7 @@ from steelyard.retrievers.bm25.forms import FORMS
 from steelyard.retrievers.bm25.memory import keep_freed_memory
 from steelyard.retrievers.bm25.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.bm25.search import QueryTerms, search
-from steelyard.retrievers.defaults import BM25_PRESETS as PRESETS
+from steelyard.retrievers.model_names import BM25_PRESETS as PRESETS
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec

@@ -17,14 +17,12 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.by_task import for_task
-from steelyard.retrievers.composite import CompositeIndex
-from steelyard.retrievers.defaults import FUSION_METHOD
-from steelyard.retrievers.defaults import FUSION_PRESETS as PRESETS
+from steelyard.retrievers.composite import CompositeIndex, for_task
 from steelyard.retrievers.fusion import adaptive
 from steelyard.retrievers.fusion.join import join
 from steelyard.retrievers.fusion.methods import METHODS
-from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.model_names import FUSION_METHOD, result_name
+from steelyard.retrievers.model_names import FUSION_PRESETS as PRESETS
 from steelyard.spec import ModelSpec
 from steelyard.text.languages import canonical, is_language
 from steelyard.types import Corpus, Float64, Run, TaskInfo

@@ -1,6 +1,6 @@
-"""Reranking services: `rerank:api/NAME?shape=jina`, or cohere, voyage, tei; vLLM and Infinity speak Jina's.
+"""Reranking services: `rerank:api/NAME?shape=jina`, or cohere, voyage, tei; vLLM and Infinity use the shape of Jina.
 
-Each query and its documents go to the service together; one request holds documents of one query only.
+One request contains one query and some of its documents.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.api_texts import Reading, shown
+from steelyard.encoders.backends.api_texts import ApiTexts, estimated_tokens, read_traffic, shown
 from steelyard.errors import ModelError, UsageError
-from steelyard.http import Options, Refused, Service, Traffic, in_batches
-from steelyard.http.batches import BatchSize, Span
+from steelyard.http.batches import BatchSize, Span, in_batches
 from steelyard.http.endpoint import Endpoint
-from steelyard.http.tokens import estimated_tokens
+from steelyard.http.service import Refused, Service
+from steelyard.http.traffic import Traffic
+from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
@@ -30,7 +31,7 @@ from steelyard.types.protocols import ModelSettings, Tick, no_tick
 PATH = "rerank"
 BATCH_SIZE = 100
 OWN_OPTIONS = (
-    *("url", "shape", "key_env", "key_header"),
+    *("url", "shape", "key_env", "key_header", "allow_http"),
     *("query_prompt", "document_prompt", "max_chars", "max_tokens", "body", "listwise"),
 )
 
@@ -39,11 +40,11 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """How a kind of service is asked, and where it lives if there is only one."""
+    """The request of a kind of service, and its address if there is only one."""
 
     url: str | None
     body: Callable[[str, str, list[str]], Body]
-    """From model, query and documents."""
+    """Make a request from model, query and documents."""
 
 
 def _cohere(model: str, query: str, documents: list[str]) -> Body:
@@ -51,7 +52,7 @@ def _cohere(model: str, query: str, documents: list[str]) -> Body:
 
 
 def _jina(model: str, query: str, documents: list[str]) -> Body:
-    """Jina sends every document back unless told not to."""
+    """Make a request for Jina, which returns every document by default."""
     return {**_cohere(model, query, documents), "return_documents": False}
 
 
@@ -60,7 +61,7 @@ def _voyage(model: str, query: str, documents: list[str]) -> Body:
 
 
 def _tei(model: str, query: str, documents: list[str]) -> Body:
-    """TEI serves one model. Behind a sigmoid the best documents would all round to 1 and tie: raw scores."""
+    """Make a request for TEI, which serves one model. Raw scores, because after a sigmoid the best ones round to 1."""
     return {"query": query, "texts": documents, "raw_scores": True, "truncate": True}
 
 
@@ -73,14 +74,14 @@ SHAPES = {
 
 
 class ApiReranker:
-    """A model behind a reranking service; `account` says what it has cost."""
+    """A model of a reranking service; `account` returns its usage and cost."""
 
     def __init__(
         self,
         model: str,
         service: Service,
         shape: str,
-        reading: Reading,
+        texts: ApiTexts,
         *,
         revision: str | None = None,
         name: str = "",
@@ -91,27 +92,27 @@ class ApiReranker:
         self.shape = shape
         self.revision = revision
         self._service = service
-        self._reading = reading
+        self._texts = texts
         self.listwise = listwise
-        """Whether a score depends on what is scored with it: then the size of a request changes figures."""
+        """Whether a score depends on the other documents of a request: then the batch size changes scores."""
         self._batch = BatchSize(service.traffic.batch_size)
-        self._cut = 0
+        self._truncated = 0
         self._lock = threading.Lock()
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a score; the key and how the service is used are not among it."""
+        """Return everything that could change a score; the key and the traffic are not included."""
         return {
             "reranker": f"api/{self.model}",
             "url": self._service.endpoint.url,
             "revision": self.revision,
             "shape": self.shape,
-            **self._reading.settings,
+            **self._texts.settings,
             **({"listwise": True, "batch_size": self._service.traffic.batch_size} if self.listwise else {}),
         }
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
-        """The scores of each query's documents, in their order. `tick` counts documents."""
+        """Return the scores of each query's documents, in their order. `tick` counts documents."""
         scores = [np.empty(len(texts), dtype=np.float32) for texts in documents]
         with closing(self.rerank_parts(queries, documents)) as parts:
             for query, places, part in parts:
@@ -122,12 +123,14 @@ class ApiReranker:
     def rerank_parts(
         self, queries: Sequence[str], documents: Sequence[Sequence[str]]
     ) -> Generator[tuple[int, Int64, Float32], None, None]:
-        """The scores as they arrive: which query, which of its documents, and theirs.
+        """Yield scores as they arrive: which query, which of its documents, and their scores.
 
         A text that is among a query's documents more than once is scored once.
         """
         if len(queries) != len(documents):
-            raise UsageError(f"{len(queries)} queries but {len(documents)} lists of documents", hint="one for each")
+            raise UsageError.invalid(
+                "the number of document lists", expected=f"{len(queries)}, one for each query", found=len(documents)
+            )
         pairs: list[tuple[int, str, list[int]]] = []
         spans = []
         for query, texts in enumerate(documents):
@@ -143,9 +146,9 @@ class ApiReranker:
         def too_large(span: Span, refused: Refused) -> ModelError:
             query, text, _ = pairs[span[0]]
             return ModelError(
-                f"{self._where} answered {refused.status} to the query {shown(queries[query])} "
+                f"{self._where} returned {refused.status} to the query {shown(queries[query])} "
                 f"with the document {shown(text)}: {refused.message}",
-                hint="a text that is too long can be cut: max_chars=, max_tokens=",
+                hint="truncate long texts: max_chars=N or max_tokens=N",
             )
 
         with closing(in_batches(self._service, spans, send, too_large, self._batch)) as parts:
@@ -155,12 +158,12 @@ class ApiReranker:
                 yield pairs[span[0]][0], places_of_part, np.repeat(scores, [len(group) for group in at])
 
     def account(self) -> ModelSettings:
-        """What was asked of the service since the last call: requests, tokens, searches, cost, documents cut."""
+        """Return the usage since the last call: requests, tokens, searches, cost, truncated texts."""
         notes = self._service.usage.take()
         with self._lock:
-            cut, self._cut = self._cut, 0
-        if notes and self._reading.limited:
-            notes["texts_cut"] = cut
+            truncated, self._truncated = self._truncated, 0
+        if notes and self._texts.limited:
+            notes["texts_cut"] = truncated
         return notes
 
     @property
@@ -168,21 +171,21 @@ class ApiReranker:
         return f"{self._service.endpoint.host} (api/{self.model})"
 
     def _score(self, query: str, texts: Sequence[str], stop: threading.Event) -> Float32 | Refused:
-        question, question_cut = self._reading.prepared(query, "query")
-        prepared = [self._reading.prepared(text, "document") for text in texts]
+        question, question_truncated = self._texts.prepared(query, "query")
+        prepared = [self._texts.prepared(text, "document") for text in texts]
         sent = [text for text, _ in prepared]
-        body = {**SHAPES[self.shape].body(self.model, question, sent), **self._reading.fields.get("document", {})}
+        body = {**SHAPES[self.shape].body(self.model, question, sent), **self._texts.fields.get("document", {})}
         tokens = sum(map(estimated_tokens, sent)) + len(sent) * estimated_tokens(question)
         answer = self._service.post(path_at(self._service.endpoint.url), body, tokens, stop)
         if isinstance(answer, Refused):
             return answer
         with self._lock:
-            self._cut += question_cut + sum(cut for _, cut in prepared)
+            self._truncated += question_truncated + sum(truncated for _, truncated in prepared)
         return read_scores(answer, query, texts, self._where)
 
 
 def read_scores(answer: Any, query: str, documents: Sequence[str], where: str) -> Float32:
-    """The scores of all documents in their order, in whichever shape they came; anything odd is a ModelError.
+    """Return the scores of all documents in their order; an unexpected response raises a ModelError.
 
     >>> read_scores({"results": [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}]},
     ...             "q", ["a", "b"], "here").tolist()
@@ -195,31 +198,36 @@ def read_scores(answer: Any, query: str, documents: Sequence[str], where: str) -
         items = answer.get("results", answer.get("data"))
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ModelError(
-            f"{where} answered without a list of scores", hint=f"is the shape right? known: {', '.join(SHAPES)}"
+            f"the response of {where} must contain a list of scores",
+            hint=f"set shape= to the kind of service: {', '.join(SHAPES)}",
+            option="shape",
         )
     indices = [item.get("index") for item in items]
     numbers = [index for index in indices if isinstance(index, int)]
     if len(numbers) != len(indices) or sorted(numbers) != list(range(len(documents))):
         raise ModelError(
-            f"{where} gave {len(items)} scores for {len(documents)} documents of the query {shown(query)}",
-            hint="expected one for each, numbered by 'index'",
+            f"the response of {where} must have one score for each of {len(documents)} documents, numbered by 'index', "
+            f"got {len(items)} for the query {shown(query)}",
+            expected=f"{len(documents)} scores",
+            found=len(items),
         )
     scores = np.empty(len(documents), dtype=np.float32)
     for index, item in zip(numbers, items, strict=True):
         value = item.get("relevance_score", item.get("score"))
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            found = "NaN or infinity" if isinstance(value, float) else "null" if value is None else "no number"
+            kind = "NaN or infinity" if isinstance(value, float) else "null" if value is None else type(value).__name__
             raise ModelError(
-                f"{where} gave {found} as the score of the query {shown(query)} "
+                f"every score of {where} must be a finite number, got {kind} for the query {shown(query)} "
                 f"with the document {shown(documents[index])}",
-                hint="every score must be a finite number",
+                expected="a finite number",
+                found=kind,
             )
         scores[index] = value
     return scores
 
 
 def path_at(url: str) -> str:
-    """What is asked under an address: `rerank`, but for the one service that calls it `reranks`.
+    """Return the path of requests: `rerank`, or `reranks` for the one service that names it so.
 
     >>> path_at("http://localhost:8000/v1"), path_at("https://dashscope.aliyuncs.com/compatible-api/v1")
     ('rerank', 'reranks')
@@ -235,25 +243,35 @@ def from_options(
     name: str = "",
     settings: Settings | None = None,
 ) -> ApiReranker:
-    """The reranker of `api/MODEL@REVISION?OPTIONS`; the shape is guessed from a well-known address, else Jina's."""
-    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()))
-    url = given.text("url")
-    if url is None and given.text("shape") is None:
-        raise UsageError(f"where is the service of {model}?", hint="give url=..., or shape=jina, cohere or voyage")
+    """Return the reranker of `api/MODEL@REVISION?OPTIONS`; the default shape follows from the address, else Jina's."""
+    reader = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()))
+    url = reader.text("url")
+    if url is None and reader.text("shape") is None:
+        raise UsageError(
+            f"the address of the service of {model} is missing",
+            hint="add url=ADDRESS, or shape=jina, cohere or voyage",
+            option="url",
+        )
     guess = next((shape for shape, about in SHAPES.items() if url and about.url and _host(about.url) in url), "jina")
-    shape = given.choice("shape", (guess, *(known for known in SHAPES if known != guess)))
+    shape = reader.choice("shape", (guess, *(known for known in SHAPES if known != guess)))
     address = url or SHAPES[shape].url
     if address is None:
-        raise UsageError(f"where is the service of {model}?", hint="such as url=http://localhost:8080")
-    endpoint = Endpoint.of(address, given.text("key_env"), given.text("key_header") or "Authorization", settings)
-    traffic = replace(Traffic.of(given), batch_size=given.whole("batch_size", BATCH_SIZE))
-    listwise = given.choice("listwise", ("false", "true")) == "true"
-    service, reading = Service(endpoint, traffic), Reading.of(given)
-    return ApiReranker(model, service, shape, reading, revision=revision, name=name, listwise=listwise)
+        raise UsageError(
+            f"the address of the service of {model} is missing",
+            hint="add it, for example url=http://localhost:8080",
+            option="url",
+        )
+    header = reader.text("key_header") or "Authorization"
+    allow_http = reader.flag("allow_http", False)
+    endpoint = Endpoint.of(address, reader.text("key_env"), header, settings, allow_http=allow_http)
+    traffic = replace(read_traffic(reader), batch_size=reader.whole("batch_size", BATCH_SIZE))
+    listwise = reader.choice("listwise", ("false", "true")) == "true"
+    service, texts = Service(endpoint, traffic), ApiTexts.of(reader)
+    return ApiReranker(model, service, shape, texts, revision=revision, name=name, listwise=listwise)
 
 
-def from_spec(spec: ModelSpec, settings: Settings) -> ApiReranker:
-    """The reranker of `rerank:api/MODEL@REVISION?OPTIONS`."""
+def from_spec(spec: ModelSpec, settings: Settings | None = None) -> ApiReranker:
+    """Return the reranker of `rerank:api/MODEL@REVISION?OPTIONS`."""
     return from_options(spec.id.removeprefix("api/"), spec.revision, spec.options, result_name(spec), settings)
 
 

@@ -49,7 +49,7 @@ class CrossEncoderReranker(ReadsPairs):
         self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
         if (longest := options.whole("max_length", None)) is not None:
             setattr(self._model, self._length, longest)
-        self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, least=0), folder.id)
+        self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, minimum=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
         crew = crew_of(self._model, self._devices, compute)

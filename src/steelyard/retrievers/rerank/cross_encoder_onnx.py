@@ -58,7 +58,7 @@ class OnnxCrossEncoder(ReadsPairs):
         self._document_first = options.choice("first", ("query", "document")) == "document"
         self._activation = options.choice("activation", ACTIVATIONS)
         labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
-        self._label = chosen_label(labels, options.whole("label", None, least=0), folder.id)
+        self._label = chosen_label(labels, options.whole("label", None, minimum=0), folder.id)
         if self._activation == "softmax" and self._label is None:
             raise UsageError(f"{folder.id} gives one score for each pair", hint="softmax is for several labels")
 

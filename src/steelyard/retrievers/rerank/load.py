@@ -1,14 +1,16 @@
 """Rerankers by name: `rerank:ID` (cross-encoders), `rerank:api/ID` (services), `rerank:package.module:function`.
 
-A reranker finds nothing by itself: it stands in a pipeline, behind a model that finds candidates, or ranks those of a
-reranking task.
+A reranker scores candidates. It is a stage of a pipeline after a model that retrieves them, or ranks the candidates of
+a reranking task alone (`RerankOnly`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from steelyard.config import Settings
 from steelyard.encoders.backends.ragged_function import load_function, source_hash
@@ -16,21 +18,36 @@ from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.registry import Registry, with_settings
+from steelyard.retrievers.candidates import own_lists, run_of
+from steelyard.retrievers.model_names import result_name
+from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.spec import ModelSpec
-from steelyard.types import Float32
-from steelyard.types.protocols import ModelSettings, Reranker, Tick, no_tick
+from steelyard.types import Corpus, Float32, Ragged, Run, TaskInfo
+from steelyard.types.protocols import (
+    Combined,
+    Index,
+    ModelSettings,
+    Reranker,
+    Retriever,
+    Tick,
+    Unjudged,
+    no_tick,
+)
 
 RERANKERS: Registry[Callable[..., Reranker]] = Registry("reranker", "steelyard.rerankers", {})
 """Rerankers of plug-ins by id: a factory takes a ModelSpec and returns a Reranker."""
 
 Function = Callable[[str, list[str]], Any]
-"""Takes a query and documents, gives a score for each document, in their order."""
+"""Takes a query and its documents and returns a score for each document, in their order."""
+
+_LOADED: WeakValueDictionary[tuple[str, Settings], PairScorer] = WeakValueDictionary()
+"""Rerankers in use by name and settings: pipelines with the same reranker share it and its scores."""
 
 
 class FunctionReranker:
     """Scores with a function.
 
-    Scores are stored only if it has a `version`: no hash could say that all that a function uses is the same.
+    Scores are stored only if it has a `version`, because no hash covers everything that a function uses.
     """
 
     def __init__(self, function: Function, name: str, version: str | None = None) -> None:
@@ -41,29 +58,30 @@ class FunctionReranker:
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """The name, the version, and a hash of the function's source where there is one."""
+        """Return the name, the version, and a hash of the function's source if there is one."""
         return {"reranker": self.name, "version": self._version, "source": source_hash(self._function)}
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
-        """What the function gives for each query and its documents."""
-        scores = []
+        """Return the scores of the function for each query and its documents."""
+        lists = []
         for query, texts in zip(queries, documents, strict=True):
-            said = self._function(query, list(texts))
-            found = as_floats(said, f"the reranker {self.name}", "one number for each document")
-            if found.shape != (len(texts),):
-                raise ModelError(
-                    f"the reranker {self.name} gave an array of shape {found.shape} for {len(texts)} documents",
-                    hint="expected one number for each document",
+            output = self._function(query, list(texts))
+            scores = as_floats(output, f"the reranker {self.name}", "one number for each document")
+            if scores.shape != (len(texts),):
+                raise ModelError.invalid(
+                    f"the output of the reranker {self.name}",
+                    expected=f"one number for each of {len(texts)} documents",
+                    found=f"an array of shape {scores.shape}",
                 )
-            scores.append(found)
+            lists.append(scores)
             tick(len(texts))
-        return scores
+        return lists
 
 
 def from_function(function: Function, name: str, *, version: str | None = None) -> FunctionReranker:
-    """A reranker from a function of a query and its documents.
+    """Return a reranker that scores with a function of a query and its documents.
 
-    With a `version`, scores are stored and used again while name, version and the function's source are the same.
+    With a `version`, scores are stored and reused while name, version and the function's source are the same.
 
     >>> shared = from_function(lambda query, texts: [len({*query} & {*text}) for text in texts], "shared-letters")
     >>> [scores.tolist() for scores in shared.rerank(["nile"], [["line", "alps"]])]
@@ -73,10 +91,13 @@ def from_function(function: Function, name: str, *, version: str | None = None) 
 
 
 def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker:
-    """The reranker of `rerank:ID@REVISION?OPTIONS`; an unknown model or option is a UsageError."""
+    """Return the reranker of `rerank:ID@REVISION?OPTIONS`; an unknown model or option raises a UsageError."""
     if spec.family != "rerank" or not spec.id:
-        raise UsageError(
-            f"{spec} is no reranker", hint="stages after the first are rerankers: bm25 > rerank:BAAI/bge-reranker-v2-m3"
+        raise UsageError.invalid(
+            "every stage after the first",
+            expected="a reranker",
+            found=str(spec),
+            hint="write bm25 > rerank:BAAI/bge-reranker-v2-m3",
         )
     settings = settings or Settings.load()
     if spec.id in RERANKERS:
@@ -94,10 +115,58 @@ def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker
     return cross_encoder.from_spec(spec, settings)
 
 
-def lacks_candidates(name: str) -> UsageError:
-    """What a reranker without a first stage says where a task brings it nothing to rank."""
+def shared_scorer(spec: ModelSpec, settings: Settings) -> PairScorer:
+    """Return the scorer of a reranker; one object while it is in use."""
+    key = (str(spec), settings)
+    scorer = _LOADED.get(key)
+    if scorer is None:
+        scorer = _LOADED[key] = PairScorer(load_reranker(spec, settings), settings)
+    return scorer
+
+
+@dataclass(frozen=True, eq=False)
+class RerankOnly:
+    """A reranker without a first stage: it ranks all candidates of a reranking task; other tasks raise a UsageError."""
+
+    name: str
+    scorer: PairScorer
+    parts: tuple[Retriever, ...] = ()
+    reads: int | None = None
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Return the reranker's settings; the candidates belong to the task."""
+        return {"reranker": dict(self.scorer.reranker.settings)}
+
+    def _lists(self, task: Unjudged) -> Ragged:
+        lists = own_lists(task)
+        if lists is None:
+            raise _no_candidates(self.name)
+        return lists
+
+    def steps(self, task: Unjudged) -> int:
+        """Return the largest number of pairs to score."""
+        return max((len(lists.rows) for lists in task.candidates.values()), default=0)
+
+    def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
+        """Return the candidates of each query, best first; ties by row."""
+        rows = run_of(self._lists(task)).rows
+        scored = self.scorer.score(task, rows, tick)
+        return Combined(Run.of(rows, scored.scores).cut(top_k), {"rerank": dict(scored.notes)}, scored.reused)
+
+    def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
+        """Raise a UsageError: the candidates belong to the queries of a task."""
+        raise _no_candidates(self.name)
+
+
+def from_spec(spec: ModelSpec, settings: Settings) -> RerankOnly:
+    """Return the model of `rerank:X`."""
+    return RerankOnly(result_name(spec), shared_scorer(spec, settings))
+
+
+def _no_candidates(name: str) -> UsageError:
     return UsageError(
-        f"{name} needs candidates to rank",
-        hint=f"put a model before it, 'bm25 > {name}'; or rank lists that the tasks bring: --candidates NAME, "
-        "where steelyard show TASK tells the names",
+        f"the reranker {name} must have candidates to rank",
+        hint=f"put a model before it, 'bm25 > {name}', or rank lists of the tasks: --candidates NAME "
+        "(steelyard show TASK lists the names)",
     )

@@ -1,4 +1,4 @@
-"""What OpenSearch and Elasticsearch want to be told: index definitions and queries, where they agree and where not."""
+"""Index definitions and queries for OpenSearch and Elasticsearch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from steelyard.types import Float32
 
-DEEPEST = 10_000
-"""The longest list that both give unless an index says otherwise (`index.max_result_window`)."""
+MAX_DEPTH = 10_000
+"""The longest list that both return by default (`index.max_result_window`)."""
 
 ANALYZERS: Mapping[str, str] = {
     "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
@@ -19,11 +19,11 @@ ANALYZERS: Mapping[str, str] = {
     "lt": "lithuanian", "lv": "latvian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
     "ru": "russian", "sv": "swedish", "th": "thai", "tr": "turkish", "zh": "cjk",
 }  # fmt: skip
-"""The analysers that both bring, by language; others get `standard`."""
+"""The built-in analysers of both by language; other languages get `standard`."""
 
 
 def analyzer_for(language: str) -> str:
-    """The built-in analyser of a language.
+    """Return the built-in analyser of a language.
 
     >>> analyzer_for("de"), analyzer_for("zh"), analyzer_for("sw")
     ('german', 'cjk', 'standard')
@@ -39,11 +39,11 @@ class Dialect:
 
     @property
     def opensearch(self) -> bool:
-        """OpenSearch; else Elasticsearch."""
+        """Return whether this is OpenSearch; otherwise it is Elasticsearch."""
         return self.name == "opensearch"
 
     def vector_field(self, dimension: int, cosine: bool, m: int, ef_construction: int) -> dict[str, Any]:
-        """The mapping of a field of vectors, searched through a graph (HNSW)."""
+        """Return the mapping of a vector field with an HNSW graph."""
         if self.opensearch:
             space = "cosinesimil" if cosine else "innerproduct"
             parameters = {"m": m, "ef_construction": ef_construction}
@@ -58,24 +58,24 @@ class Dialect:
         }
 
     def vector_query(self, field: str, vector: Float32, k: int, candidates: int) -> dict[str, Any]:
-        """The nearest `k`, looked for among so many candidates."""
+        """Return the query for the nearest `k` among so many candidates."""
         values = vector.tolist()
         if self.opensearch:
-            # Lucene's engine looks among k candidates, so a wider search is a larger k, of which `size` are wanted.
-            return {"query": {"knn": {field: {"vector": values, "k": max(k, min(candidates, DEEPEST))}}}}
-        wide = max(k, min(candidates, DEEPEST))
+            # Lucene's engine visits k candidates, so a wider search is a larger k, of which `size` are returned.
+            return {"query": {"knn": {field: {"vector": values, "k": max(k, min(candidates, MAX_DEPTH))}}}}
+        wide = max(k, min(candidates, MAX_DEPTH))
         return {"knn": {"field": field, "query_vector": values, "k": k, "num_candidates": wide}}
 
 
 def text_query(fields: Sequence[str], text: str) -> dict[str, Any]:
-    """BM25 over one field, or the best of several (`title^2` counts twice)."""
+    """Return a BM25 query over one field, or over the best of several (`title^2` counts twice)."""
     if len(fields) == 1 and "^" not in fields[0]:
         return {"query": {"match": {fields[0]: {"query": text}}}}
     return {"query": {"multi_match": {"query": text, "fields": list(fields)}}}
 
 
 def definition(analyzer: str, k1: float, b: float, vectors: Mapping[str, Any] | None, dialect: Dialect) -> Any:
-    """An index of one shard, so that term statistics are those of the whole corpus."""
+    """Return the definition of an index with one shard, so that term statistics are those of the whole corpus."""
     index: dict[str, Any] = {
         "number_of_shards": 1,
         "number_of_replicas": 0,

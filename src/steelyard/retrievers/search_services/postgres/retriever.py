@@ -1,7 +1,7 @@
-"""`postgres:ADDRESS`: full text search, or with `dense=MODEL` nearest vectors of pgvector, or SQL of your own.
+"""`postgres:ADDRESS`: full-text search, with `dense=MODEL` nearest vectors of pgvector, or your own SQL.
 
-Our corpus lies in a schema `steelyard_...` named by a hash of its content. `sql=FILE` asks what is there already, in
-a transaction that can only read: the query sees `:query`, `:k` and, with `dense`, `:vector`, and gives id and score.
+Our corpus is stored in a schema `steelyard_...` named by a hash of its content. `sql=FILE` queries existing tables in
+a read-only transaction: the statement uses `:query`, `:k` and, with `dense`, `:vector`, and returns id and score.
 """
 
 from __future__ import annotations
@@ -9,29 +9,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 from steelyard.config import Settings
 from steelyard.errors import ModelError, SteelyardError, UsageError
 from steelyard.http.secrets import Secrets
+from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
-from steelyard.retrievers.search_services.encoding import Vectors, content_name
-from steelyard.retrievers.search_services.optional import need
+from steelyard.retrievers.search_services.encoding import ServiceVectors, content_name
 from steelyard.retrievers.search_services.postgres import schema
-from steelyard.retrievers.search_services.postgres.connection import Address, hang_up
-from steelyard.retrievers.search_services.postgres.pool import Pool
+from steelyard.retrievers.search_services.postgres.connection import Address, Pool, hang_up
 from steelyard.retrievers.search_services.postgres.sql import Plan
-from steelyard.retrievers.search_services.request_options import Manners, Options, refuse_at
-from steelyard.retrievers.search_services.responses import Hits, ask_all, by_id, patient, to_run
+from steelyard.retrievers.search_services.request_options import RequestOptions, require
+from steelyard.retrievers.search_services.responses import Hits, by_id, query_all, to_run, with_retries
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
+OPTIONS = (
+    *("dense", "sql", "config", "operator", "rank", "normalization", "search", "m", "ef_construction", "ef_search"),
+    *("keep", "revision", *RequestOptions.NAMES),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class PostgresIndex:
-    """A schema of ours, or a query over tables that are there."""
+    """A schema of ours, or a statement over existing tables."""
 
     retriever: PostgresRetriever
     plan: Plan
@@ -41,23 +45,23 @@ class PostgresIndex:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` of each query; then the schema goes, if it was not to be kept."""
+        """Return the best `top_k` of each query; then remove the schema, unless it is kept."""
         retriever = self.retriever
         values = self._values(queries)
         statement, settings = self.plan.statement(self.schema), self.plan.session(top_k)
         pool: Pool[Session] = Pool(lambda: Session(retriever.address, statement, settings))
 
-        def ask(query: int) -> Hits:
+        def query_one(query: int) -> Hits:
             value = values(query)
             if value is None:
                 return Hits(())
             with pool.connection() as session:
-                found, seconds = session.ask({**value, "k": top_k})
-            return self._hits(found, seconds)
+                lines, seconds = session.run({**value, "k": top_k})
+            return self._hits(lines, seconds)
 
         try:
-            asked = ask_all(len(queries), patient(ask, retriever.manners.retries), retriever.manners)
-            run, notes = to_run(asked, queries, top_k, retriever.manners)
+            answers = query_all(len(queries), with_retries(query_one, retriever.requests.retries), retriever.requests)
+            run, notes = to_run(answers, queries, top_k, retriever.requests)
         finally:
             pool.close()
         self.notes.update(notes)
@@ -66,35 +70,35 @@ class PostgresIndex:
         return run
 
     def _values(self, queries: Queries) -> Callable[[int], dict[str, Any] | None]:
-        """What fills the places of the statement for a query; None where its vector has no direction."""
+        """Return the parameters of the statement for a query; None for a zero vector."""
         vectors = self.retriever.vectors
-        wanted = self.plan.places
+        names = self.plan.places
         if vectors is None:
-            return lambda query: {name: schema.held(queries.texts[query]) for name in wanted & {"query"}}
+            return lambda query: {name: schema.storable(queries.texts[query]) for name in names & {"query"}}
         matrix, self.notes["query_vectors"] = vectors.queries(queries)
-        usable = vectors.sound(matrix)
+        comparable = vectors.comparable(matrix)
 
         def value(query: int) -> dict[str, Any] | None:
-            if not usable[query]:
+            if not comparable[query]:
                 return None
-            both = {"query": schema.held(queries.texts[query]), "vector": schema.as_text(matrix[query])}
-            return {name: held for name, held in both.items() if name in wanted}
+            both = {"query": schema.storable(queries.texts[query]), "vector": schema.as_text(matrix[query])}
+            return {name: value for name, value in both.items() if name in names}
 
         return value
 
-    def _hits(self, found: list[list[Any]], seconds: float) -> Hits:
+    def _hits(self, lines: list[list[Any]], seconds: float) -> Hits:
         if self.plan.sql is None:
-            return Hits([row for row, _ in found], [score for _, score in found], (), seconds)
-        if found and len(found[0]) not in (1, 2):
-            raise ModelError(
-                f"the SQL gives {len(found[0])} columns", hint="expected the id, and then the score if any"
+            return Hits([row for row, _ in lines], [score for _, score in lines], (), seconds)
+        if lines and len(lines[0]) not in (1, 2):
+            raise ModelError.invalid(
+                "the result of the SQL", expected="the id and an optional score", found=f"{len(lines[0])} columns"
             )
-        scores = [float(line[1]) for line in found] if found and len(found[0]) == 2 else None
-        return by_id([line[0] for line in found], scores, self.corpus.row_of, seconds=seconds)
+        scores = [float(line[1]) for line in lines] if lines and len(lines[0]) == 2 else None
+        return by_id([line[0] for line in lines], scores, self.corpus.row_of, seconds=seconds)
 
 
 class Session:
-    """A connection that has the statement prepared and can only read."""
+    """A read-only connection with a prepared statement."""
 
     def __init__(self, address: Address, statement: str, settings: list[str]) -> None:
         self._address = address
@@ -108,41 +112,41 @@ class Session:
             self.close()
             raise
 
-    def ask(self, values: dict[str, Any]) -> tuple[list[list[Any]], float]:
-        """The lines of the answer, and the seconds they took."""
+    def run(self, values: dict[str, Any]) -> tuple[list[list[Any]], float]:
+        """Return the lines of the result, and the seconds they took."""
         with self._address.translated():
             start = time.perf_counter()
-            found = self._prepared.run(**values)
-            return found, time.perf_counter() - start
+            lines = self._prepared.run(**values)
+            return lines, time.perf_counter() - start
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         hang_up(self._connection)
 
 
 @dataclass(frozen=True, eq=False)
 class PostgresRetriever:
-    """A server and a plan; with `vectors`, nearest neighbours in place of words."""
+    """A server and a plan; with `vectors`, nearest neighbours instead of words."""
 
     name: str
     address: Address
     plan: Plan
-    manners: Manners = field(default_factory=Manners)
-    vectors: Vectors | None = None
+    requests: RequestOptions = field(default_factory=RequestOptions)
+    vectors: ServiceVectors | None = None
     keep: bool = True
     """Whether our schema stays on the server for the next run."""
     revision: str | None = None
-    """Tells states of tables that are not ours apart."""
+    """Distinguishes states of existing tables."""
 
     @property
     def settings(self) -> ModelSettings:
-        """The plan, the encoder, and of tables that are not ours the address and revision."""
-        there = {"address": self.address.text, "revision": self.revision} if self.plan.sql else {}
+        """Return the plan, the encoder and, for existing tables, the address and revision."""
+        location = {"address": self.address.text, "revision": self.revision} if self.plan.sql else {}
         encoder = dict(self.vectors.settings) if self.vectors else None
-        return {"family": "postgres", **self.plan.settings, "encoder": encoder, **self.manners.settings, **there}
+        return {"family": "postgres", **self.plan.settings, "encoder": encoder, **self.requests.settings, **location}
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> PostgresIndex:
-        """Store the corpus unless it is there."""
+        """Store the corpus if it is not stored yet."""
         connection = self.address.connect()
         try:
             with self.address.translated():
@@ -165,13 +169,13 @@ class PostgresRetriever:
             hang_up(connection)
 
     def _own(self, connection: Any, corpus: Corpus, info: TaskInfo, tick: Tick, notes: dict[str, Any]) -> PostgresIndex:
-        plan, matrix, sound = self.plan, None, None
+        plan, matrix, comparable = self.plan, None, None
         if self.vectors is None:
             plan = replace(plan, config=plan.config or schema.CONFIGURATIONS.get(info.language, "simple"))
             schema.check_config(connection, plan.config or "simple")
             notes["config"] = plan.config
-            if info.language in schema.UNCUT:
-                notes["words"] = f"PostgreSQL does not cut {info.language} into words: only whole clauses match"
+            if info.language in schema.UNSEGMENTED:
+                notes["words"] = f"PostgreSQL does not segment {info.language} into words: only whole clauses match"
             dimension = None
         else:
             notes["pgvector"] = schema.check_vectors(connection)
@@ -180,9 +184,9 @@ class PostgresRetriever:
         name = f"steelyard_{content_name(corpus, stored)}"
         if self.vectors is not None and not schema.exists(connection, name):
             matrix, notes["document_vectors"] = self.vectors.documents(corpus)
-            sound = self.vectors.sound(matrix)
-            if not sound.all():
-                notes["documents_without_direction"] = int((~sound).sum())
+            comparable = self.vectors.comparable(matrix)
+            if not comparable.all():
+                notes["documents_without_direction"] = int((~comparable).sum())
         table = schema.Table(
             name,
             config=plan.config if self.vectors is None else None,
@@ -190,42 +194,40 @@ class PostgresRetriever:
             operators=plan.operators,
             hnsw=(plan.m, plan.ef_construction) if plan.search == "hnsw" else None,
         )
-        notes.update(schema=name, documents_stored=schema.ensure(connection, table, corpus, matrix, sound, tick))
+        notes.update(schema=name, documents_stored=schema.ensure(connection, table, corpus, matrix, comparable, tick))
         return PostgresIndex(self, plan, corpus, name, schema.size(connection, name), notes)
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> PostgresRetriever:
-    """The retriever of `postgres:ADDRESS?OPTIONS`."""
-    need("pg8000.native", "pg8000")
-    options = Options("postgres", spec.options)
+    """Return the retriever of `postgres:ADDRESS?OPTIONS`."""
+    options = Options("postgres", spec.options, OPTIONS)
+    require("pg8000.native", "pg8000")
     model, sql = options.text("dense"), options.text("sql")
-    vectors = Vectors.of(model, settings) if model else None
-    if sql is not None and not File(sql).expanduser().is_file():
-        raise UsageError(f"there is no file {sql!r}", hint="sql=FILE names a file with one SELECT")
+    vectors = ServiceVectors.of(model, settings) if model else None
+    if sql is not None and not Path(sql).expanduser().is_file():
+        raise UsageError(f"the SQL file does not exist: {sql}", hint="write one SELECT into it", option="sql", path=sql)
     plan = Plan(
         vectors=vectors is not None,
         cosine=vectors is None or vectors.cosine,
-        sql=File(sql).expanduser().read_text(encoding="utf-8") if sql else None,
+        sql=Path(sql).expanduser().read_text(encoding="utf-8") if sql else None,
         config=options.text("config"),
-        operator=options.choice("operator", "or", ("or", "and", "websearch")),
-        rank=options.choice("rank", "ts_rank", ("ts_rank", "ts_rank_cd")),
-        normalization=options.whole("normalization", 0, low=0, high=63),
-        search=options.choice("search", "exact", ("exact", "hnsw")),
-        m=options.whole("m", 16, low=2, high=100),
-        ef_construction=options.whole("ef_construction", 64, low=4, high=1000),
-        ef_search=options.whole("ef_search", 0, low=0, high=1000) or None,
+        operator=options.choice("operator", ("or", "and", "websearch")),
+        rank=options.choice("rank", ("ts_rank", "ts_rank_cd")),
+        normalization=options.whole("normalization", 0, minimum=0, maximum=63),
+        search=options.choice("search", ("exact", "hnsw")),
+        m=options.whole("m", 16, minimum=2, maximum=100),
+        ef_construction=options.whole("ef_construction", 64, minimum=4, maximum=1000),
+        ef_search=options.whole("ef_search", 0, minimum=0, maximum=1000) or None,
     )
-    manners = Manners.of(options)
+    requests = RequestOptions.of(options)
     retriever = PostgresRetriever(
         name=result_name(spec),
-        address=Address(spec.id, Secrets(settings), manners.timeout),
+        address=Address(spec.id, Secrets(settings), requests.timeout),
         plan=plan,
-        manners=manners,
+        requests=requests,
         vectors=vectors,
         keep=options.flag("keep", True),
         revision=options.text("revision"),
     )
-    options.finish()
-    refuse_at(spec, "PGUSER and PGPASSWORD say who asks; or keep the address in a variable: postgres:${DATABASE_URL}")
     plan.check()
     return retriever

@@ -1,4 +1,4 @@
-"""The SELECT that PostgreSQL is asked for each query."""
+"""The SELECT statement of each query to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERSION = 1
 PLACE = re.compile(r"(?<![:\w]):(query|k|vector)\b")
 DEFAULT_EF, LARGEST_EF = 100, 1000
 
-# Any of the words: the words of the text as the server sees them, quoted as a tsquery wants them, joined by "or".
+# Any of the words: the words of the text as the server normalises them, quoted for a tsquery, joined by "or".
 ANY_WORD = r"""(SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery
     FROM unnest(to_tsvector('{config}', CAST(:query AS text))))"""
 ALL_WORDS = "plainto_tsquery('{config}', CAST(:query AS text))"
@@ -28,7 +28,7 @@ ORDER BY score DESC, d.row
 LIMIT CAST(:k AS integer)
 """
 
-# The graph is used only for an order by distance alone; ties at the end of a list are then the server's choice.
+# The graph is used only if rows are sorted by distance alone; then the server breaks ties at the end of a list.
 VECTORS = """
 SELECT row, {score} AS score
 FROM {schema}.documents
@@ -40,7 +40,7 @@ LIMIT CAST(:k AS integer)
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched, and how; everything here could change a figure."""
+    """What is searched, and how; everything here could change a score."""
 
     vectors: bool = False
     cosine: bool = True
@@ -48,43 +48,45 @@ class Plan:
     config: str | None = None
     """The text search configuration; None: by the language of the task."""
     operator: str = "or"
-    """Documents with any of the query's words, with all of them, or what `websearch_to_tsquery` makes of it."""
+    """Documents with any of the query's words, with all of them, or as `websearch_to_tsquery` reads it."""
     rank: str = "ts_rank"
     normalization: int = 0
     search: str = "exact"
     m: int = 16
     ef_construction: int = 64
     ef_search: int | None = None
-    """Width of the search in the graph; None: as wide as the list is long, at least 100, at most 1,000."""
+    """Width of the search in the graph; None: the length of the list, at least 100 and at most 1,000."""
 
     def check(self) -> None:
-        """A UsageError for options that have nothing to act on, and for SQL that could not work."""
+        """Raise a UsageError for options without effect, and for SQL that cannot work."""
         if self.search == "hnsw" and not self.vectors:
-            raise UsageError("search=hnsw is for vectors", hint="add dense=MODEL")
+            raise UsageError("search=hnsw must be used with vectors", hint="add dense=MODEL", option="search")
         if self.sql is None:
             return
         if "query" not in self.places and "vector" not in self.places:
-            raise UsageError("the SQL has neither :query nor :vector in it", hint="it would find the same for all")
+            raise UsageError("the SQL must contain :query or :vector", hint="add :query", option="sql")
         if "k" not in self.places:
-            raise UsageError("the SQL has no :k in it", hint="end it with LIMIT :k")
+            raise UsageError("the SQL must contain :k", hint="end it with LIMIT :k", option="sql")
         if ("vector" in self.places) != self.vectors:
-            raise UsageError("the SQL has :vector in it, or dense=MODEL is given, but not both", hint="give both")
+            raise UsageError(
+                "the SQL must contain :vector exactly if dense=MODEL is set", hint="use both", option="sql"
+            )
 
     @property
     def places(self) -> frozenset[str]:
-        """What has to be filled in."""
+        """Return the names of the parameters."""
         if self.sql is not None:
             return frozenset(PLACE.findall(self.sql))
         return frozenset({"vector", "k"} if self.vectors else {"query", "k"})
 
     @property
     def operators(self) -> str:
-        """How a graph compares vectors."""
+        """Return the operator class of the graph."""
         return "vector_cosine_ops" if self.cosine else "vector_ip_ops"
 
     @property
     def stored(self) -> dict[str, Any]:
-        """What a schema of ours is made by."""
+        """Return what defines a schema of ours."""
         if not self.vectors:
             return {"version": VERSION, "config": self.config}
         graph = {"m": self.m, "ef_construction": self.ef_construction} if self.search == "hnsw" else None
@@ -92,7 +94,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Ready for the key of a result."""
+        """Return the settings for the key of a result."""
         if self.sql is not None:
             return {"sql": self.sql}
         if self.vectors:
@@ -105,7 +107,7 @@ class Plan:
         }
 
     def statement(self, schema: str) -> str:
-        """The SELECT, with places for `:query` or `:vector` and `:k`."""
+        """Return the SELECT with the parameters `:query` or `:vector` and `:k`."""
         if self.sql is not None:
             return self.sql.strip().rstrip(";")
         if self.vectors:
@@ -119,9 +121,9 @@ class Plan:
         return WORDS.format(query=query, rank=self.rank, normalization=self.normalization, schema=schema)
 
     def session(self, k: int) -> list[str]:
-        """Settings of a session for lists of `k`."""
+        """Return the statements that prepare a session for lists of `k`."""
         if not self.vectors or self.search != "hnsw" or self.sql is not None:
             return []
         wide = self.ef_search or min(max(k, DEFAULT_EF), LARGEST_EF)
-        # A small table would be read through, and the graph that was asked for left aside.
+        # For a small table the server would prefer a full scan to the requested graph.
         return [f"SET hnsw.ef_search = {wide}", "SET enable_seqscan = off"]
