@@ -158,8 +158,8 @@ def test_prompts_of_texts() -> None:
 
 
 def test_services_are_asked_for_texts_in_their_own_way() -> None:
-    def reading(**given: str) -> Reading:
-        return Reading.of(Options("api/x", given, ApiTexts.names()))
+    def reading(**given: str) -> ApiTexts:
+        return ApiTexts.of(Options("api/x", given, ApiTexts.names()))
 
     plain = reading(query_prompt="q: ", document_body='{"input_type": "passage"}')
     assert plain.prepared("x", "text") == ("x", False) and plain.fields["text"] == {}

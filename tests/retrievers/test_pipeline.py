@@ -71,40 +71,63 @@ def test_names_of_pipelines() -> None:
 
 @pytest.mark.parametrize("name", ["bm25 >", "> rerank:X", "bm25 > > rerank:X", "bm25 > [rerank:X"])
 def test_bad_names_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot read the model name"):
+    with pytest.raises(UsageError) as caught:
+        parse(name)
+    assert caught.value.option == "model" and str(caught.value.found) in name
+
+
+def test_family_in_capitals_has_a_hint_with_the_right_spelling() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse("BM25?k1=0.9")
+    assert caught.value.found == "BM25?k1=0.9" and "bm25" in (caught.value.hint or "")
+
+
+def test_names_nest_to_a_limit() -> None:
+    name = "bm25"
+    for _ in range(16):
+        name = f"[{name}, bm25]"
+    assert str(parse(name)) == name
+    with pytest.raises(UsageError) as caught:
+        parse(f"[{name}, bm25]")
+    assert caught.value.found == 17
+    with pytest.raises(UsageError):
+        parse("[" * 100_000)
+
+
+@pytest.mark.parametrize("name", ["bm25?\ud83d=1", "dense:\udcff", "dense:X?a b=1", "dense:X?k[1=2", "bm25?..k=1"])
+def test_names_that_could_not_be_written_again_are_refused(name: str) -> None:
+    with pytest.raises(UsageError):
         parse(name)
 
 
-def test_a_family_in_capitals_is_told_how_it_is_written():
-    with pytest.raises(UsageError) as told:
-        parse("BM25?k1=0.9")
-    assert told.value.hint == "a family is written in small letters: bm25"
-
-
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "option", "found"),
     [
-        ("bm25 > dense", "is no reranker"),
-        ("bm25 > rerank", "is no reranker"),
-        ("bm25 > rerank:math:sqrt?depth=0", "the option depth"),
-        ("bm25 > rerank:math:sqrt?depth=", "the option depth"),
-        ("bm25 > rerank:math:sqrt?tail=drop", "unknown tail"),
-        ("bm25 > rerank:math:sqrt?deep=1", "unknown option"),
-        ("bm25 > rerank:math:nothing", "has no 'nothing'"),
-        ("bm25 > rerank:api/X", "where is the service"),
-        ("candidates:X?deep=1", "did you mean 'depth'"),
-        ("candidates:X@v1", "names a revision"),
+        ("bm25 > dense", None, "dense:use-multilingual-v3"),
+        ("bm25 > rerank", None, "rerank"),
+        ("bm25 > rerank:math:sqrt?depth=0", "depth", "0"),
+        ("bm25 > rerank:math:sqrt?depth=" + "9" * 5000, "depth", "9" * 5000),
+        ("bm25 > rerank:math:sqrt?depth=", "depth", ""),
+        ("bm25 > rerank:math:sqrt?tail=drop", "tail", "drop"),
+        ("bm25 > rerank:math:sqrt?deep=1", "deep", "deep"),
+        ("bm25 > rerank:math:nothing", ..., ...),
+        ("bm25 > rerank:api/X", "url", None),
+        ("candidates:X?deep=1", "deep", "deep"),
+        ("candidates:X@v1", None, "v1"),
     ],
 )
-def test_what_cannot_be_a_pipeline_is_refused(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_invalid_stages_are_refused(name: str, option: object, found: object) -> None:
+    with pytest.raises(UsageError) as caught:
         load_retriever(name)
+    if option is not ...:
+        assert (caught.value.option, caught.value.found) == (option, found)
 
 
 def test_a_reranker_alone_cannot_search() -> None:
     corpus = Corpus.of(["a"], ["text"])
-    with pytest.raises(UsageError, match=r"rerank:math:sqrt needs candidates to rank .*--candidates"):
+    with pytest.raises(UsageError) as caught:
         load_retriever("rerank:math:sqrt").index(corpus, TaskInfo("X/y"))
+    assert "--candidates" in (caught.value.hint or "")
 
 
 def test_composites_meet_the_protocols() -> None:
@@ -216,11 +239,13 @@ def test_depths_are_swept_from_one_scoring() -> None:
     for depth, result in zip((1, 2, 5), results[1:], strict=True):
         alone = evaluate(pipeline(Overlap(), Counting(), depth=depth), task)[0]
         assert alone.metrics == result.metrics and alone.key == result.key
-    with pytest.raises(UsageError, match="has a depth to vary"):
+    with pytest.raises(UsageError):
         evaluate(Overlap(), task, depths=[5])
-    with pytest.raises(UsageError, match="depths are 0"):
+    with pytest.raises(UsageError):
         evaluate("bm25 > rerank:math:sqrt", task, depths=[0])
-    assert [str(model) for model in expand_models(["bm25 > rerank:X?depth=9"], None, [9])] == ["bm25 > rerank:X?depth=9"]
+    assert [str(model) for model in expand_models(["bm25 > rerank:X?depth=9"], None, [9])] == [
+        "bm25 > rerank:X?depth=9"
+    ]
 
 
 def test_a_shallow_result_does_not_starve_a_reranker() -> None:
@@ -268,9 +293,9 @@ def test_candidates_that_are_not_there_are_named() -> None:
     assert result.error is not None and "which candidate lists?" in result.error.message
     (result,) = evaluate("candidates", small_task())
     assert result.error is not None and "has no candidate lists" in result.error.message
-    with pytest.raises(UsageError, match="belong to a task"):
+    with pytest.raises(UsageError):
         load_retriever("candidates:x").index(Corpus.of(["a"], ["b"]), TaskInfo("x"))
-    with pytest.raises(UsageError, match="none of the models ranks the candidates 'mine'"):
+    with pytest.raises(UsageError):
         evaluate("bm25", small_task(), candidates="mine")
     with pytest.raises(UnknownName):
         load_retriever("candidate:x")
@@ -300,7 +325,7 @@ def test_pipelines_of_names_and_of_nothing() -> None:
     assert model.name == "bm25 > rerank:math:sqrt?depth=7 > rerank:counting?depth=3"
     assert model.depth == 3 and isinstance(model.first, RerankedRetriever) and model.first.depth == 7
     assert model.settings["depth"] == 3 and model.settings["first"]["depth"] == 7
-    with pytest.raises(UsageError, match="needs a reranker"):
+    with pytest.raises(UsageError):
         pipeline("bm25")
 
 

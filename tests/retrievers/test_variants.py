@@ -249,24 +249,25 @@ def test_constant_dimensions_and_great_numbers():
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    "options",
     [
-        ({"precision": "int4"}, "unknown precision 'int4'"),
-        ({"truncate_dim": "many"}, "truncate_dim is 'many'"),
-        ({"truncate_dim": "0"}, "truncate_dim is 0"),
-        ({"precision": "int8", "rescore": "x"}, "rescore is 'x'.*hakari"),
-        ({"precision": "int8", "rescore": "4", "rescore_k": "-1"}, "rescore_k is -1"),
-        ({"precision": "int8", "rescore": "4", "rescore_k": "0"}, "rescore_k is 0"),
-        ({"precision": "int8", "rescore_k": "50"}, "rescore_k is 50, and nothing is rescored"),
-        ({"rescore": "4"}, "rescoring float32 by float32 changes nothing"),
+        {"precision": "int4"},
+        {"truncate_dim": "many"},
+        {"truncate_dim": "0"},
+        {"precision": "int8", "rescore": "x"},
+        {"precision": "int8", "rescore": "4", "rescore_k": "-1"},
+        {"precision": "int8", "rescore": "4", "rescore_k": "0"},
+        {"precision": "int8", "rescore_k": "50"},
+        {"rescore": "4"},
     ],
 )
-def test_bad_options(options, found):
-    with pytest.raises(UsageError, match=found):
+def test_invalid_options_are_refused(options):
+    with pytest.raises(UsageError):
         Variant.of(options)
-    with pytest.raises(UnknownName, match="did you mean 'binary'"):
+    with pytest.raises(UnknownName) as unknown:
         Variant(precision="binry")
-    with pytest.raises(UsageError, match="dense:X has 8 dimensions and can't be cut to 9"):
+    assert unknown.value.near == ["binary"]
+    with pytest.raises(UsageError):
         Variant(truncate_dim=9).check(8, "dense:X")
 
 

@@ -1,4 +1,4 @@
-"""`http:TEMPLATE` against a real HTTP server on loopback, in good and in bad moods."""
+"""`http:TEMPLATE` against a real HTTP server on loopback, with good and bad answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from search_servers import Reply, SearchService
 
 import steelyard
 from steelyard.cli import main
-from steelyard.errors import DataError, MissingPart, ModelError, UsageError
+from steelyard.errors import DataError, MissingPart, ModelError, UnknownName, UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.search_services.http_template import Template
@@ -128,13 +128,13 @@ def test_the_token_is_sent_and_shown_nowhere(
     service = SearchService(task.corpus, token=SECRET)
     with service.running() as service.address:
         file = template(tmp_path, service, headers={"Authorization": "Bearer ${SEARCH_TOKEN}"}, retries=0)
-        model = f"http:{file}"
+        model = f"http:{file}?env=SEARCH_TOKEN"
         command = ["run", model, "-v", "--save-runs", "trec", "-o", str(tmp_path / "results"), "-t"]
         assert main([*command, "NanoAlmanac/en"]) == 0
         service.token = "another"
         assert main([*command, "NanoAlmanac/de"]) == 1
     shown = capsys.readouterr()
-    assert "answered 401" in shown.err and "no access for Bearer ${SEARCH_TOKEN}" in shown.err
+    assert "401" in shown.err and "no access for Bearer ${SEARCH_TOKEN}" in shown.err
     written = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*") if path.is_file()}
     assert {path.suffix for path in written} >= {".json", ".html", ".parquet"}
     assert not any(SECRET.encode() in text for text in (*written.values(), shown.out.encode(), shown.err.encode()))
@@ -173,7 +173,7 @@ def test_a_service_that_hangs_is_left(task: Task, service: SearchService, tmp_pa
 
     service.faults = [hang]
     model = f"http:{template(tmp_path, service, timeout=0.2, retries=0, concurrency=1)}"
-    with pytest.raises(MissingPart, match="no answer in time"):
+    with pytest.raises(MissingPart, match="in time"):
         search(model, task)
     service.faults = [hang]
     run, notes = search(f"{model}?errors=empty", task)
@@ -197,13 +197,13 @@ def test_an_answer_that_drips_is_left(task: Task, tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/search?q={{query}}"
         file = tmp_path / "search.json"
         file.write_text(json.dumps({"url": url, "ids": "ids[*]", "timeout": 0.3, "retries": 0, "concurrency": 1}))
-        with pytest.raises(MissingPart, match="no answer in time"):
+        with pytest.raises(MissingPart, match="in time"):
             search(f"http:{file}", task)
         dripping.join()
 
 
 def test_a_proxy_is_used(task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service stands in for a proxy: it is asked for the host that only a proxy could know."""
+    """The service acts as a proxy: it is asked for a host that only a proxy can know."""
     monkeypatch.setenv("http_proxy", service.address)
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -213,36 +213,34 @@ def test_a_proxy_is_used(task: Task, service: SearchService, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("http://localhost:none/search", "is not the address of a service"),
-        ("http://me:${SEARCH_PASSWORD}@localhost/search", "localhost holds a user or a password"),
-    ],
+    "url", ["http://localhost:none/search", "http://${SEARCH_USER}:${SEARCH_PASSWORD}@localhost/search"]
 )
-def test_an_address_that_cannot_work_is_refused(
-    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, message: str
+def test_invalid_addresses_are_refused(
+    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv("SEARCH_PASSWORD", SECRET)
-    with pytest.raises(UsageError, match=message) as caught:
-        search(f"http:{template(tmp_path, service, url=url)}", task)
-    assert SECRET not in str(caught.value)
+    monkeypatch.setenv("SEARCH_USER", "me")
+    with pytest.raises(UsageError) as caught:
+        search(f"http:{template(tmp_path, service, url=url)}?env=SEARCH_PASSWORD,SEARCH_USER", task)
+    assert caught.value.option == "url" and SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("reply", "error", "message"),
+    ("reply", "message"),
     [
-        (Reply(400, {"error": "no such field"}), ModelError, "answered 400: .*no such field"),
-        (Reply(200, raw=b"<html>welcome"), ModelError, "not JSON: <html>welcome"),
-        (Reply(302, {}, {"Location": "http://127.0.0.1:1/x"}), ModelError, "redirects are not followed"),
-        (Reply(200, {"results": []}), ModelError, "an object with 'results'"),
-        (Reply(500, {"error": "for good"}), ModelError, "answered 500 after 2 tries"),
+        (Reply(400, {"error": "no such field"}), "400.*no such field"),
+        (Reply(200, raw=b"<html>welcome"), "<html>welcome"),
+        (Reply(200, raw=b"[" * 100_000), "JSON"),
+        (Reply(302, {}, {"Location": "http://127.0.0.1:1/x"}), r"http://127\.0\.0\.1:1/x"),
+        (Reply(200, {"results": []}), "an object with 'results'"),
+        (Reply(500, {"error": "permanent"}), "500 after 2 attempts"),
     ],
 )
-def test_failures_that_stay_end_the_task(
-    task: Task, service: SearchService, tmp_path: Path, reply: Reply, error: type[Exception], message: str
+def test_permanent_failures_end_the_task(
+    task: Task, service: SearchService, tmp_path: Path, reply: Reply, message: str
 ) -> None:
     service.faults = [reply] * 2
-    with pytest.raises(error, match=message):
+    with pytest.raises(ModelError, match=message):
         search(f"http:{template(tmp_path, service, concurrency=1, retries=1)}", task)
 
 
@@ -251,19 +249,19 @@ def test_connections_are_kept(task: Task, service: SearchService, tmp_path: Path
     assert len(service.requests) == len(task.queries) and service.connections <= 3
 
 
-def test_nobody_there(task: Task, service: SearchService, tmp_path: Path) -> None:
+def test_no_server(task: Task, service: SearchService, tmp_path: Path) -> None:
     file = template(tmp_path, service, url="http://127.0.0.1:1/search", retries=0)
-    with pytest.raises(MissingPart, match="is the service running"):
+    with pytest.raises(MissingPart):
         search(f"http:{file}", task)
 
 
-def test_the_network_off_limits(
+def test_offline_mode_allows_only_loopback(
     task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STEELYARD_OFFLINE", "1")
     file = template(tmp_path, service)
     search(f"http:{file}", task)  # loopback is no network
-    with pytest.raises(MissingPart, match="off limits"):
+    with pytest.raises(MissingPart):
         search(f"http:{template(tmp_path, service, url='https://search.example.org/')}", task)
 
 
@@ -293,24 +291,51 @@ def test_settings_tell_templates_and_revisions_apart(service: SearchService, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "field"),
     [
-        ("a.json", "{", "a.json"),
-        ("a.json", "[]", "found list"),
-        ("a.toml", "url = ", "a.toml"),
-        ("a.yaml", "url: [", "a.yaml"),
-        ("a.json", '{"url": "http://h/?q={query}"}', "no 'ids'"),
-        ("a.json", '{"ids": "x"}', "no 'url'"),
-        ("a.json", '{"url": "http://h/", "ids": "x"}', "no place for|has a place"),
-        ("a.json", '{"url": "http://{query}/", "ids": "x"}', "depends on the query"),
-        ("a.json", '{"url": "http://h/", "ids": "x", "body": "{\\"q\\": {query}}"}', "not JSON"),
-        ("a.json", '{"url": "http://h/?q={query}", "ids": "x", "headers": "y"}', "headers are 'y'"),
+        ("a.json", "{", None),
+        ("a.json", "[]", None),
+        ("a.json", "[" * 100_000, None),
+        ("a.yaml", "[" * 5_000, None),
+        (
+            "a.json",
+            '{"url": "http://h/", "ids": "x", "body": {"q": "{query}", "n": ' + "[" * 80 + "]" * 80 + "}}",
+            None,
+        ),
+        ("a.json", b'{"url": "\xff\xfehttp://h/?q={query}", "ids": "x"}', None),
+        ("a.json", b" " * (1 << 20) + b"{}", None),
+        ("a.toml", "url = ", None),
+        ("a.yaml", "url: [", None),
+        ("a.yaml", "on: x\nurl: http://h/?q={query}\nids: x\n", None),
+        ("a.yaml", "url: http://h/\nids: x\nbody: {q: '{query}', day: 2024-05-01}\n", "body"),
+        ("a.json", '{"url": "http://h/?q={query}"}', "ids"),
+        ("a.json", '{"ids": "x"}', "url"),
+        ("a.json", '{"url": "http://h/", "ids": "x"}', "body"),
+        ("a.json", '{"url": "http://{query}/", "ids": "x"}', "url"),
+        ("a.json", '{"url": "http://h/", "ids": "x", "body": "{\\"q\\": {query}}"}', "body"),
+        ("a.json", '{"url": "http://h/?q={query}", "ids": "x", "headers": "y"}', None),
+        ("a.json", '{"url": "http://h/?q={query}", "ids": "x", "env": "OPENAI_API_KEY"}', "env"),
+        ("a.json", '{"url": "http://h/?q={query}", "ids": "x", "allow_http": "yes"}', "allow_http"),
     ],
 )
-def test_templates_that_cannot_be(tmp_path: Path, name: str, text: str, message: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        Template.read(tmp_path / name, {})
+def test_invalid_templates_are_refused(tmp_path: Path, name: str, text: str | bytes, field: str | None) -> None:
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError) as caught:
+        Template.read(path, {})
+    assert (caught.value.path, caught.value.field) == (str(path), field)
+
+
+FAULTS = sorted((Path(__file__).parents[4] / "shared" / "faults" / "inputs").glob("http_template__*"))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("suffix", [".json", ".yaml", ".toml"])
+def test_fault_inputs_end_in_our_errors(tmp_path: Path, fault: Path, suffix: str) -> None:
+    path = tmp_path / f"fault{suffix}"
+    path.write_bytes(fault.read_bytes())
+    with pytest.raises((DataError, UsageError)):
+        Template.read(path, {})
 
 
 @pytest.mark.parametrize(
@@ -322,17 +347,114 @@ def test_names_that_cannot_be(model: str) -> None:
 
 
 def test_a_misspelt_setting_is_named(service: SearchService, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="did you mean 'timeout'"):
+    with pytest.raises(UnknownName) as caught:
         load_retriever(f"http:{template(tmp_path, service, timout=3)}")
-    with pytest.raises(UsageError, match="did you mean 'retries'"):
+    assert caught.value.near == ["timeout"]
+    with pytest.raises(UnknownName) as caught:
         load_retriever(f"http:{template(tmp_path, service)}?retry=3")
+    assert caught.value.near == ["retries"]
 
 
 def test_a_host_in_a_variable_stays_there(
     task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCH_URL", service.address)
-    retriever = load_retriever(f"http:{template(tmp_path, service, url='${SEARCH_URL}/search')}")
+    retriever = load_retriever(f"http:{template(tmp_path, service, url='${SEARCH_URL}/search')}?env=SEARCH_URL")
     assert retriever.index(task.corpus, task.info).search(task.queries, 5).depth == 5
     assert service.address not in json.dumps(dict(retriever.settings))
     assert Template.read(tmp_path / "search.json", {}).host(Secrets()) == service.address
+
+
+def test_a_template_reads_only_the_variables_that_the_user_names(
+    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("SEARCH_TOKEN", SECRET)
+    for place in (
+        {"headers": {"X-Note": "${OPENAI_API_KEY}"}},
+        {"url": f"{service.address}/search?note=${{OPENAI_API_KEY}}"},
+        {"body": {"text": "{query}", "size": "{k}", "note": ["${OPENAI_API_KEY}"]}},
+    ):
+        file = template(tmp_path, service, **place)
+        with pytest.raises(UsageError) as caught:
+            load_retriever(f"http:{file}?env=SEARCH_TOKEN")
+        assert (caught.value.option, caught.value.found) == ("env", "OPENAI_API_KEY")
+        with pytest.raises(UsageError) as caught:  # named, but it belongs to another host
+            load_retriever(f"http:{file}?env=OPENAI_API_KEY")
+        assert caught.value.option == "key_env"
+    assert not service.requests
+
+
+def test_credentials_need_https_or_permission(
+    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_TOKEN", SECRET)
+    monkeypatch.setenv("http_proxy", service.address)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for headers in ({"Authorization": "Bearer ${SEARCH_TOKEN}"}, {"X-Unusual": "literal-1234"}):
+        file = template(tmp_path, service, url="http://search.example/search", headers=headers)
+        with pytest.raises(UsageError) as caught:
+            load_retriever(f"http:{file}?env=SEARCH_TOKEN")
+        assert caught.value.option == "allow_http"
+        retriever = load_retriever(f"http:{file}?env=SEARCH_TOKEN&allow_http=yes")
+        assert "env" not in retriever.name and "allow_http" not in retriever.name
+        assert retriever.index(task.corpus, task.info).search(task.queries, 3).depth == 3
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "  "])
+def test_blanks_around_a_variable_are_not_sent(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setenv("SEARCH_TOKEN", SECRET + ending)
+    service = SearchService(task.corpus, token=SECRET)
+    with service.running() as service.address:
+        file = template(tmp_path, service, headers={"Authorization": "Bearer ${SEARCH_TOKEN}"})
+        assert search(f"http:{file}?env=SEARCH_TOKEN", task)[0].depth == 10
+
+
+def test_a_line_break_inside_a_variable_is_refused_without_its_value(
+    service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_TOKEN", f"{SECRET}\nX-Other: 1")
+    file = template(tmp_path, service, headers={"Authorization": "Bearer ${SEARCH_TOKEN}"})
+    with pytest.raises(UsageError) as caught:
+        load_retriever(f"http:{file}?env=SEARCH_TOKEN")
+    assert caught.value.option == "SEARCH_TOKEN" and SECRET not in repr(vars(caught.value))
+
+
+def test_unusual_literals_are_stored_as_hashes(service: SearchService, tmp_path: Path) -> None:
+    extra = {
+        "url": f"{service.address}/search?subscription={SECRET}&lang=en&q={{query}}",
+        "headers": {"Ocp-Apim-Trace": SECRET, "Accept-Language": "de"},
+        "body": {"text": "{query}", "size": "{k}", "code": SECRET, "filter": {"tenant": [SECRET]}},
+    }
+    settings = load_retriever(f"http:{template(tmp_path, service, **extra)}").settings
+    assert SECRET not in json.dumps(dict(settings))
+    assert settings["headers"]["Accept-Language"] == "de" and "lang=en&q={query}" in settings["url"]
+    assert settings["body"]["text"] == "{query}" and settings["body"]["size"] == "{k}"
+    changed = {**extra, "headers": {"Ocp-Apim-Trace": "other", "Accept-Language": "de"}}
+    assert load_retriever(f"http:{template(tmp_path, service, **changed)}").settings != settings
+    for body in (f'{{"text": "{{query}}", "size": {{k}}, "code": "{SECRET}"}}', f"q={{query}}&code={SECRET}"):
+        stored = load_retriever(f"http:{template(tmp_path, service, body=body)}").settings["body"]
+        assert SECRET not in stored and "{query}" in stored
+
+
+@pytest.mark.parametrize("name", ["Ocp-Apim-Subscription-Key", "X-Auth-Key", "x-functions-key", "signature", "api_key"])
+def test_literal_secrets_in_bodies_and_headers_are_refused(service: SearchService, tmp_path: Path, name: str) -> None:
+    body = {"text": "{query}", "nested": [{name: SECRET}]}
+    for extra in ({"headers": {name: SECRET}}, {"body": body}, {"body": json.dumps(body)}):
+        with pytest.raises(DataError) as caught:
+            load_retriever(f"http:{template(tmp_path, service, **extra)}")
+        assert caught.value.field == name and SECRET not in str(caught.value)
+
+
+def test_a_secret_at_the_end_of_an_excerpt_is_hidden(
+    task: Task, service: SearchService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_TOKEN", SECRET)
+    service.faults = [Reply(400, raw=b"x" * 295 + SECRET.encode())]
+    file = template(tmp_path, service, headers={"Authorization": "Bearer ${SEARCH_TOKEN}"}, concurrency=1)
+    with pytest.raises(ModelError) as caught:
+        search(f"http:{file}?env=SEARCH_TOKEN", task)
+    assert SECRET[:4] not in str(caught.value)

@@ -101,14 +101,15 @@ def test_words_by_language_and_operator(server: str, sql: Any) -> None:
     assert find(f"postgres:{server}?operator=and", corpus, "Haus See", german) == ["a"]
     assert find(f"postgres:{server}?operator=websearch", corpus, "See -Haus", german) == ["c"]
     assert set(find(f"postgres:{server}?config=simple", corpus, "Haus", german)) == {"b"}
-    with pytest.raises(UsageError, match=r"no text search configuration 'klingon'.*german"):
+    with pytest.raises(UsageError) as caught:
         find(f"postgres:{server}?config=klingon", corpus, "x")
+    assert (caught.value.option, caught.value.found) == ("config", "klingon")
 
 
 def test_a_language_without_spaces_is_noted(server: str, sql: Any) -> None:
     corpus = Corpus.of(["a"], ["長江は中国の川です"])
     index = load_retriever(f"postgres:{server}").index(corpus, TaskInfo("x/y", language="ja"))
-    assert "does not cut ja into words" in index.notes["words"]
+    assert "ja" in index.notes["words"]
 
 
 def test_ties_go_to_the_lower_row_also_at_the_cut(server: str, sql: Any) -> None:
@@ -200,8 +201,9 @@ def test_sql_of_your_own(task: Task, server: str, sql: Any, tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ["SELECT 1 LIMIT :k", "SELECT :query", "SELECT :vector, :k"])
 def test_sql_that_could_not_work(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.sql").write_text(text)
-    with pytest.raises(UsageError, match="the SQL has"):
+    with pytest.raises(UsageError) as caught:
         load_retriever(f"postgres?sql={tmp_path / 'a.sql'}")
+    assert caught.value.option == "sql"
 
 
 def test_a_server_without_pgvector_says_how_to_get_it(sql: Any) -> None:
@@ -220,11 +222,11 @@ def test_a_server_without_pgvector_says_how_to_get_it(sql: Any) -> None:
 def test_a_slow_query_is_left(task: Task, server: str, sql: Any, tmp_path: Path) -> None:
     file = tmp_path / "slow.sql"
     file.write_text("SELECT pg_sleep(3)::text FROM generate_series(1, :k) WHERE :query <> ''")
-    with pytest.raises(MissingPart, match=r"no answer within 0.3 s"):
+    with pytest.raises(MissingPart, match=r"0.3 s"):
         search(f"postgres:{server}?sql={file}&timeout=0.3&retries=0&concurrency=1", task)
 
 
-def test_a_server_that_hangs_up_while_it_is_filled_is_told_and_let_go(task: Task, server: str, sql: Any) -> None:
+def test_a_connection_that_the_server_closes_while_storing_is_an_error(task: Task, server: str, sql: Any) -> None:
     """The driver's own close fails on a dead line, and hid what had happened."""
     lines = []
 
@@ -233,7 +235,7 @@ def test_a_server_that_hangs_up_while_it_is_filled_is_told_and_let_go(task: Task
             ours = "pid <> pg_backend_pid() AND application_name = 'steelyard'"
             lines.append(sql.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}"))
 
-    with pytest.raises((MissingPart, ModelError), match=r"postgres at .* (broke off|refused)"):
+    with pytest.raises((MissingPart, ModelError), match=r"postgres at .* (closed|refused)"):
         load_retriever(f"postgres:{server}").index(task.corpus, task.info, hung_up_on)
     assert lines and not schemas(sql)
 
@@ -254,7 +256,7 @@ def test_hanging_up_leaves_no_socket_to_the_collector(server: str, sql: Any, dea
 
 
 def test_nobody_there_and_nobody_known(task: Task, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MissingPart, match="does not answer"):
+    with pytest.raises(MissingPart, match=r"127\.0\.0\.1:1"):
         search("postgres:127.0.0.1:1/postgres", task)
     monkeypatch.setenv("DATABASE_URL", f"postgresql://keeper:hush-hush@{server.rpartition('/')[0]}/absent")
     retriever = load_retriever("postgres:${DATABASE_URL}")

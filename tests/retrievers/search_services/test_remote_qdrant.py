@@ -81,24 +81,26 @@ def test_a_collection_that_is_there(task: Task, tmp_path: Path) -> None:
     run, notes = search(f"{model}&id_field=ref&keep=no", task)
     alike(run, search("dense", task)[0])
     assert notes["documents_in_collection"] == len(task.corpus)
-    with pytest.raises(ModelError, match="documents that the corpus does not have"):
+    with pytest.raises(ModelError) as caught:
         search(model, task)
-    with pytest.raises(ModelError, match="None where an id was expected"):
+    assert caught.value.option == "unknown"
+    with pytest.raises(ModelError, match="None"):
         search(f"{model}&id_field=missing", task)
-    with pytest.raises(UsageError, match="no collection 'other'"):
+    with pytest.raises(UsageError) as missing:
         search(f"qdrant:{tmp_path}?collection=other", task)
-    with pytest.raises(ModelError, match="refused"):
+    assert (missing.value.option, missing.value.found) == ("collection", "other")
+    with pytest.raises(ModelError):
         search(f"qdrant:{tmp_path}?collection=articles&vector=title&id_field=ref", task)
 
 
 def test_nobody_there(task: Task) -> None:
-    with pytest.raises(MissingPart, match="does not answer"):
+    with pytest.raises(MissingPart):
         search("qdrant:http://127.0.0.1:1?retries=0&timeout=2", task)
 
 
 def test_the_network_off_limits(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_OFFLINE", "1")
-    with pytest.raises(MissingPart, match="off limits"):
+    with pytest.raises(MissingPart):
         search("qdrant:https://qdrant.example.org", task)
 
 

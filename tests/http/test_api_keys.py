@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import api_server
 import pytest
 from api_server import status
+from engine_parts import small_task
 
 from steelyard.encoders.backends.api import from_options
+from steelyard.encoders.backends.api_texts import ApiTexts
+from steelyard.engine import evaluate
 from steelyard.errors import MissingPart, SteelyardError, UsageError
 from steelyard.http.endpoint import Endpoint
+from steelyard.http.secrets import Secrets
+from steelyard.retrievers import load_retriever
+from steelyard.retrievers.model_names import canonical, result_name
+from steelyard.spec import ModelSpec
 
 KEY = "sk-test-0a1b2c3d4e5f"
 
@@ -42,25 +52,104 @@ def test_a_key_goes_only_where_it_is_sent() -> None:
 
 def test_a_redirect_is_not_followed() -> None:
     with api_server.serve() as other, api_server.serve(always=status(307, Location=other.url)) as api:
-        with pytest.raises(MissingPart, match=r"307.*redirects are not followed"):
+        with pytest.raises(MissingPart, match="307"):
             from_options("tiny", None, options(api.url, key_env="STEELYARD_TEST_KEY"))
         assert not other.requests
 
 
 @pytest.mark.parametrize(
-    ("url", "more", "message"),
+    ("url", "more", "option"),
     [
-        ("https://example.org/v1", {"key_env": "OPENAI_API_KEY"}, "meant for api.openai.com, not for example.org"),
-        ("https://api.openai.com.example.org", {"key_env": "OPENAI_API_KEY"}, "not for api.openai.com.example.org"),
-        ("http://example.org/v1", {"key_env": "STEELYARD_TEST_KEY"}, "would go to example.org unencrypted"),
-        (f"https://user:{KEY}@example.org", {}, "holds a user or password.*key_env=NAME"),
-        (f"https://example.org/v1?api_key={KEY}", {}, "holds api_key"),
+        ("https://example.org/v1", {"key_env": "OPENAI_API_KEY"}, "key_env"),
+        ("https://api.openai.com.example.org", {"key_env": "OPENAI_API_KEY"}, "key_env"),
+        ("http://example.org/v1", {"key_env": "STEELYARD_TEST_KEY"}, "allow_http"),
+        (f"https://user:{KEY}@example.org", {}, "url"),
+        (f"https://example.org/v1?api_key={KEY}", {}, "url"),
+        (f"https://example.org/v1?code={KEY}", {}, "url"),
+        (f"https://example.org/v1?sig={KEY}", {}, "url"),
+        (f"https://example.org/v1?subscription-key={KEY}", {}, "url"),
     ],
 )
-def test_addresses_that_would_give_a_key_away(url: str, more: dict[str, str], message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
-        from_options("tiny", None, options(url, **more))
-    assert KEY not in str(caught.value)
+def test_addresses_that_would_give_a_key_away(url: str, more: dict[str, str], option: str) -> None:
+    for use in (lambda: from_options("tiny", None, options(url, **more)), lambda: result_name(named(url))):
+        if option != "url" and use.__code__.co_names[0] == "result_name":
+            continue
+        with pytest.raises(UsageError) as caught:
+            use()
+        assert caught.value.option == option and KEY not in repr(vars(caught.value))
+
+
+def named(url: str) -> ModelSpec:
+    return ModelSpec("dense", "api/tiny", options={"url": url})
+
+
+def test_a_key_in_a_request_body_is_refused_and_other_values_are_hashed() -> None:
+    for body in ({"api_key": KEY}, {"extra": [{"Signature": KEY}]}):
+        with pytest.raises(UsageError) as caught:
+            canonical(ModelSpec("dense", "api/tiny", options={"body": json.dumps(body)}))
+        assert caught.value.option == "body" and KEY not in repr(vars(caught.value))
+    body = json.dumps({"input_type": "query", "tenant": KEY})
+    name = result_name(ModelSpec("dense", "api/tiny", options={"query_body": body}))
+    assert KEY not in name and "input_type" in name
+    assert KEY not in json.dumps(ApiTexts(fields={"query": json.loads(body)}).settings)
+
+
+@pytest.mark.parametrize("family", ["postgres", "opensearch", "elasticsearch", "qdrant"])
+@pytest.mark.parametrize("address", ["postgresql://u:PW-1234@h/db", "https://u:PW-1234@h", "u:PW-1234@h:1/x"])
+def test_credentials_in_the_address_of_a_service_are_refused_first(
+    family: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pg8000.native", None)  # as if the extra were not installed
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    for model in (f"{family}:{address}", f"{family}:{address}?keep=no", f"[bm25, {family}:{address}]"):
+        with pytest.raises(UsageError) as caught:
+            evaluate([model], small_task(), results=tmp_path)
+        assert "PW-1234" not in repr(vars(caught.value))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("allow", ["", "&allow_http=yes"])
+def test_credentials_over_http_need_permission(monkeypatch: pytest.MonkeyPatch, allow: str) -> None:
+    monkeypatch.setenv("AUTH", "user:password-1234")
+    model = f"opensearch:http://search.example:9200?auth_env=AUTH{allow}"
+    if allow:
+        assert load_retriever(model).name == "opensearch:http://search.example:9200?auth_env=AUTH"
+        return
+    with pytest.raises(UsageError) as caught:
+        load_retriever(model)
+    assert caught.value.option == "allow_http"
+
+
+def test_an_address_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    with api_server.serve() as api:
+        monkeypatch.setenv("EMBED_URL", f"{api.url}?code={KEY}\n")
+        encoder = from_options("tiny", None, options("${EMBED_URL}"))
+        assert encoder.dimension == 8 and api.paths[-1].endswith(f"?code={KEY}")
+        assert KEY not in json.dumps(dict(encoder.settings)) and KEY not in repr(encoder._service.endpoint)
+
+
+@pytest.mark.parametrize("variable", ["key", "KEY with blanks", "k/e+y=="])
+def test_encoded_keys_are_hidden(variable: str) -> None:
+    key = f"{variable}-0a1b2c3d"
+    secrets = Secrets({"TOKEN": key})
+    secrets.value("TOKEN")
+    data = key.encode()
+    forms = [quote(key, safe=""), quote_plus(key), json.dumps(key), b64encode(data).decode()]
+    forms += [urlsafe_b64encode(data).decode().rstrip("="), quote(key, safe="").replace("%2F", "%2f")]
+    forms += [b64encode(prefix + data + b"@host").decode() for prefix in (b"u:", b"us:", b"user:")]
+    for form in forms:
+        hidden = secrets.hide(f"before {form} after")
+        assert form not in hidden and "TOKEN" in hidden, form
+
+
+def test_excerpts_hide_before_they_shorten() -> None:
+    secrets = Secrets({"TOKEN": KEY})
+    secrets.value("TOKEN")
+    for length in range(280, 301):
+        assert KEY[:5] not in secrets.excerpt("x" * length + KEY)
+    assert KEY[:5] not in secrets.excerpt(b" " * ((1 << 20) - 6) + KEY.encode())
+    assert secrets.excerpt("\x1b[31mred\u202e\x00") == "[31mred"
 
 
 def test_well_known_services_get_their_own_key() -> None:
@@ -76,20 +165,20 @@ def test_well_known_services_get_their_own_key() -> None:
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(MissingPart, match=r"OPENAI_API_KEY, which holds the key for api.openai.com, is not set"):
+    with pytest.raises(MissingPart, match="OPENAI_API_KEY"):
         from_options("text-embedding-3-small", None, {})
 
 
 def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_TEST_KEY", f"{KEY}\nX-Other: 1")
-    with api_server.serve() as api, pytest.raises(UsageError, match="no header can carry") as caught:
+    with api_server.serve() as api, pytest.raises(UsageError) as caught:
         from_options("tiny", None, options(api.url, key_env="STEELYARD_TEST_KEY"))
     assert KEY not in str(caught.value) and not api.requests
 
 
 def test_a_wrong_key_is_an_error_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     with api_server.serve(key="another") as api:
-        with pytest.raises(MissingPart, match=r"401 .*Bearer \*\*\*.*the key comes from STEELYARD_TEST_KEY") as caught:
+        with pytest.raises(MissingPart, match=r"401 .*Bearer \$\{STEELYARD_TEST_KEY\}.*STEELYARD_TEST_KEY") as caught:
             from_options("tiny", None, options(api.url, key_env="STEELYARD_TEST_KEY"))
         assert KEY not in repr(caught.value)
         with pytest.raises(MissingPart, match=r"401.*key_env=NAME"):
@@ -98,7 +187,7 @@ def test_a_wrong_key_is_an_error_that_names_the_variable(monkeypatch: pytest.Mon
 
 def test_the_network_is_off_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_OFFLINE", "1")
-    with pytest.raises(MissingPart, match=r"api.openai.com cannot be asked while the network is off limits"):
+    with pytest.raises(MissingPart, match=r"api\.openai\.com"):
         from_options("text-embedding-3-small", None, {})
     with api_server.serve() as api:
         assert from_options("tiny", None, options(api.url)).dimension == 8
