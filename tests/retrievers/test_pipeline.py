@@ -290,7 +290,7 @@ def test_candidates_that_are_not_there_are_named() -> None:
         and "mine" in str(result.error)
     )
     (result,) = evaluate("candidates", with_candidates(mine=LISTS, other=LISTS))
-    assert result.error is not None and "which candidate lists?" in result.error.message
+    assert result.error is not None and "candidates:other" in (result.error.hint or "")
     (result,) = evaluate("candidates", small_task())
     assert result.error is not None and "has no candidate lists" in result.error.message
     with pytest.raises(UsageError):

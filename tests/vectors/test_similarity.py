@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer.evaluation import InformationRet
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch_models import save_bert
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.function import from_function
 from steelyard.engine import evaluate
 from steelyard.errors import UsageError
@@ -136,7 +137,7 @@ def test_an_unknown_similarity_names_the_four():
 def test_services_that_compare_otherwise_are_not_given_a_distance(monkeypatch):
     encoder = from_function(lambda texts: [[1.0]] * len(texts), "f", similarity="manhattan")
     monkeypatch.setattr("steelyard.retrievers.search_services.encoding.load_encoder", lambda *_: encoder)
-    with pytest.raises(UsageError, match=r"manhattan.*run dense:any/model itself"):
+    with pytest.raises(UsageError, match="manhattan"):
         ServiceVectors.of("any/model", Settings())
 
 

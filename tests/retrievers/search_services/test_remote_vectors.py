@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from search_servers import OpenSearchShaped, postgres
 
+from steelyard.config import Settings
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.search_services.encoding import ServiceVectors
 from steelyard.retrievers.dense import DenseRetriever
+from steelyard.retrievers.search_services.encoding import ServiceVectors
 from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
 
@@ -75,7 +76,7 @@ def found(run: Run, query: int) -> list[str]:
 @pytest.mark.parametrize("service", SERVICES)
 def test_near_is_what_the_encoder_says(addresses: dict[str, str], service: str, similarity: str) -> None:
     retriever: Any = load_retriever(addresses[service])
-    retriever = replace(retriever, vectors=ServiceVectors(Compass(similarity)))
+    retriever = replace(retriever, vectors=ServiceVectors(Compass(similarity), Settings()))
     index = retriever.index(CORPUS, INFO)
     run = index.search(QUERIES, 2)
     expected = DenseRetriever("here", Compass(similarity)).index(CORPUS, INFO).search(QUERIES, 2)
@@ -85,7 +86,7 @@ def test_near_is_what_the_encoder_says(addresses: dict[str, str], service: str, 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_query_without_direction_finds_nothing_by_cosine(addresses: dict[str, str], service: str) -> None:
-    retriever: Any = replace(load_retriever(addresses[service]), vectors=ServiceVectors(Compass("cosine")))
+    retriever: Any = replace(load_retriever(addresses[service]), vectors=ServiceVectors(Compass("cosine"), Settings()))
     run = retriever.index(CORPUS, INFO).search(QUERIES, 5)
     assert found(run, 2) == []
     assert np.isfinite(run.scores[:2][run.rows[:2] >= 0]).all()
