@@ -20,6 +20,7 @@ from steelyard.comparison.slices import read_metadata
 from steelyard.errors import DataError, MissingPart, ResultError, UnknownName, UsageError
 from steelyard.results import QueryScores, Result, Results, ResultStore, TaskFacts
 from steelyard.results.keys import result_key
+from steelyard.results.ranking import compare_rankings
 from steelyard.types import Float64
 
 RNG = np.random.default_rng(3)
@@ -113,7 +114,7 @@ def test_stored_refuses_what_is_missing_with_the_command_that_gets_it(tmp_path: 
         compare("bm25", "dense", tasks="NanoAlmanac/en", results=tmp_path, stored=True, limit=5)
     assert caught.value.exit_code == 3 and "steelyard run 'dense" in (caught.value.hint or "")
     with pytest.raises(MissingPart):  # stored only with a limit
-        compare("bm25", "bm25", tasks="NanoAlmanac/en", results=tmp_path, stored=True)
+        compare("bm25", "bm25?k1=2", tasks="NanoAlmanac/en", results=tmp_path, stored=True)
 
 
 @pytest.mark.parametrize(
@@ -359,6 +360,33 @@ def test_many_models_and_tasks_are_listed_by_their_means_only() -> None:
     assert text.count("mean of 8 tasks") >= 36 and "T/3 " not in text
     assert comparison.ranking[0].model == "m8" and comparison.ranking[0].wins_against["m0"] == 1.0
     assert len(comparison.to_dict()["tasks"][0]["differences"]) == 36
+
+
+def test_agreement_of_the_ranking_with_another_metric_and_other_tasks(tmp_path: Path) -> None:
+    models = ["bm25", "bm25?b=0&k1=0.1", Overlap()]
+    tasks = [small_task(), small_task("Small/other", shift=2)]
+    comparison = compare(*models, tasks=tasks, results=tmp_path, agreement="recall@3")
+    found = comparison.agreement
+    assert found is not None and set(found.intervals) == {"spearman", "kendall", "rbo"} and found.models == 3
+    assert "Kendall" in str(comparison) and comparison.to_dict()["agreement"]["rbo"] == found.rbo
+    with pytest.raises(UsageError):
+        compare(models[0], models[2], tasks=tasks, agreement="recall@3")
+    results = steelyard.evaluate(models, tasks)
+    assert compare_rankings(results, results).spearman == pytest.approx(1.0)
+    assert [row.model for row in results.ranking()] == [row.model for row in comparison.ranking]
+
+
+def test_a_model_named_twice_is_refused() -> None:
+    with pytest.raises(UsageError):
+        compare("bm25", "bm25", tasks=small_task())
+
+
+def test_first_ranks_are_shown_where_no_run_was_saved(tmp_path: Path) -> None:
+    task = small_task()
+    results = steelyard.evaluate(["bm25", Overlap()], task, results=tmp_path)
+    comparison = compare(results, tasks=task, queries=3)
+    assert comparison.queries and all(not change.positives for change in comparison.queries)
+    assert all(change.query for change in comparison.queries) and "first: " in str(comparison)
 
 
 def test_from_results_takes_a_view() -> None:

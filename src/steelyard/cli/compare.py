@@ -60,6 +60,7 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
         help="Divide queries by language, length, positives, overlap, or a column of --metadata",
     )
     add("--metadata", type=Path, metavar="FILE", help="CSV, TSV or JSON lines with columns by query id")
+    add("--agreement", metavar="METRIC|TASKS", help="Measure whether this metric or these tasks rank the models alike")
     forms = group.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="Print Markdown")
     forms.add_argument("--latex", action="store_true", help="Print LaTeX tables with significance marks")
@@ -100,6 +101,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             queries=arguments.queries,
             slices=[name for words in arguments.slices for name in words.split(",") if name],
             metadata=arguments.metadata,
+            agreement=arguments.agreement,
             progress=progress,
             settings=arguments.settings,
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,16 @@ from steelyard.comparison.slices import slice_differences
 from steelyard.config import Settings
 from steelyard.engine import TaskLike, as_list
 from steelyard.engine.events import Listener, silent
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.metrics import parse
 from steelyard.results import Result, Results
 from steelyard.results.per_query import Column, aligned, columns, is_mean
+from steelyard.results.ranking import compare_rankings
+from steelyard.stats.rank_overlap import RankAgreement
+from steelyard.vectors.threads import undivided_products
+
+WORKERS = 8
+"""Tasks that are compared at the same time, at most."""
 
 
 def compare(
@@ -39,6 +47,7 @@ def compare(
     queries: int = 0,
     slices: Sequence[str] = (),
     metadata: str | Path | Mapping[str, Mapping[str, Any]] | None = None,
+    agreement: str | None = None,
     progress: Listener = silent,
     settings: Settings | None = None,
     **options: Any,
@@ -49,7 +58,8 @@ def compare(
     several in a sequence such as `Results`. The difference of a pair is the later model minus the earlier one. Missing
     results of models given by name are evaluated first, and stored in the folder `results`; with `stored`, they are
     refused. `queries` lists so many queries that changed most; `slices` divides the queries by `language`, `length`,
-    `positives`, `overlap`, or any column of `metadata`. Further options are those of `steelyard.evaluate`.
+    `positives`, `overlap`, or any column of `metadata`; `agreement`, a metric or
+    tasks, measures whether the models are ranked alike by it. Further options are those of `steelyard.evaluate`.
 
     >>> from steelyard.types import Task
     >>> texts = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -67,12 +77,32 @@ def compare(
     source = Source(listed, folder, name, stored, limit, seed, queries > 0, options, progress, settings)
     names, view = collect(models, source)
     comparison, cells = from_results(names, view, metric=name, method=Method(alpha=alpha))
+    if agreement is not None:
+        comparison = replace(comparison, agreement=_agreement(agreement, models, names, view, source))
     if not queries and not slices:
         return comparison
     loaded = load_compared(cells, listed, settings)
     changed = changed_queries(comparison, cells, loaded, queries) if queries else ()
     parts = slice_differences(comparison, loaded, slices, metadata) if slices else ()
     return replace(comparison, queries=changed, slices=parts)
+
+
+def _agreement(
+    other: str, models: Sequence[Entrant], names: Sequence[str], view: Results, source: Source
+) -> RankAgreement:
+    """Return the agreement of the ranking with that by another metric, or on other tasks."""
+    if len(names) < 3:
+        raise UsageError(
+            f"the agreement of rankings needs at least 3 models, got {len(names)}", hint="name more models"
+        )
+    try:
+        metric = str(parse(other))
+    except UnknownName:
+        _, second = collect(models, replace(source, tasks=[other]))
+        return compare_rankings(view, second, source.metric)
+    if not any(metric in result.metrics for result in view):
+        _, view = collect(models, replace(source, metric=metric))
+    return compare_rankings(view, view, source.metric, metric)
 
 
 def from_results(
@@ -91,16 +121,20 @@ def from_results(
     if not cells:
         raise DataError(_no_common_task(models, flags), hint="evaluate all models on the same tasks and conditions")
     tested: dict[str, QueryScoresOf] = {}
-    compared: list[TaskComparison] = []
     for task, results in cells.items():
-        name = metric or results[0].main_metric
-        scores = _aligned(task, name, models, results)
-        if scores is None:
-            compared.append(compute.untested_task(task, name, models, results))
-        else:
+        scores = _aligned(task, metric or results[0].main_metric, models, results)
+        if scores is not None:
             tested[task] = scores
-            compared.append(compute.compare_task(task, name, models, results, scores, method))
     _refuse_constant(tested)
+
+    def compare_one(task: str) -> TaskComparison:
+        name = metric or cells[task][0].main_metric
+        if task not in tested:
+            return compute.untested_task(task, name, models, cells[task])
+        return compute.compare_task(task, name, models, cells[task], tested[task], method)
+
+    with undivided_products(), ThreadPoolExecutor(min(os.cpu_count() or 1, WORKERS)) as pool:
+        compared = list(pool.map(compare_one, cells))
     types = {task.task: task.type for task in compared}
     comparison = Comparison(
         models=tuple(models),

@@ -13,12 +13,13 @@ from steelyard.comparison.model import (
     Overall,
     QueryChange,
     QueryScoresOf,
-    RankedModel,
     SliceDifference,
     TaskComparison,
     plain,
 )
 from steelyard.errors import UsageError
+from steelyard.results.ranking import RankedModel
+from steelyard.stats.rank_overlap import RankAgreement
 
 VERSION = 1
 """The form of `Comparison.to_dict`."""
@@ -35,6 +36,8 @@ class Comparison:
     ranking: tuple[RankedModel, ...] = ()
     queries: tuple[QueryChange, ...] = ()
     slices: tuple[SliceDifference, ...] = ()
+    agreement: RankAgreement | None = None
+    """With the ranking by another metric or on other tasks, if it was asked for."""
     flags: tuple[Flag, ...] = ()
     method: Method = field(default_factory=Method)
     scores: Mapping[str, QueryScoresOf] = field(default_factory=dict)
@@ -67,6 +70,7 @@ class Comparison:
                 {**plain(one), "conclusive": one.conclusive, "difference": self._with_verdict(one.difference)}
                 for one in self.slices
             ],
+            "agreement": plain(self.agreement),
             "flags": plain(self.flags),
         }
 

@@ -9,15 +9,15 @@ from math import isnan, sqrt
 
 import numpy as np
 
-from steelyard.comparison.model import Difference, Overall, QueryScoresOf, RankedModel, Score, TaskComparison
+from steelyard.comparison.model import Difference, Overall, QueryScoresOf, Score, TaskComparison
 from steelyard.results import Result
+from steelyard.results.ranking import RankedModel, ranked
 from steelyard.stats.corrections import benjamini_hochberg, holm
 from steelyard.stats.group_means import GroupScores, task_seed
 from steelyard.stats.intervals import DRAWS
 from steelyard.stats.pairs import PairStatistics, pair_statistics
 from steelyard.stats.power import detectable_difference
 from steelyard.stats.randomisation import FLIPS
-from steelyard.stats.ranks import rank_models
 from steelyard.types import Float64
 
 
@@ -180,27 +180,7 @@ def _share_above(values: Float64) -> float:
 def ranking(
     models: Sequence[str], by_task: Mapping[str, QueryScoresOf], types: Mapping[str, str], method: Method
 ) -> tuple[RankedModel, ...]:
-    """Return all models by their mean over tasks, with rank intervals and tie groups; see `stats.ranks`."""
+    """Return all models by their mean over tasks, with rank intervals and tie groups."""
     group = GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
-    found = rank_models(group, level=method.level, alpha=method.alpha, draws=method.draws)
-    by_type = np.stack(
-        [
-            group.task_means[:, [types[task] == kind for task in by_task]].mean(axis=1)
-            for kind in dict.fromkeys(types[task] for task in by_task)
-        ]
-    ).mean(axis=0)
-    rows = [
-        RankedModel(
-            model=model,
-            mean=float(found.means[i]),
-            rank=float(found.ranks[i]),
-            low=float(found.low[i]),
-            high=float(found.high[i]),
-            group=int(found.groups[i]),
-            borda=float(found.borda[i]),
-            mean_by_type=float(by_type[i]),
-            wins_against={m: float(found.win_probability[i, j]) for j, m in enumerate(models) if j != i},
-        )
-        for i, model in enumerate(models)
-    ]
-    return tuple(sorted(rows, key=lambda row: row.rank))
+    kinds = [types[task] for task in by_task]
+    return ranked(models, group, kinds, level=method.level, alpha=method.alpha, draws=method.draws)

@@ -35,7 +35,7 @@ def page(comparison: Comparison) -> str:
     bodies = {
         "Summary": _summary(comparison),
         "Differences": join(_forests(comparison), _table(text.differences(comparison))),
-        "Ranking": _table(text.ranking(comparison)),
+        "Ranking": join(_table(text.ranking(comparison)), _table(text.agreement(comparison))),
         "Queries": join(_scatters(comparison), _table(text.changed(comparison))),
         "Slices": _table(text.slices(comparison)),
         "Refused and noted": _table(text.flags(comparison)),

@@ -151,15 +151,18 @@ def _tasks(source: Source, groups: Sequence[tuple[str | None, list[Result]]]) ->
     """Return the tasks to evaluate named models on: those asked for, else those of the other sides."""
     if source.tasks:
         return list(source.tasks)
-    return list(dict.fromkeys(result.task for _, results in groups for result in results))
+    return list(dict.fromkeys(result.task for _, results in groups for result in results if result.done))
 
 
 def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
     """Return the results of each model given by name: the stored ones, and what is missing evaluated now."""
-    if source.stored or not tasks:
-        found = _stored(models, tasks, source)
-        if source.stored or found is not None:
-            return found or []
+    names = [_result_name(model) for model in models]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{twice[0]} is named twice", hint="compare a model with another one, or with a folder")
+    if source.stored:
+        return _stored(names, tasks, source)
+    tasks = tasks or list(dict.fromkeys(r.task for name in names for r in _every(source).filter(model=name) if r.done))
+    if not tasks:
         raise UsageError("no task to compare on", hint="name tasks with -t, such as -t NanoAlmanac")
     results = evaluate(
         models,
@@ -181,18 +184,19 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
     return [list(results.filter(model=name)) for name in results.models]
 
 
-def _stored(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]] | None:
-    """Return stored results of each model; None where none is stored and no task is named."""
-    names = [_result_name(model) for model in models]
+def _every(source: Source) -> Results:
+    """Return all stored results of the folder."""
     folder = source.folder
-    every = Results(ResultStore(folder).all()) if folder is not None and folder.is_dir() else Results([])
-    wanted = _names(tasks, source.settings)
+    return Results(ResultStore(folder).all()) if folder is not None and folder.is_dir() else Results([])
+
+
+def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
+    """Return the stored results of each model; a missing one raises a MissingPart with the command that makes it."""
+    every, wanted = _every(source), _names(tasks, source.settings)
     found = [
         [r for r in every.filter(model=name) if r.facts.limit == source.limit and (wanted is None or r.task in wanted)]
         for name in names
     ]
-    if not source.stored:
-        return found if all(found) else None
     for name, results in zip(names, found, strict=True):
         missing = sorted(set(wanted or []) - {result.task for result in results if result.done})
         if missing or not results:
@@ -200,8 +204,8 @@ def _stored(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Sourc
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             target = f" -t {' '.join(map(str, missing))}" if missing else ""
             raise MissingPart(
-                f"{folder} has no result of {name}{place}{more}",
-                hint=f"steelyard run '{name}'{target} -o {folder}, or leave out --stored",
+                f"{source.folder} has no result of {name}{place}{more}",
+                hint=f"steelyard run '{name}'{target} -o {source.folder}, or leave out --stored",
             )
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, Literal
 
@@ -86,25 +86,6 @@ class Overall:
 
 
 @dataclass(frozen=True)
-class RankedModel:
-    """A model in the ranking of all compared models by their mean."""
-
-    model: str
-    mean: float
-    rank: float
-    low: float
-    """The best rank in the interval."""
-    high: float
-    """The worst rank in the interval."""
-    group: int
-    """Models of one group cannot be distinguished from the best model of the group."""
-    borda: float
-    mean_by_type: float | None = None
-    wins_against: Mapping[str, float] = field(default_factory=dict)
-    """Probability of a higher mean than each other model."""
-
-
-@dataclass(frozen=True)
 class Positive:
     """A relevant document of a changed query: its rank in both rankings, None if it was not retrieved."""
 
@@ -125,7 +106,11 @@ class QueryChange:
     score: float
     baseline_score: float
     query: str | None = None
+    first_rank: int | None = None
+    """The rank of the first relevant document; None if none was retrieved, or if it is not known."""
+    baseline_first_rank: int | None = None
     positives: tuple[Positive, ...] = ()
+    """Empty if the ranked lists were not saved."""
     instead_id: str | None = None
     """The document that the worse ranking has where the better one has its first relevant document."""
     instead: str | None = None

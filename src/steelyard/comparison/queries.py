@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ def changed_queries(
                 baseline=comparison.models[baseline],
                 score=float(scores[model, place]),
                 baseline_score=float(scores[baseline, place]),
+                first_rank=_first_rank(cells[task][model], query),
+                baseline_first_rank=_first_rank(cells[task][baseline], query),
             )
             found.append(_described(change, loaded[task], model, baseline) if task in loaded else change)
     return tuple(found)
@@ -63,18 +66,23 @@ def _described(change: QueryChange, loaded: LoadedTask, model: int, baseline: in
     ]
     positives.sort(key=lambda one: (min(one.rank or 10**9, one.baseline_rank or 10**9), one.id))
     instead = _instead(task, query, own, other, change.difference, relevant)
-    return QueryChange(
-        task=change.task,
-        query_id=change.query_id,
-        model=change.model,
-        baseline=change.baseline,
-        score=change.score,
-        baseline_score=change.baseline_score,
+    return replace(
+        change,
         query=_short(task.queries.texts[query]),
-        positives=tuple(positives[:MOST_POSITIVES]),
+        positives=() if own is None or other is None else tuple(positives[:MOST_POSITIVES]),
         instead_id=None if instead is None else task.corpus.ids[instead],
         instead=None if instead is None else _short(task.corpus.texts[instead]),
     )
+
+
+def _first_rank(result: Result, query: str) -> int | None:
+    """Return the stored rank of the first relevant document."""
+    if result.queries is None and result.path is None:
+        return None
+    stored = result.per_query
+    if stored.first_positive is None:
+        return None
+    return int(stored.first_positive[stored.ids.index(query)]) or None
 
 
 def _rank(run: Run | None, query: int, row: int) -> int | None:

@@ -18,6 +18,7 @@ Section = tuple[str, list[str], list[list[str]]]
 MOST_ROWS = 200
 """Rows of differences by task; beyond, only the means of several pairs are listed."""
 NONE = "-"
+AGREEMENT = {"spearman": "Spearman", "kendall": "Kendall (tau-b)", "rbo": "rank-biased overlap (p = 0.9)"}
 STRONG = 0.01
 MARKS = "† p < {alpha:g}, ‡ p < 0.01, two-sided paired randomisation test, corrected by Holm's method"
 
@@ -27,6 +28,7 @@ def sections(comparison: Comparison) -> list[Section]:
     found = [
         differences(comparison),
         ranking(comparison),
+        agreement(comparison),
         slices(comparison),
         changed(comparison),
         flags(comparison),
@@ -122,6 +124,17 @@ def ranking(comparison: Comparison) -> Section:
     return "Ranking", head, rows
 
 
+def agreement(comparison: Comparison) -> Section:
+    """Return how well the ranking agrees with another one."""
+    rows = []
+    found = comparison.agreement
+    for name in ("spearman", "kendall", "rbo") if found else ():
+        interval = found.intervals.get(name) if found else None
+        span = NONE if interval is None else f"[{interval.low:+.3f}, {interval.high:+.3f}]"
+        rows.append([AGREEMENT[name], f"{getattr(found, name):+.3f}", span])
+    return "Agreement with the other ranking", ["measure", "value", "95% interval"], rows
+
+
 def slices(comparison: Comparison) -> Section:
     """Return the differences on slices of the queries."""
     single = len(comparison.models) == 2
@@ -160,6 +173,8 @@ def changed(comparison: Comparison) -> Section:
     rows = []
     for change in comparison.queries:
         ranks = ", ".join(f"{_rank(p.baseline_rank)} → {_rank(p.rank)}" for p in change.positives)
+        if not change.positives and (change.first_rank or change.baseline_first_rank):
+            ranks = f"first: {_rank(change.baseline_first_rank)} → {_rank(change.first_rank)}"
         names = "" if len(comparison.models) == 2 else f" ({change.model} against {change.baseline})"
         rows.append(
             [

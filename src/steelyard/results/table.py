@@ -14,6 +14,7 @@ from steelyard.metrics import parse
 from steelyard.results import export
 from steelyard.results.leaders import Leaders, group_leaders, task_leaders
 from steelyard.results.per_query import Column, aligned, columns, is_mean
+from steelyard.results.ranking import RankedModel, rank_results
 from steelyard.results.schema import HEADLINES, TITLES, Result
 from steelyard.results.store import Report, ResultStore, warn
 from steelyard.results.summary import Summary, summarise
@@ -156,6 +157,10 @@ class Results(Sequence[Result]):
     def summary(self) -> Summary:
         """Return the mean by task and by type of task, and the Borda rank of every model, as mteb computes them."""
         return summarise(self)
+
+    def ranking(self, metric: str | None = None) -> tuple[RankedModel, ...]:
+        """Return the models by their mean over the common tasks, with rank intervals and tie groups."""
+        return rank_results(self, self._canonical(metric))
 
     # Leaders
 

@@ -47,6 +47,8 @@ def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> N
     for place, metric in enumerate(asked if main else ()):
         (output.line if place else output.note)("")
         output.table(*main.table(metric, intervals=output.verbose), fold=True)
+    if len(main.models) > 1:
+        output.note("* the highest score, and every score that cannot be distinguished from it (p >= 0.05)")
     if variants:
         (output.line if main else output.note)("")
         output.table(columns, variants, fold=True)

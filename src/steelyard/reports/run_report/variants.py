@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from steelyard.reports.components.markup import Markup, join, table, tag, th
-from steelyard.results import HEADLINES, MAIN_METRIC, Result
+from steelyard.results import HEADLINES, MAIN_METRIC, Result, Results
 from steelyard.spec import parse
 
 BYTES = ("bytes_per_document", "rescore_bytes_per_document")
@@ -30,16 +30,15 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     """
     rows = []
     for base, models in _families(results).items():
-        common = _common(models, metric)
-        figures = {model: _mean(models[model], common, metric) for model in models}
-        for model, found in models.items():
-            here = [found[task] for task in common]
+        common, figures = models.common_tasks(metric), models.means(metric)
+        for model in models.models:
+            here = [cell for task in common if (cell := models.cell(task, model))]
             rows.append(
                 [
-                    _label(model, base) if base in models else model,
+                    _label(model, base) if base in models.models else model,
                     " + ".join(filter(None, (_mean_of(here, name, "{:,.0f}") for name in BYTES))) or "-",
                     _mean_of(here, "search_seconds", "{:.1f}", 1000) or "-",
-                    "-" if (figure := figures[model]) is None else f"{figure:.4f}",
+                    "-" if (figure := figures.get(model)) is None else f"{figure:.4f}",
                     _share(figure, figures.get(base)),
                 ]
             )
@@ -61,28 +60,13 @@ def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Marku
     return join(tag("p", note, class_="soft"), table("What variants keep", [tag("tr", *head)], lines))
 
 
-def _families(results: Sequence[Result]) -> dict[str, dict[str, dict[str, Result]]]:
-    """By base model: it and its variants, with their results by task; models without variants are left out."""
-    families: dict[str, dict[str, dict[str, Result]]] = {}
+def _families(results: Sequence[Result]) -> dict[str, Results]:
+    """Return the results of each base model and its variants; models without variants are left out."""
     bases = dict.fromkeys(str(base) for result in results if (base := result.notes.get("variant_of")))
-    for base in bases:
-        family: dict[str, dict[str, Result]] = {}
-        for result in results:
-            if result.model == base or result.notes.get("variant_of") == base:
-                task = f"{result.task}@{result.facts.data_hash}"
-                family.setdefault(result.model, {})[task] = result
-        families[base] = family
-    return families
-
-
-def _common(models: dict[str, dict[str, Result]], metric: str) -> list[str]:
-    sets = [{task for task, r in found.items() if r.metrics.get(metric) is not None} for found in models.values()]
-    return sorted(set.intersection(*sets))
-
-
-def _mean(found: dict[str, Result], tasks: Sequence[str], metric: str) -> float | None:
-    values = [value for task in tasks if (value := found[task].metrics.get(metric)) is not None]
-    return fmean(values) if values else None
+    return {
+        base: Results(result for result in results if base in (result.model, result.notes.get("variant_of")))
+        for base in bases
+    }
 
 
 def _mean_of(results: Sequence[Result], note: str, form: str, scale: float = 1) -> str:
