@@ -1,6 +1,6 @@
 """Write the generated pages of docs/: one for each verb, from its own parser. `--check` only compares.
 
-The pages can't go stale: a test runs this with `--check`.
+A test runs this with `--check`, so that the pages always match the code.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ DOCS = Path(__file__).parent
 
 
 def verb_page(verb: str) -> str:
-    """What `steelyard VERB --help` prints, under the verb's one line, then the notes of docs/verbs/notes, if any."""
+    """Return the page of a verb: what `--help` prints for it and its subcommands, then docs/verbs/notes, if any."""
     from steelyard.cli import VERBS, build_parser
 
     parser = build_parser(verb)
-    usage = parser.format_help().rstrip()
+    parts = [f"```text\n{parser.format_help().rstrip()}\n```\n"]
+    for name, command in parser.commands.items():
+        parts.append(f"\n## steelyard {verb} {name}\n\n```text\n{command.format_help().rstrip()}\n```\n")
     notes = DOCS / "verbs" / "notes" / f"{verb}.md"
     tail = f"\n{notes.read_text(encoding='utf-8').strip()}\n" if notes.exists() else ""
-    sentence = VERBS[verb][0].upper() + VERBS[verb][1:]
-    return f"<!-- written by docs/generate.py -->\n# steelyard {verb}\n\n{sentence}.\n\n```text\n{usage}\n```\n{tail}"
+    return f"<!-- written by docs/generate.py -->\n# steelyard {verb}\n\n{VERBS[verb]}.\n\n{''.join(parts)}{tail}"
 
 
 def pages() -> dict[Path, str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from steelyard.compat.evalscope import run_task
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
+    from steelyard.engine.fidelity import measure_fidelity
+    from steelyard.engine.pages import build_pages
     from steelyard.errors import SteelyardError
     from steelyard.recommendation import recommend
     from steelyard.results import Result, Results, load_results
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "build_pages": "steelyard.engine.pages",
+    "measure_fidelity": "steelyard.engine.fidelity",
     "compare": "steelyard.comparison",
     "Comparison": "steelyard.comparison",
     "audit": "steelyard.audit",
@@ -54,12 +58,14 @@ __all__ = [
     "Task",
     "__version__",
     "audit",
+    "build_pages",
     "compare",
     "evaluate",
     "load_results",
     "load_retriever",
     "load_task",
     "load_tasks",
+    "measure_fidelity",
     "recommend",
     "run_task",
 ]

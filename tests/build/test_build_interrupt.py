@@ -17,7 +17,7 @@ from steelyard.build.sample.journal import Journal
 from steelyard.build.sample.sampler import kept
 from steelyard.build.source import streams
 from steelyard.cli import main
-from steelyard.cli.build import progress as build_progress
+from steelyard.cli._ui import progress as cli_progress
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_an_interrupt_while_mining_keeps_what_was_mined(
     assert re.search(r"interrupted while mining with bm25: \d+ of 1,500 documents", told)
     kept = next(line for line in told.splitlines() if line.startswith("kept in"))
     assert "full: ids read, hard negatives among " in kept
-    assert told.endswith("the same command goes on from there\n")
+    assert told.endswith("the same command continues from there\n")
     assert main(command(source, folder)) == 0
     assert files(folder) == files(calm)
 
@@ -73,13 +73,14 @@ def test_an_interrupt_before_anything_was_done(
     monkeypatch.setattr(scan, "draw", interrupting(scan.draw, at=1))
     assert main(command(source, tmp_path / "out")) == 130
     told = capsys.readouterr().err
-    assert "interrupted while reading ids" in told and "starts anew" in told
+    assert "interrupted while reading ids" in told and "starts again" in told
 
 
 def test_progress_is_told_and_knows_how_much_there_is(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(build_progress, "STILL_ALIVE", 0.0)
+    monkeypatch.setattr(cli_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(cli_progress, "LINE_INTERVAL", 0.0)
     monkeypatch.setattr(streams, "BLOCK", 50_000)
     assert main(command(source, tmp_path / "out")) == 0
     lines = capsys.readouterr().err.splitlines()
@@ -109,7 +110,7 @@ def test_an_interrupt_while_candidates_are_made(
 def test_a_wrong_name_is_told_before_anything_is_read(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, wrong: str
 ) -> None:
-    assert main(["build", str(source), "-o", str(tmp_path / "out"), flag, wrong]) == 2
+    assert main(["build", "sample", str(source), "-o", str(tmp_path / "out"), flag, wrong]) == 2
     assert wrong in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 

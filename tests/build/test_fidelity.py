@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections.abc import Sequence
@@ -20,10 +19,8 @@ from steelyard.build.fidelity.scores import Scored, stored_scores
 from steelyard.build.fidelity.sizes import Fidelity, fewest_queries, recut, resample, smallest
 from steelyard.build.sample.recipe import Recipe
 from steelyard.cli import main
-from steelyard.cli._ui.output import Output
-from steelyard.cli.build.fidelity import configure, run, weigher
-from steelyard.config import Settings
 from steelyard.datasets import load_task
+from steelyard.engine.fidelity import evaluator, measure_fidelity
 from steelyard.errors import UnknownName, UsageError
 from steelyard.reports.components.curves import Curve, Point, curve_plot
 from steelyard.results import QueryScores, Result, ResultStore, TaskFacts
@@ -142,7 +139,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def full(source: str) -> Scored:
-    scored = weigher(METRIC, Settings())(load_task(source), MODELS)
+    scored = evaluator(METRIC)(load_task(source), MODELS)
     assert scored.queries == 120 and len(set(scored.figures.tolist())) == len(MODELS)
     return scored
 
@@ -153,7 +150,7 @@ def test_real_cuts_are_weighed(source: str, full: Scored) -> None:
 
     def weigh(task: Task, models: Sequence[str]) -> Scored:
         seen.append((len(task.queries), len(task.corpus)))
-        return weigher(METRIC, Settings())(task, models)
+        return evaluator(METRIC)(task, models)
 
     found, impossible = recut(
         source,
@@ -182,7 +179,7 @@ def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: Scored)
     seen: list[list[float]] = []
 
     def weigh(task: Task, models: Sequence[str]) -> Scored:
-        scored = weigher(METRIC, Settings())(task, models)
+        scored = evaluator(METRIC)(task, models)
         seen.append(scored.figures.tolist())
         return scored
 
@@ -193,7 +190,7 @@ def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: Scored)
 
 def test_cuts_of_several_tasks_at_once_are_refused(full: Scored) -> None:
     with pytest.raises(UsageError):
-        recut("NanoStdlib", full, [(10, 300)], weigher(METRIC, Settings()), recipe=Recipe(), seeds=[0])
+        recut("NanoStdlib", full, [(10, 300)], evaluator(METRIC), recipe=Recipe(), seeds=[0])
 
 
 def result(model: str, values: Float64, key: str, **facts: object) -> Result:
@@ -240,12 +237,24 @@ def test_a_plot_is_a_picture_of_its_points() -> None:
     assert "all <documents>, 10: 0.700 (0.600 to 1.000)" in [title.text for title in root.iter("title")]
 
 
-def command(output: Output, reference: str, *words: str) -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--offline", action="store_true")
-    configure(parser.add_argument)
-    return run(parser.parse_args(words), output, reference, Recipe(near=0))
+def command(reference: str, *words: str) -> int:
+    return main(["build", "fidelity", reference, "--near", "0", *words])
+
+
+def test_the_study_is_a_python_call(source: str) -> None:
+    notes: list[str] = []
+    study = measure_fidelity(source, MODELS, queries=[10, 120, 500], draws=50, note=notes.append)
+    assert [(size.way, size.queries, size.documents) for size in study.sizes] == [
+        ("resampled", 10, None),
+        ("resampled", 120, None),
+    ]
+    assert any("500" in note for note in notes) and list(study.to_dict()["models"]) == list(MODELS)
+    with pytest.raises(UsageError) as caught:
+        measure_fidelity(source, MODELS, draws=0)
+    assert caught.value.option == "--draws"
+    with pytest.raises(UsageError) as caught:
+        measure_fidelity(source, MODELS, queries=[500])
+    assert caught.value.option == "--sizes"
 
 
 def test_the_command_weighs_cuts_and_writes_a_page(
@@ -254,7 +263,7 @@ def test_the_command_weighs_cuts_and_writes_a_page(
     page = tmp_path / "fidelity.html"
     models = [word for model in MODELS for word in ("-m", model)]
     sizes = ["--sizes", "10,40,120,500", "--cut-docs", "200", "--seeds", "2", "--draws", "100"]
-    code = command(Output(json=True), source, *models, *sizes, "--plot", str(page), "--by", "pairs", "--target", "0.9")
+    code = command(source, *models, *sizes, "--plot", str(page), "--by", "pairs", "--target", "0.9", "--json")
     told = capsys.readouterr()
     value = json.loads(told.out)
     assert code == 0 and list(value["models"]) == list(MODELS)
@@ -263,7 +272,7 @@ def test_the_command_weighs_cuts_and_writes_a_page(
     assert value["fidelity"][2]["pairs"] == 1.0 and not value["impossible"]
     fewest = value["smallest"]["resampled"]["on_average"]
     assert fewest["pairs"] >= 0.9 and fewest["queries"] < 120
-    assert "500 queries: left out, the full set has 120" in told.err and "cut 6/6" in told.err and " left" in told.err
+    assert "500 queries" in told.err and "sample 6/6" in told.err and " left" in told.err
     html = page.read_text(encoding="utf-8")
     assert html.count("<svg") == 3 and "200 documents" in html and "Models on the full set" in html
     assert "on average" in html and "<script" not in html
@@ -271,16 +280,13 @@ def test_the_command_weighs_cuts_and_writes_a_page(
 
 def test_the_command_reads_stored_results(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = str(tmp_path / "results")
-    with pytest.raises(UnknownName):
-        command(Output(), source, "--results", results)
+    assert command(source, "--results", results) == 2
     assert main(["run", *MODELS, "-t", source, "-o", results, "--no-report", "-q"]) == 0
     capsys.readouterr()
-    assert command(Output(), source, "--results", results, "--draws", "50", "--target", "1") == 0
+    assert command(source, "--results", results, "--draws", "50", "--target", "1") == 0
     told = capsys.readouterr()
     rows = [line.split()[:4] for line in told.out.splitlines() if line.startswith("resampled")]
     assert rows == [["resampled", n, "all", "50"] for n in ("10", "20", "50", "100", "120")]
     assert "at the low end of the interval" in told.err
-    with pytest.raises(UsageError):
-        command(Output(), source, "--plot", "fidelity.svg")
-    with pytest.raises(UsageError, match="2"):
-        command(Output(), source, "--results", results, "--target", "2")
+    assert command(source, "--plot", "fidelity.svg") == 2
+    assert command(source, "--results", results, "--target", "2") == 2

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from engine_parts import small_task
 
-from steelyard.cli import VERBS, main
-from steelyard.cli._ui.output import broken_at, format_table
+from steelyard.cli import VERBS, build_parser, main
+from steelyard.cli._ui.output import Output, broken_at, format_table
+from steelyard.cli._ui.parser import Parser
+from steelyard.cli._ui.progress import Progress
 from steelyard.datasets import write_nano_set
+from steelyard.errors import SteelyardError
 
 
 class Terminal(io.StringIO):
@@ -37,9 +44,9 @@ def test_quiet_means_the_same_for_every_verb_that_makes_something(
     for words in (
         ["run", "bm25", "-t", source],
         ["run", "bm25", "-t", source, "--metrics", "nDCG@3", "P@2"],
-        ["build", source, "-o", cut, "--docs", "7", "--overwrite"],
+        ["build", "sample", source, "-o", cut, "--docs", "7", "--overwrite"],
         ["build", "candidates", cut, "--bm25"],
-        ["publish", cut, "someone/NanoCut", "--dry-run"],
+        ["build", "publish", cut, "someone/NanoCut", "--dry-run"],
         ["pages", source, "-o", str(tmp_path / "pages")],
         ["cache", "ls"],
         ["doctor", "--no-speed"],
@@ -112,7 +119,7 @@ def test_words_are_broken_where_their_parts_end() -> None:
     assert broken_at("[bm25, dense:use-multilingual-v3]", 16) == ["[bm25,", "dense:use-", "multilingual-v3]"]
     assert broken_at("日本語日本語", 5) == ["日本", "語日", "本語"] and broken_at("", 5) == [""]
     assert broken_at("abc", 1) == ["a", "b", "c"], "a line takes one character at least"
-    table = format_table(["task", "x"], [["a" * 50, 0.5], ["b", 0.25]], widest=20)
+    table = format_table(["task", "x"], [["a" * 50, 0.5], ["b", 0.25]], max_width=20)
     assert table.replace("\n", "").count("a") == 50 + 1, "nothing is lost"
     assert max(map(len, table.splitlines())) <= 20
 
@@ -129,21 +136,21 @@ def test_a_slip_in_the_settings_is_told_by_every_verb(
     assert err.count("unknown setting") == 1 and "did you mean 'results'?" in err
 
 
-def test_a_place_that_cannot_be_written_is_told_before_the_work_and_without_a_traceback(
-    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work_and_without_a_traceback(
+    nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], error_of: Callable[..., SteelyardError]
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     file = str(tmp_path / "file")
-    for words, told in (
-        (["run", "bm25", "-t", str(nano), "-o", file], "file is a file"),
-        (["pages", str(nano), "-o", file], "file is a file"),
-        (["build", str(nano), "-o", f"{file}/below", "--docs", "7"], "Not a directory"),
+    for words in (
+        ["run", "bm25", "-t", str(nano), "-o", file],
+        ["pages", str(nano), "-o", file],
+        ["build", "sample", str(nano), "-o", f"{file}/below", "--docs", "7"],
     ):
         assert main(words) == 1
         err = capsys.readouterr().err
-        assert told in err and "hint: " in err and "Traceback" not in err
-        assert not (tmp_path / "results").exists(), "nothing was evaluated that nobody could have kept"
-    assert main(["list", "results", "--results", file]) == 1 and "file is a file" in capsys.readouterr().err
+        assert file in err and "hint: " in err and "Traceback" not in err
+        assert not (tmp_path / "results").exists(), "nothing was evaluated that could not be stored"
+    assert error_of("list", "results", "--results", file).path == file
     assert main(["run", "bm25", "-t", str(nano), "--mteb-files", file]) == 1
     assert "choose another folder with --mteb-files" in capsys.readouterr().err
     assert (tmp_path / "results" / "report.html").exists()
@@ -157,40 +164,127 @@ def test_a_disk_that_fills_up_while_data_is_printed_is_told(words: str, unbuffer
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-2] == "steelyard: No space left on device" and done.stderr.count("hint: ") == 1
+    assert "No space left on device" in done.stderr.splitlines()[-2] and done.stderr.count("hint: ") == 1
     assert "Traceback" not in done.stderr and "ignored" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "near"),
     [
-        (
-            ["run", "--limits"],
-            "steelyard: run: unrecognized arguments: --limits\n  hint: did you mean --limit?\n",
-        ),
-        (["list", "task"], "did you mean tasks?"),
-        (["cache", "list"], "did you mean ls?"),
-        (["show"], "required: name\n  hint: steelyard show --help tells the options\n"),
+        (["run", "--limits"], "--limit"),
+        (["run", "--limits=5"], "--limit"),
+        (["list", "task"], "tasks"),
+        (["cache", "lss"], "ls"),
+        (["build", "sample", "x", "--seeed", "3"], "--seed"),
+        (["run", "--hub", "hugingface"], "huggingface"),
+        (["show"], None),
     ],
 )
-def test_a_slip_in_an_option_is_told_in_two_lines(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_option_is_reported_in_two_lines(
+    words: list[str], near: str | None, capsys: pytest.CaptureFixture[str], error_of: Callable[..., SteelyardError]
 ) -> None:
     assert main(words) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    hint = error_of(*words).hint
+    assert hint == f"did you mean {near}?" if near else "--help" in str(hint)
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "found"),
+    [
+        (["run", "--seed", "x"], "--seed", "x"),
+        (["build", "fidelity", "x", "--target", "2.0"], "--target", 2.0),
+        (["build", "fidelity", "x", "--draws", "-1"], "--draws", -1),
+        (["build", "fidelity", "x", "--sizes", "10,0"], "--sizes", "10,0"),
+        (["build", "sample", "x", "-o", "y", "--queries", "0"], "--queries", 0),
+        (["score", "a", "b", "-M", "0"], "-M", 0),
+        (["cache", "rm", "all", "--json"], "--yes", None),
+    ],
+)
+def test_a_wrong_value_names_its_option(
+    words: list[str],
+    option: str,
+    found: object,
+    error_of: Callable[..., SteelyardError],
+    own_home: Path,
+) -> None:
+    write_nano_set(own_home / "builtin" / "NanoSmall-1", [small_task("NanoSmall/a")])
+    error = error_of(*words)
+    assert (error.exit_code, error.option, error.found) == (2, option, found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["build", "{nano}", "-o", "{out}", "--docs", "7"], ["build", "sample"]),
+        (["build", "-o", "{out}", "--docs", "7", "{nano}"], ["build", "sample"]),
+        (["publish", "{nano}", "someone/NanoSmall", "--dry-run"], ["build", "publish"]),
+    ],
+)
+def test_old_spellings_work_with_a_note(
+    old: list[str], new: list[str], nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word.format(nano=nano, out=tmp_path / "out") for word in old]
+    code = main(words)
     err = capsys.readouterr().err
-    assert told in err and len(err.splitlines()) == 2
+    assert f"deprecated: use `steelyard {' '.join(new)}" in err
+    skip = 1 if old[0] == "build" else 0
+    assert main([*new, *words[skip if skip else 1 :], *(["--overwrite"] if skip else [])]) == code
+    assert "deprecated" not in capsys.readouterr().err
+
+
+def test_options_may_come_before_the_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json", "metrics"]) == 0
+    metrics = capsys.readouterr().out
+    assert main(["list", "metrics", "--json"]) == 0 and capsys.readouterr().out == metrics
+    assert main(["list", "--group", "NanoAlmanac", "groups", "--json"]) == 0
+    assert [row["group"] for row in json.loads(capsys.readouterr().out)] == ["NanoAlmanac"]
+
+
+def every_parser() -> list[Parser]:
+    verbs = [build_parser(verb) for verb in VERBS]
+    return [parser for verb in verbs for parser in (verb, *verb.commands.values())]
+
+
+@pytest.mark.parametrize("parser", every_parser(), ids=lambda parser: parser.prog)
+def test_every_line_of_help_makes_sense_on_its_own(parser: Parser) -> None:
+    for action in parser._actions:
+        if action.help is argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):
+            continue
+        assert action.help and action.help[0].isupper() and action.help[-1] in ".)", action.dest
+        assert len(textwrap.wrap(action.help, 80 - 24 - 2)) <= 2, f"{action.dest} takes more than two lines"
+        takes_value = action.option_strings and action.nargs != 0
+        if takes_value and action.default not in (None, "", [], argparse.SUPPRESS):
+            assert "default" in action.help, f"{action.dest} does not name its default"
+
+
+@pytest.mark.parametrize("text", ["a\x1b[2Jb", "bell\x07", "c1\x9b31m", "rtl\u202eevil", "cr\rover", "del\x7f"])
+def test_nothing_that_is_printed_controls_the_terminal(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output()
+    output.line(text)
+    output.note(text)
+    output.failure(text)
+    output.table(["name"], [[text], [f"{text}\nforged line"]])
+    output.error(SteelyardError(text, hint=text))
+    output.data({"name": text})
+    bar = Terminal()
+    Progress(bar, terminal=True, clock=iter([0.0, 9.0]).__next__).show(0.5, text)
+    out, err = capsys.readouterr()
+    shown = out + err + bar.getvalue().removeprefix("\r\x1b[K")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert "\nforged line" not in shown
 
 
 def test_help_on_a_verb_and_options_before_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "cache"]) == 0 and "usage: steelyard cache" in capsys.readouterr().out
     assert main(["--json", "list", "metrics"]) == 2
-    assert "options stand behind the verb: steelyard list --json" in capsys.readouterr().err
+    assert "write options after the verb: steelyard list --json" in capsys.readouterr().err
 
 
 def test_a_code_that_no_language_has_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "tasks", "-l", "en", "chinese"]) == 0
-    assert "no language has the code 'chinese': zh is Chinese" in capsys.readouterr().err
+    assert "unknown language code 'chinese': the code of Chinese is zh" in capsys.readouterr().err
     assert main(["run", "bm25", "-t", "NanoAlmanac/en", "-l", "qq"]) == 2
-    assert "no language has the code 'qq'\nsteelyard: no task is left" in capsys.readouterr().err
+    assert "unknown language code 'qq'\n" in capsys.readouterr().err
     assert main(["list", "tasks", "-l", "zh-CN", "deu", "cmn-Hans", "pt_BR", "multilingual"]) == 0
-    assert "no language" not in capsys.readouterr().err
+    assert "unknown language" not in capsys.readouterr().err

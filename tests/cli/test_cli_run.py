@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from steelyard.cli._ui.output import can_redraw
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.datasets import write_nano_set
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Opening, Planned, Started
-from steelyard.errors import ResultError
+from steelyard.errors import ResultError, SteelyardError, UnknownName, UsageError
 from steelyard.results import Failure, Result, ResultStore
 
 
@@ -72,7 +73,8 @@ def test_files_of_another_version_are_told_in_a_few_lines(
         (stored / f"{number}.vectors").write_bytes(b"STEELYARD-VECTORS-OF-OLD" * 99)
     assert main(["run", "dense", "-t", f"{nano}::b"]) == 0
     err = capsys.readouterr().err
-    assert err.count("passed over") == 3 and "6 more: the notes of the result list them" in err
+    assert "6 more: see cache_problems" in err and err.count("STEELYARD") == 0
+    assert sum(f"{number}.vectors" in err for number in range(9)) == 3
 
 
 def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +83,7 @@ def test_a_rerun_says_what_was_there(nano: Path, results: Path, capsys: pytest.C
     first = capsys.readouterr().out
     assert main(["run", "bm25", "-t", str(nano), "-v"]) == 0
     out, err = capsys.readouterr()
-    assert "1 evaluated, 1 of 2 already there" in err and "[" in out and "[" not in first
+    assert "1 evaluated, 1 of 2 already stored" in err and "[" in out and "[" not in first
     assert ResultStore(results).get(before.key).created == before.created
     assert main(["run", "bm25", "-t", str(nano), "-v", "-q"]) == 0
     assert capsys.readouterr() == (out, "")
@@ -110,7 +112,7 @@ def test_a_failure_that_stays_is_counted_once(nano: Path, capsys: pytest.Capture
     assert main(words) == 1
     assert "1 evaluated, 1 failed" in capsys.readouterr().err
     assert main(words) == 1
-    assert "0 evaluated, 1 of 2 already there, 1 failed" in capsys.readouterr().err
+    assert "0 evaluated, 1 of 2 already stored, 1 failed" in capsys.readouterr().err
 
 
 def test_where_all_fails_for_one_reason_the_exit_code_tells_it(
@@ -124,21 +126,39 @@ def test_where_all_fails_for_one_reason_the_exit_code_tells_it(
     assert main(["run", "bm25", "--offline", "-t", "NanoMMTEB-v2/belebele"]) == 3
 
 
-def test_bad_requests(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, found in [
-        (["bm52", "-t", str(nano)], "did you mean 'bm25'"),
-        (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanac"),
-        (["NanoAlmanac/en"], "hint: tasks stand behind -t: -t NanoAlmanac/en"),
-        ([str(nano)], "is a task, not a model"),
-        (["bm25,dense", "-t", str(nano)], "bm25 dense"),
-        (["bm25", "-t", "nanoalmanac/EN"], "did you mean 'NanoAlmanac/en'"),
-        (["bm25", "-t", "Belebele"], "did you mean 'NanoMMTEB-v2/belebele'"),
-        (["bm25", "-t", str(nano), "--metrics", "ndgc@10"], "did you mean 'ndcg"),
-        (["bm25", "-t", str(nano), "--top-k", "0"], "top-k of 0"),
-        (["--from-runs", "-t", str(nano)], "no saved run"),
-    ]:
-        assert main(["run", *arguments]) == (1 if "--from-runs" in arguments else 2), arguments
-        assert found in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "name", "near"),
+    [
+        (["bm52", "-t", "{nano}"], "bm52", "bm25"),
+        (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanc/en", "NanoAlmanac/en"),
+        (["bm25", "-t", "nanoalmanac/EN"], "nanoalmanac/EN", "NanoAlmanac/en"),
+        (["bm25", "-t", "Belebele"], "Belebele", None),
+        (["bm25", "-t", "{nano}", "--metrics", "ndgc@10"], "ndgc", "ndcg"),
+    ],
+)
+def test_unknown_names_have_near_ones(
+    words: list[str], name: str, near: str | None, nano: Path, error_of: Callable[..., SteelyardError]
+) -> None:
+    error = error_of("run", *(word.format(nano=nano) for word in words))
+    assert isinstance(error, UnknownName) and error.exit_code == 2 and error.found == name
+    assert "belebele" in str(error.hint) if near is None else near in error.near
+
+
+@pytest.mark.parametrize("words", [["NanoAlmanac/en"], ["{nano}"], ["bm25,dense", "-t", "{nano}"]])
+def test_what_is_not_a_model_is_refused(words: list[str], nano: Path, error_of: Callable[..., SteelyardError]) -> None:
+    error = error_of("run", *(word.format(nano=nano) for word in words))
+    assert isinstance(error, UsageError) and error.hint
+
+
+@pytest.mark.parametrize("option", ["--top-k", "--limit"])
+def test_a_count_of_zero_is_refused(option: str, nano: Path, error_of: Callable[..., SteelyardError]) -> None:
+    error = error_of("run", "bm25", "-t", str(nano), option, "0")
+    assert isinstance(error, UsageError)
+    assert isinstance(error_of("run", "bm25", "-t", str(nano), option, "many"), UsageError)
+
+
+def test_no_stored_lists_are_an_error_of_results(nano: Path, error_of: Callable[..., SteelyardError]) -> None:
+    assert isinstance(error_of("run", "--from-runs", "-t", str(nano)), ResultError)
 
 
 def test_every_metric_asked_for_has_a_table(nano: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +192,7 @@ def test_lists_that_end_above_a_cut_off_are_told(
 ) -> None:
     asked = ["run", "bm25", "-t", f"{nano}::a", "--no-report", "--top-k"]
     assert main([*asked, "5"]) == 0
-    assert "lists end at rank 5: what is relevant below counts as not found" in capsys.readouterr().err
+    assert "lists end at rank 5: relevant documents below it" in capsys.readouterr().err
     assert main([*asked, "100"]) == 0
     assert "lists end" not in capsys.readouterr().err
     assert main([*asked, "100", "--metrics", "recall@500"]) == 0
@@ -211,14 +231,16 @@ def test_runs_are_kept_and_scored_again(
     assert sum("ndcg_at_7" in r.metrics for r in ResultStore(results).all()) == 2
 
 
-def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saved_runs_of_data_without_a_name_need_its_path(
+    nano: Path, capsys: pytest.CaptureFixture[str], error_of: Callable[..., SteelyardError]
+) -> None:
     assert main(["run", "--from-runs"]) == 1
-    assert "has no saved run" in capsys.readouterr().err
+    assert "no ranked lists" in capsys.readouterr().err
     assert main(["run", "bm25", "-t", str(nano), "NanoAlmanac/en", "--save-runs", "--top-k", "5"]) == 0
     capsys.readouterr()
     assert main(["run", "--from-runs", "--metrics", "ndcg@7"]) == 0
     out, err = capsys.readouterr()
-    assert "left out: NanoSmall/a is not known by name" in err and "NanoAlmanac/en" in out
+    assert "skipped: NanoSmall/a is not known by name" in err and "NanoAlmanac/en" in out
     assert "1 saved run: 1 model on 1 task" in err and "lists end at rank 5" in err
     assert main(["run", "--from-runs", "--top-k", "9"]) == 1
     assert "saved are those of bm25 on NanoAlmanac/en, bm25 on NanoSmall/a" in capsys.readouterr().err
@@ -233,8 +255,7 @@ def test_saved_runs_of_data_without_a_name_want_its_path(nano: Path, capsys: pyt
     assert main(["show", rows[1]["key"][:6]]) == 2
     assert "2 keys begin so: give more of it" in capsys.readouterr().err
     assert {"top_k": 5, "metrics": ["ndcg_at_7"]} in [row["conditions"] for row in rows if row["score"] is not None]
-    assert main(["run", "--from-runs", "--save-runs", "trec"]) == 2
-    assert "--save-runs has no place beside --from-runs" in capsys.readouterr().err
+    assert error_of("run", "--from-runs", "--save-runs", "trec").option == "--save-runs"
 
 
 def test_no_arguments_mean_the_default_models_on_every_built_in_set(
@@ -269,7 +290,9 @@ def test_help_is_light() -> None:
 
 def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(nano: Path, results: Path) -> None:
     models = [f"bm25?k1={0.5 + i / 100}" for i in range(40)]
-    command = [sys.executable, "-m", "steelyard", "run", *models, "-t", str(nano), "--no-report"]
+    words = ["steelyard", "run", *models, "-t", str(nano), "--no-report"]
+    script = f"import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv = {words!r}\n"
+    command = [sys.executable, "-c", script + "from steelyard.cli import main; sys.exit(main())"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -282,7 +305,7 @@ def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(nano: Path, results:
     assert 3 <= len(stored) < 80 and all(len(r.per_query) == 6 for r in stored)
     assert f"{len(stored)} evaluated" in rest
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert f"{80 - len(stored)} evaluated, {len(stored)} of 80 already there" in again.stderr
+    assert f"{80 - len(stored)} evaluated, {len(stored)} of 80 already stored" in again.stderr
 
 
 class Clock:
@@ -334,15 +357,15 @@ def test_loading_models_is_shown_and_no_part_of_the_time_left() -> None:
     assert progress.seconds_left == pytest.approx(4)
 
 
-def test_more_runs_of_a_model_than_tasks_leave_no_negative_time() -> None:
+def test_more_runs_of_a_model_than_tasks_do_not_change_the_time_left() -> None:
     clock, stream = Clock(), io.StringIO()
     progress = Progress(stream, terminal=False, clock=clock)
-    progress(Planned(models=2, tasks=1, stored=0, runs=4))
-    for model in ("bm25", "bm25", "bm25"):
-        clock.now += 1
+    progress(Planned(models=2, tasks=1, stored=0, runs=5))
+    for model, seconds, left in (("bm25", 1, 4.0), ("bm25", 1, 3.0), ("bm25", 1, 2.0), ("dense", 10, 5.5)):
+        clock.now += seconds
         progress(finished(model))
-        assert (progress.seconds_left or 0) >= 0
-    assert "4 saved runs: 2 models on 1 task" in stream.getvalue()
+        assert progress.seconds_left == pytest.approx(left), "the runs to come, at the mean of both models"
+    assert "5 saved runs: 2 models on 1 task" in stream.getvalue()
 
 
 def test_a_disk_that_is_full_shows_what_was_done(
@@ -358,7 +381,7 @@ def test_a_disk_that_is_full_shows_what_was_done(
     monkeypatch.setattr(ResultStore, "put", until_full)
     assert main(["run", "bm25", "-t", str(nano)]) == 1
     out, err = capsys.readouterr()
-    assert "NanoSmall/a" in out and "stopped: 1 evaluated; the same command goes on from there" in err
+    assert "NanoSmall/a" in out and "stopped: 1 evaluated; the same command continues from there" in err
     assert "No space left" in err and "hint: free space" in err
 
 
@@ -369,7 +392,7 @@ def test_a_report_that_cannot_be_written_hides_no_failure(
     (results / "report.html").mkdir(parents=True)
     assert main(["run", "bm25", "-t", str(nano)]) == 1
     err = capsys.readouterr().err
-    assert "failed: bm25 on NanoSmall/b" in err and "--no-report leaves the report out" in err
+    assert "failed: bm25 on NanoSmall/b" in err and "--no-report" in err
 
 
 def test_what_begins_is_shown_at_once_and_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +441,7 @@ def test_stored_results_do_not_count_as_work_to_come() -> None:
     progress(finished())
     assert progress.seconds_left == pytest.approx(5), "two to come, of which one is stored"
     assert stream.getvalue().splitlines() == [
-        "4 evaluations: 1 model x 4 tasks, 2 of 4 seem to be there",
+        "4 evaluations: 1 model x 4 tasks, 2 of 4 may be stored already",
         "2/4  bm25 on T/a: nDCG@10 0.5000  2.0 s  5.0 s left",
     ]
     progress(finished(error=Failure("HubError", "401")))
@@ -427,22 +450,22 @@ def test_stored_results_do_not_count_as_work_to_come() -> None:
 
 def test_what_takes_long_to_open_or_read_is_told_on_a_pipe_once() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, terminal=False, soon=0.01)
+    progress = Progress(stream, terminal=False, patience=0.01)
     for event, told in ((Opening("dense:X"), "opening dense:X ..."), (Loading("T/a"), "reading T/a ...")):
         progress(event)
-        assert progress._waiting is not None
-        progress._waiting.join()
+        assert progress._timer is not None
+        progress._timer.join()
         assert stream.getvalue().splitlines()[-1] == told
-    progress = Progress(stream := io.StringIO(), terminal=False, soon=60)
+    progress = Progress(stream := io.StringIO(), terminal=False, patience=60)
     progress(Opening("dense:X"))
-    (waiting := progress._waiting).join(0)
+    (waiting := progress._timer).join(0)
     progress(Opening("dense:Y"))
     progress.close()
     waiting.join()
     assert stream.getvalue() == "", "what is soon done is not told"
-    quiet = Progress(io.StringIO(), terminal=False, silent=True, soon=0)
+    quiet = Progress(io.StringIO(), terminal=False, silent=True, patience=0)
     quiet(Opening("dense:X"))
-    assert quiet._waiting is None
+    assert quiet._timer is None
 
 
 def test_metrics_may_stand_in_one_word(nano: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -461,7 +484,7 @@ def test_what_a_flag_leaves_without_effect_is_told(
 ) -> None:
     monkeypatch.setenv("STEELYARD_DEVICE", "")  # set by --device; put back when the test is over
     assert main(["run", "bm25", "-t", str(nano), "--device", "cuda:9", "--no-report"]) == 0
-    assert "--device cuda:9 changes nothing" in capsys.readouterr().err
+    assert "--device cuda:9 has no effect" in capsys.readouterr().err
     assert main(["run", "bm25", "-t", "NanoAlmanac/en", "--type", "sts"]) == 2
     assert "none is of type sts" in capsys.readouterr().err
 
@@ -475,12 +498,11 @@ def test_what_a_flag_leaves_without_effect_is_told(
         (["-t", "NanoAlmanac/en", "bm25 > rerank:x:y"], "tasks"),
     ],
 )
-def test_a_model_in_another_place_is_not_taken_for_what_stands_there(
-    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+def test_a_model_after_another_option_is_refused(
+    words: list[str], flag: str, error_of: Callable[..., SteelyardError]
 ) -> None:
-    assert main(["run", *words]) == 2
-    err = capsys.readouterr().err
-    assert f"is a model, and stands behind --{flag}" in err and "models come first, steelyard run " in err
+    error = error_of("run", *words)
+    assert isinstance(error, UsageError) and error.option == f"--{flag}" and error.found in words
 
 
 def test_a_long_evaluation_shows_life_in_plain_lines() -> None:

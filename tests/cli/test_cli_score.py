@@ -159,7 +159,7 @@ def test_scores_that_float32_cannot_tell_apart_go_by_id_and_are_told_of(
         pytrec_eval.parse_run(run.splitlines())
     )
     assert [theirs[query]["recip_rank"] for query in ("q1", "q2")] == [0.5, 1.0]
-    assert said.out.endswith("0.7500\n") and "1 of 2 lists have scores that differ, but not as float32" in said.err
+    assert said.out.endswith("0.7500\n") and "1 of 2 lists have scores that are equal as float32" in said.err
 
 
 def test_packed_files_read_the_same(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +225,7 @@ def test_errors_end_in_a_message_and_a_code(
     assert main(["score", str(tmp_path / "broken.gz"), files[1]]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    for part in ("no file", "did you mean 'ndcg'", "give at least 1", "no query of", "'x1'", "is it whole?"):
+    for part in ("none", "'ndcg'", "-M must be", "'x1'", "broken.gz"):
         assert part in said.err
 
 
@@ -283,7 +283,7 @@ def test_a_run_may_be_piped_in(files: tuple[str, str]) -> None:
     piped = subprocess.run([*command, qrels, "-"], input=Path(run).read_bytes(), capture_output=True, check=True)
     assert piped.stdout == named.stdout
     both = subprocess.run([*command, "-", "-"], input=b"", capture_output=True, check=False)
-    assert both.returncode == 2 and b"cannot both be piped in" in both.stderr
+    assert both.returncode == 2 and b"standard input" in both.stderr
 
 
 def test_a_folder_and_what_is_no_table_are_told(
@@ -423,7 +423,7 @@ def test_comments_and_grades_as_others_write_them(tmp_path: Path) -> None:
 def test_long_files_are_told_while_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from steelyard.cli._ui import waiting
+    from steelyard.cli._ui import progress
     from steelyard.datasets.formats.trec import qrels_runs as trec_files
 
     (tmp_path / "qrels").write_text("q 0 d 1\n")
@@ -431,7 +431,7 @@ def test_long_files_are_told_while_they_are_read(
     words = ["score", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "map"]
     assert main(words) == 0 and "reading" not in capsys.readouterr().err
     read = trec_files.read_run
-    monkeypatch.setattr(waiting, "SOON", 0.01)
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
     monkeypatch.setattr(trec_files, "read_run", lambda path: time.sleep(0.2) or read(path))
     assert main(words) == 0
     assert capsys.readouterr().err == f"reading {words[1]} and {words[2]} ...\n"

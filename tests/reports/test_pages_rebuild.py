@@ -11,7 +11,7 @@ import pytest
 from pages_parts import as_lists, ranked_task
 
 from steelyard.cli import main
-from steelyard.cli.pages.progress import PageProgress
+from steelyard.cli._ui.progress import Progress
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import group_figures, task_figures, write_pages
 from steelyard.reports.pages.measure.inputs import Audit, Context
@@ -210,7 +210,7 @@ def test_a_slip_in_the_dense_model_is_told_once(tmp_path: Path, capsys: pytest.C
     write_nano_set(tmp_path / "set", bare)
     words = ["pages", str(tmp_path / "set"), "-o", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
     assert main([*words, "--dense", "bm25"]) == 2
-    assert capsys.readouterr().err.count("--dense bm25 is a profile of every page already") == 1
+    assert capsys.readouterr().err.count("--dense must be") == 1
     assert main([*words, "--dense", "no_such_package:function"]) == 2
     assert capsys.readouterr().err.count("no_such_package") == 2, "in the words of the error, once"
 
@@ -220,9 +220,9 @@ def test_interrupted_pages_of_what_is_done_are_written(
 ) -> None:
     words = ["pages", str(nano_set), "-o", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
     with monkeypatch.context() as patch:
-        patch.setattr("steelyard.cli.pages.maker.audit_of", Impatient())
+        patch.setattr("steelyard.engine.pages.audit_of", Impatient())
         assert main(words) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out" / "NanoToy").glob("*.html")} == {"index.html", "first.html"}
     assert make(tmp_path, str(nano_set), capsys)["up_to_date"] == ["NanoToy/first"]
 
@@ -239,19 +239,19 @@ class Impatient:
             raise KeyboardInterrupt
 
 
-def test_progress_waits_and_then_tells() -> None:
+def test_progress_is_shown_after_two_seconds() -> None:
     now = 0.0
     stream = io.StringIO()
-    progress = PageProgress(stream, tasks=2, steps=2, terminal=True, clock=lambda: now)
-    progress.at("a", "reading")
+    progress = Progress(stream, terminal=True, clock=lambda: now)
+    progress.show(0.0, "1/2  a: reading")
     now = 1.9
-    progress.at("a", "lists")
+    progress.show(0.25, "1/2  a: lists")
     assert stream.getvalue() == ""
     now = 2.5
-    progress.at("b", "reading")
+    progress.show(0.5, "2/2  b: reading")
     assert stream.getvalue() == "\r\x1b[K[############............] 2/2  b: reading"
     progress.close()
     assert stream.getvalue().endswith("\r\x1b[K")
     silent = io.StringIO()
-    PageProgress(silent, tasks=1, steps=1, terminal=True, silent=True, clock=iter([0.0, 99.0]).__next__).at("a", "x")
+    Progress(silent, terminal=True, silent=True, clock=iter([0.0, 99.0]).__next__).show(0.0, "a: x")
     assert silent.getvalue() == ""

@@ -1,7 +1,7 @@
-"""The command line: `steelyard VERB ...`. A verb's module is imported only when that verb is asked for.
+"""The command line: `steelyard VERB ...`. A verb's module is imported only when that verb is used.
 
-A verb's module has two names: `configure(parser)` adds its arguments,
-`run(arguments, output)` does the work and returns the exit code.
+A verb's module has two names: `configure(parser)` adds its arguments, `run(arguments, output)` does the work and
+returns the exit code.
 """
 
 from __future__ import annotations
@@ -10,60 +10,55 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.process import INTERRUPTED, as_process, keep_offline
+from steelyard.cli._ui.process import INTERRUPTED, interrupt_code, keep_offline, run_process, was_interrupted
 
 if TYPE_CHECKING:
-    import argparse
+    from steelyard.cli._ui.output import Output
+    from steelyard.cli._ui.parser import Parser
 
 __all__ = ["INTERRUPTED", "USAGE", "VERBS", "build_parser", "main"]
 
 VERBS = {
-    "run": "evaluate models on tasks; with no arguments: the default models on every built-in set",
-    "eval": "carry out a config of EvalScope (YAML, JSON or TOML) as it stands; files in MTEB's layout",
-    "compare": "compare models on the same queries: differences, intervals, tests; a gate for CI",
-    "recommend": "what to ship: quality against latency, memory and price, under constraints",
-    "list": "list tasks, groups, models, metrics or results",
-    "show": "open one: a task, a group, a model, a metric, a result, or your own data",
-    "score": "score a TREC run against TREC judgements, as trec_eval does",
-    "pages": "task and group pages whose every sentence is computed",
-    "build": "cut a Nano-set from a full dataset or one's own files; add candidate subsets; measure fidelity",
-    "audit": "find evaluation texts in training data, and overlaps between and within evaluation sets",
-    "web": "show the leaderboard in the browser, or write it as a static site",
-    "results": "import result files into a warehouse; query, export and compare them",
-    "publish": "put a finished set on the Hugging Face hub",
-    "cache": "what is stored on this machine, and how to remove it",
-    "doctor": "what is installed, missing or slow",
+    "run": "Evaluate models on tasks; without arguments: the default models on all built-in sets",
+    "eval": "Run an EvalScope config (YAML, JSON or TOML) and write result files in MTEB's layout",
+    "compare": "Compare models on the same queries: differences, intervals, tests; a gate for CI",
+    "recommend": "Choose what to ship: quality against latency, memory and price, under constraints",
+    "list": "List tasks, groups, benchmarks, models, metrics or results",
+    "show": "Show one task, group, model, metric or result, or check your own data",
+    "score": "Score a TREC run against TREC judgements, as trec_eval does",
+    "pages": "Write task and group pages with computed diagnostics",
+    "build": "Sample a Nano-set, add candidate lists, measure fidelity, or publish a set",
+    "audit": "Find evaluation texts in training data, and overlaps between and within evaluation sets",
+    "web": "Show the leaderboard in the browser, or write it as a static site",
+    "results": "Import result files into a warehouse; query, export and compare them",
+    "cache": "List or remove what is stored on this machine",
+    "doctor": "Check what is installed, missing or slow",
 }
-"""Every verb and its one line; the order of the help page."""
+"""Every verb and its line of help, in the order of the help page."""
 
-USAGE = "usage: steelyard VERB [ARGUMENTS]        steelyard VERB --help tells more"
+OLD_VERBS = {"publish": ("build", "publish")}
+"""Verbs of earlier versions that still work, with a note, and what replaced them."""
+
+USAGE = "usage: steelyard VERB [ARGUMENTS]        (steelyard VERB --help lists its options)"
 
 
-def build_parser(verb: str) -> argparse.ArgumentParser:
-    """The parser of one verb, with the flags that all verbs share."""
-    from steelyard.cli._ui.parser import Parser
+def build_parser(verb: str) -> Parser:
+    """Return the parser of one verb, with the options that all verbs share."""
+    from steelyard.cli._ui.parser import Parser, add_shared_options
 
-    parser = Parser(prog=f"steelyard {verb}", description=VERBS[verb])
-    shared = parser.add_argument_group("shared options")
-    shared.add_argument("--json", action="store_true", help="print data as JSON on standard output")
-    shared.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="no progress and no notes: only the data that was asked for, and errors",
-    )
-    shared.add_argument("-v", "--verbose", action="store_true", help="say more; on an error, show the traceback")
+    parser = Parser(prog=f"steelyard {verb}", description=f"{VERBS[verb]}.")
     importlib.import_module(f"steelyard.cli.{verb}").configure(parser)
+    add_shared_options(parser)
     return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code. Without arguments, it is the one that this process was started with."""
-    return _main(arguments) if arguments is not None else as_process(lambda: _main(sys.argv[1:], own_process=True))
+    """Run one command and return its exit code. Without arguments, run the command line of this process."""
+    return _main(arguments) if arguments is not None else run_process(lambda: _main(sys.argv[1:], own_process=True))
 
 
 def _main(words: list[str], *, own_process: bool = False) -> int:
-    """The only place where errors become messages."""
+    """Run one command; the only place where errors become messages."""
     verb = words[0] if words else "--help"
     if verb in ("-h", "--help", "help"):
         if words[1:2] and words[1] in VERBS:  # `steelyard help run`
@@ -75,45 +70,65 @@ def _main(words: list[str], *, own_process: bool = False) -> int:
 
         print(f"steelyard {__version__}")
         return 0
-    from steelyard.cli._ui.data_options import settings_of
-    from steelyard.cli._ui.output import Output, told
-    from steelyard.errors import SteelyardError, UnknownName
+    from steelyard.cli._ui.output import Output, system_error
+    from steelyard.errors import SteelyardError
 
     output = Output(json="--json" in words)
     try:
-        if verb not in VERBS:
-            later = next((word for word in words if word in VERBS), None) if verb.startswith("-") else None
-            hint = (
-                f"options stand behind the verb: steelyard {later} {verb}" if later else "steelyard --help lists them"
-            )
-            raise UnknownName("command", verb, VERBS, hint=hint)
-        parsed = build_parser(verb).parse_args(words[1:])
-        output = Output(json=parsed.json, quiet=parsed.quiet, verbose=parsed.verbose)
-        parsed.settings = settings_of(parsed)
-        if own_process and parsed.settings.offline:
-            keep_offline()
-        with output.own_warnings():
-            return int(importlib.import_module(f"steelyard.cli.{verb}").run(parsed, output))
-    except SteelyardError as error:
-        return output.error(error)
-    except OSError as error:  # a full disk, a folder that nobody may write in
-        return output.error(told(error))
+        if was_interrupted():  # while Python started
+            raise KeyboardInterrupt
+        return _run_verb(words, output, own_process=own_process)
+    except (SteelyardError, ImportError, OSError) as error:
+        if was_interrupted():  # some packages turn an interrupt into an error of their own
+            output.interrupted()
+            return interrupt_code()
+        if isinstance(error, ImportError):
+            raise
+        return output.error(system_error(error) if isinstance(error, OSError) else error)
     except KeyboardInterrupt:
         output.interrupted()
-        return INTERRUPTED
-    except SystemExit as ended:  # --help
-        return int(ended.code or 0)
+        return interrupt_code()
+    except SystemExit as end:  # --help
+        return int(end.code or 0)
+
+
+def _run_verb(words: list[str], output: Output, *, own_process: bool = False) -> int:
+    """Parse the words, apply the shared options to the output and run the verb."""
+    from steelyard.cli._ui.options import settings_of
+
+    verb, *rest = words
+    if replacement := OLD_VERBS.get(verb):
+        verb, rest = replacement[0], [*replacement[1:], *rest]
+    if verb not in VERBS:
+        raise _unknown_verb(verb, words)
+    arguments = build_parser(verb).parse_args(rest)
+    output.json, output.quiet, output.verbose = arguments.json, arguments.quiet, arguments.verbose
+    if replacement:
+        output.note(f"deprecated: use `steelyard {' '.join(replacement)}` instead of `steelyard {words[0]}`")
+    arguments.settings = settings_of(arguments)
+    if own_process and arguments.settings.offline:
+        keep_offline()
+    with output.own_warnings():
+        return int(importlib.import_module(f"steelyard.cli.{verb}").run(arguments, output))
+
+
+def _unknown_verb(verb: str, words: list[str]) -> Exception:
+    from steelyard.errors import UnknownName
+
+    known = next((word for word in words if word in VERBS), None) if verb.startswith("-") else None
+    hint = f"write options after the verb: steelyard {known} {verb}" if known else "run `steelyard --help`"
+    return UnknownName("command", verb, VERBS, hint=hint)
 
 
 def _help() -> str:
     verbs = "\n".join(f"  {name:<8} {line}" for name, line in VERBS.items())
     return f"""{USAGE}
 
-Steelyard weighs retrieval and embedding models under one set of conditions.
+Steelyard evaluates retrieval and embedding models under one set of conditions.
 
 {verbs}
 
-  --version  print the version
+  --version  Print the version.
 
-Exit codes: 0 fine, 1 something failed or got worse, 2 usage or bad input, 3 something needed is missing,
-130 interrupted."""
+Exit codes: 0 success, 1 something failed or regressed, 2 wrong usage or bad input,
+3 something needed is missing, 130 interrupted (143 by SIGTERM)."""

@@ -1,151 +1,144 @@
-"""`steelyard cache`: what is stored on this machine under the home folder, and how to be rid of it."""
+"""`steelyard cache`: list, remove or trim what is stored in Steelyard's home folder."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard import config
-from steelyard.encoders.cache import budget
+from steelyard.cli._ui.wording import byte_size
 from steelyard.errors import SteelyardError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
+    from steelyard.cache import CacheEntry
     from steelyard.cli._ui.output import Output
+    from steelyard.cli._ui.parser import Parser
 
-ACTIONS = ("ls", "rm", "trim", "path")
-
-
-@dataclass(frozen=True)
-class Stored:
-    """One thing that is stored: its name (`vectors/use-multilingual-v3-…`), files and bytes."""
-
-    name: str
-    path: Path
-    files: int
-    bytes: int
+COMMANDS = {
+    "ls": "List what is stored, with sizes",
+    "rm": "Remove entries by name, or all of them",
+    "trim": "Remove the vectors that were not used for the longest time",
+    "path": "Print the home folder",
+}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     """Add the arguments of `steelyard cache`."""
-    parser.add_argument(
-        "action", nargs="?", default="ls", choices=ACTIONS, help="list (the default), remove, trim, or tell the folder"
-    )
-    parser.add_argument("what", nargs="*", help="rm: names as `ls` shows them, a kind such as vectors, or all")
-    parser.add_argument("--max-bytes", metavar="SIZE", help="trim: how much stored vectors may take, such as 2GB")
+    parser.add_commands(COMMANDS, _configure, default="ls")
+
+
+def _configure(command: str, parser: Parser) -> None:
+    if command == "rm":
+        help = "Names as `steelyard cache ls` prints them, a kind such as vectors, or all."
+        parser.add_argument("names", nargs="+", metavar="NAME", help=help)
+        parser.add_argument("-y", "--yes", action="store_true", help="Remove all entries without asking.")
+    if command == "trim":
+        help = "Size that stored vectors may have, such as 2GB (default: $STEELYARD_CACHE_BYTES or 10GB)."
+        parser.add_argument("--max-bytes", metavar="SIZE", help=help)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Do what was asked; returns the exit code."""
-    if arguments.what and arguments.action != "rm":
-        raise UsageError(f"cache {arguments.action} takes no names", hint="steelyard cache rm NAME removes one")
-    if arguments.max_bytes and arguments.action != "trim":
-        raise UsageError(f"cache {arguments.action} takes no --max-bytes", hint="steelyard cache trim --max-bytes 2GB")
+    """Run the subcommand and return the exit code."""
     home = arguments.settings.home
-    if arguments.action == "path":
+    if arguments.command == "path":
         output.data({"path": str(home)}) if output.json else output.line(str(home))
-    elif arguments.action == "rm":
-        _remove(home, arguments.what, output)
-    elif arguments.action == "trim":
-        _trim(home, arguments.max_bytes, output)
+    elif arguments.command == "rm":
+        _remove(home, arguments, output)
+    elif arguments.command == "trim":
+        _trim(home, arguments, output)
     else:
-        _list(home, output)
+        _list(home, arguments.settings.cache_bytes, output)
     return 0
 
 
-def stored(home: Path) -> list[Stored]:
-    """Everything under the home folder, two levels deep: kind of thing, then thing; in order of name."""
-    things = []
-    for kind in sorted(home.iterdir()) if home.is_dir() else []:
-        for path in sorted(kind.iterdir()) if kind.is_dir() else [kind]:
-            sizes = []
-            files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-            for file in files if path.is_dir() else [path]:
-                with suppress(FileNotFoundError):  # other processes write, merge and trim meanwhile
-                    sizes.append(file.stat().st_size)
-            things.append(Stored(path.relative_to(home).as_posix(), path, len(sizes), sum(sizes)))
-    return things
-
-
-def _list(home: Path, output: Output) -> None:
+def _list(home: Path, limit: int, output: Output) -> None:
+    from steelyard.cache import cached_entries, foreign_files
     from steelyard.encoders.cache.inventory import inventory
 
-    things = stored(home)
-    total = sum(thing.bytes for thing in things)
-    kept = {kept.folder: kept for kept in inventory(home)}
+    entries = cached_entries(home)
+    total = sum(entry.bytes for entry in entries)
+    encoders = {encoder.folder: encoder for encoder in inventory(home)}
     if output.json:
-        rows = [{"name": thing.name, "files": thing.files, "bytes": thing.bytes} for thing in things]
-        for row, thing in zip(rows, things, strict=True):
-            if known := kept.get(thing.path):
-                row |= {"encoder": known.encoder, "encodings": known.encodings, "settings": dict(known.settings)}
+        rows: list[dict[str, Any]] = []
+        for entry in entries:
+            row = {"name": entry.name, "files": entry.files, "bytes": entry.bytes}
+            if encoder := encoders.get(entry.path):
+                row |= {"encoder": encoder.encoder, "encodings": encoder.encodings, "settings": dict(encoder.settings)}
+            rows.append(row)
         output.data({"path": str(home), "bytes": total, "stored": rows})
         return
-    if things:
-        counts = [kept[thing.path].encodings if thing.path in kept else None for thing in things]
-        cells = [[t.name, t.files, count, size(t.bytes)] for t, count in zip(things, counts, strict=True)]
+    if entries:
+        counts = [encoders[entry.path].encodings if entry.path in encoders else None for entry in entries]
+        cells = [[e.name, e.files, count, byte_size(e.bytes)] for e, count in zip(entries, counts, strict=True)]
         output.table(["stored", "files", "encodings", "size"], cells)
-    limit = config.Settings.load().cache_bytes
-    output.note(f"{size(total)} in {home}; vectors may take {size(limit)} ({budget.VARIABLE})")
+    output.note(
+        f"{byte_size(total)} in {home}; stored vectors are limited to {byte_size(limit)} (STEELYARD_CACHE_BYTES)"
+    )
+    if others := foreign_files(home):
+        output.note(f"not stored by Steelyard, and never removed by it: {len(others):,} other entries in {home}")
 
 
-def _remove(home: Path, names: list[str], output: Output) -> None:
-    if not names:
-        raise UsageError("say what to remove", hint="steelyard cache ls shows names; `steelyard cache rm all` is all")
-    things = stored(home)
-    chosen: dict[Path, Stored] = {}
-    for name in names:
-        matches = [thing for thing in things if name == "all" or name.rstrip("/") in _names(thing)]
-        if not matches and name != "all":
-            raise UnknownName("stored thing", name, [thing.name for thing in things], hint="steelyard cache ls")
-        chosen |= {thing.path: thing for thing in matches}
-    for path in chosen:
-        try:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        except FileNotFoundError:  # another process was quicker
-            continue
-        except OSError as error:
-            hint = "another process may be writing there: try again when it is done"
-            raise SteelyardError(f"{path} is not removed: {error.strerror or error}", hint=hint) from error
-    freed = sum(thing.bytes for thing in chosen.values())
-    if output.json:
-        output.data({"removed": sorted(thing.name for thing in chosen.values()), "freed": freed})
-    output.note(f"removed {len(chosen)}, freed {size(freed)}")
+def _remove(home: Path, arguments: argparse.Namespace, output: Output) -> None:
+    from steelyard.cache import cached_entries, is_steelyard_home, remove_entries
 
-
-def _names(thing: Stored) -> tuple[str, ...]:
-    """The names that mean a thing: in full, its kind, without its kind, and without the hash at its end."""
-    kind, _, last = thing.name.rpartition("/")
-    return thing.name, kind, last, last.rpartition("-")[0]
-
-
-def _trim(home: Path, most: str | None, output: Output) -> None:
-    try:
-        trimmed = budget.trim(
-            home / budget.FOLDER, config.parse_bytes(most) if most else config.Settings.load().cache_bytes
+    if not is_steelyard_home(home):
+        raise UsageError(
+            f"{home} is not a home folder of Steelyard: it holds other files only",
+            hint="set STEELYARD_HOME to the folder that `steelyard cache ls` should list",
+            path=home,
         )
+    entries = cached_entries(home)
+    chosen = _choose(entries, arguments.names)
+    if "all" in arguments.names and chosen and not arguments.yes:
+        _confirm(home, chosen, output)
+    removed = remove_entries(chosen)
+    if output.json:
+        output.data({"removed": list(removed.names), "freed": removed.freed})
+    output.note(f"removed {len(removed.names)}, freed {byte_size(removed.freed)}")
+    for path in removed.left:
+        output.note(f"kept, as Steelyard did not write it: {path}")
+
+
+def _choose(entries: list[CacheEntry], names: list[str]) -> list[CacheEntry]:
+    """Return the entries that the names mean: full names, kinds, or names without kind or without hash."""
+    chosen: dict[str, CacheEntry] = {}
+    for name in names:
+        matches = [entry for entry in entries if name == "all" or name.rstrip("/") in _names(entry)]
+        if not matches and name != "all":
+            known = [entry.name for entry in entries]
+            raise UnknownName("cache entry", name, known, hint="run `steelyard cache ls`")
+        chosen |= {entry.name: entry for entry in matches}
+    return list(chosen.values())
+
+
+def _names(entry: CacheEntry) -> set[str]:
+    kind, _, last = entry.name.rpartition("/")
+    return {entry.name, entry.name.partition("/")[0], kind, last, last.rpartition("-")[0]} - {""}
+
+
+def _confirm(home: Path, entries: list[CacheEntry], output: Output) -> None:
+    """Ask before everything is removed; refuse where nobody can answer."""
+    what = f"all {len(entries)} entries ({byte_size(sum(entry.bytes for entry in entries))}) in {home}"
+    answer = output.ask(f"Remove {what}? [y/N]")
+    if answer is None:
+        raise UsageError(f"cache rm all must be confirmed: it removes {what}", hint="add --yes", option="--yes")
+    if answer.lower() not in ("y", "yes"):
+        raise UsageError("nothing was removed", hint="answer y, or add --yes", option="--yes")
+
+
+def _trim(home: Path, arguments: argparse.Namespace, output: Output) -> None:
+    from steelyard.encoders.cache import budget
+
+    try:
+        size = arguments.max_bytes
+        limit = config.parse_bytes(size) if size else arguments.settings.cache_bytes
+        trimmed = budget.trim(home / budget.FOLDER, limit)
     except OSError as error:
-        raise SteelyardError(f"stored vectors are not trimmed: {error}", hint=f"see who may write in {home}") from error
+        hint = f"check the permissions of {home}"
+        raise SteelyardError(f"cannot trim the stored vectors: {error}", hint=hint, path=home) from error
     if output.json:
         output.data({"removed": trimmed.files, "freed": trimmed.freed, "left": trimmed.left})
-    output.note(f"removed {trimmed.files} files of vectors, freed {size(trimmed.freed)}, {size(trimmed.left)} left")
-
-
-def size(count: float) -> str:
-    """A number of bytes for people.
-
-    >>> size(0), size(1_500), size(2_000_000_000)
-    ('0 B', '1.5 kB', '2.0 GB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
+    freed, left = byte_size(trimmed.freed), byte_size(trimmed.left)
+    output.note(f"removed {trimmed.files} files of vectors, freed {freed}, {left} left")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.data_options import RESULTS, add_place_options
-from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.options import add_locations, add_results
 from steelyard.cli._ui.progress import Progress
 from steelyard.errors import MissingPart, UsageError
 
@@ -34,49 +32,48 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help="Model name, folder of results, result file, saved run or TREC run; the first is the baseline",
+        help="Model name, folder of results, result file, saved run or TREC run; the first is the baseline.",
     )
-    add("-t", "--tasks", nargs="+", action="extend", default=[], help="Tasks, groups or paths (default: common ones)")
-    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
-    add("--metric", help="Metric to compare, such as nDCG@20 (default: main metric of each task)")
-    add("--stored", action="store_true", help="Refuse what is not stored instead of evaluating it")
-    add("--limit", type=int, metavar="N", help="Compare on a seeded sample of N queries of each task")
-    add("--seed", type=int, default=0, help="Seed of the sample that --limit draws (default: 0)")
-    add("--alpha", type=float, default=0.05, help="Risk of a false conclusion (default: 0.05)")
-    add("--offline", action="store_true", help="Never use the network")
-    add_place_options(parser)
+    add("-t", "--tasks", nargs="+", action="extend", default=[], help="Tasks, groups or paths (default: common ones).")
+    add_results(add, "-o", "--output", "--results", dest="output")
+    add("--metric", help="Metric to compare, such as nDCG@20 (default: main metric of each task).")
+    add("--stored", action="store_true", help="Refuse what is not stored instead of evaluating it.")
+    add("--limit", type=int, metavar="N", help="Compare on a seeded sample of N queries of each task.")
+    add("--seed", type=int, default=0, help="Seed of the sample that --limit draws (default: 0).")
+    add("--alpha", type=float, default=0.05, help="Risk of a false conclusion (default: 0.05).")
+    add_locations(parser.add_argument_group("data").add_argument)
 
 
 def _add_details(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("details and output")
     add = group.add_argument
-    add("--queries", type=int, default=0, metavar="N", help="List the N queries that changed most (default: 0)")
+    add("--queries", type=int, default=0, metavar="N", help="List the N queries that changed most (default: 0).")
     add(
         "--slices",
         nargs="+",
         action="extend",
         default=[],
         metavar="NAME",
-        help="Divide queries by language, length, positives, overlap, or a column of --metadata",
+        help="Divide queries by language, length, positives, overlap, or a column of --metadata.",
     )
-    add("--metadata", type=Path, metavar="FILE", help="CSV, TSV or JSON lines with columns by query id")
-    add("--agreement", metavar="METRIC|TASKS", help="Measure whether this metric or these tasks rank the models alike")
+    add("--metadata", type=Path, metavar="FILE", help="CSV, TSV or JSON lines with columns by query id.")
+    add("--agreement", metavar="METRIC|TASKS", help="Measure whether this metric or these tasks rank the models alike.")
     forms = group.add_mutually_exclusive_group()
-    forms.add_argument("--markdown", action="store_true", help="Print Markdown")
-    forms.add_argument("--latex", action="store_true", help="Print LaTeX tables with significance marks")
-    add("--html", type=Path, metavar="FILE", help="Write an HTML page with a forest plot and scatter plots")
+    forms.add_argument("--markdown", action="store_true", help="Print Markdown.")
+    forms.add_argument("--latex", action="store_true", help="Print LaTeX tables with significance marks.")
+    add("--html", type=Path, metavar="FILE", help="Write an HTML page with a forest plot and scatter plots.")
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("gate")
     add = group.add_argument
-    add("--fail-if-worse", action="store_true", help="Exit with code 1 on a significant regression of the mean")
-    add("--margin", type=float, default=None, help="Smallest drop that counts as a regression (default: 0.005)")
-    add("--per-task", action="store_true", help="A significant regression of any task fails the gate, too")
-    add("--baseline", type=Path, metavar="FILE", help="Compare with the per-query scores in this small file")
-    add("--update-baseline", action="store_true", help="Write the scores of the only MODEL to --baseline instead")
-    add("--junit", type=Path, metavar="FILE", help="Write the outcome of the gate as JUnit XML")
-    add("--github", action="store_true", help="Print GitHub annotations (default: if GITHUB_ACTIONS is true)")
+    add("--fail-if-worse", action="store_true", help="Exit with code 1 on a significant regression of the mean.")
+    add("--margin", type=float, default=None, help="Smallest drop that counts as a regression (default: 0.005).")
+    add("--per-task", action="store_true", help="A significant regression of any task fails the gate, too.")
+    add("--baseline", type=Path, metavar="FILE", help="Compare with the per-query scores in this small file.")
+    add("--update-baseline", action="store_true", help="Write the scores of the only MODEL to --baseline instead.")
+    add("--junit", type=Path, metavar="FILE", help="Write the outcome of the gate as JUnit XML.")
+    add("--github", action="store_true", help="Print GitHub annotations (default: if GITHUB_ACTIONS is true).")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -84,7 +81,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.comparison import compare
 
     _check(arguments)
-    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
+    progress = Progress.for_output(output)
     if arguments.update_baseline:
         return _update_baseline(arguments, output, progress)
     models = [*([arguments.baseline] if arguments.baseline else []), *arguments.models]
@@ -111,7 +108,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     _show(comparison, outcome, arguments, output)
     if outcome is None:
         return 0
-    (output.complain if outcome.failed else output.note)(str(outcome))
+    (output.failure if outcome.failed else output.note)(str(outcome))
     return int(outcome.failed)
 
 
@@ -210,4 +207,4 @@ def _show(comparison: Comparison, outcome: Gate | None, arguments: argparse.Name
         output.note(f"junit: {arguments.junit}")
     if outcome is not None and (arguments.github or os.environ.get("GITHUB_ACTIONS") == "true"):
         for line in outcome.annotations():
-            output.complain(line)
+            output.failure(line)

@@ -1,4 +1,4 @@
-"""`steelyard doctor`: what is installed, missing or slow on this machine."""
+"""`steelyard doctor`: check what is installed, missing or slow on this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from steelyard import __version__, config
-from steelyard.cli.cache import size, stored
+from steelyard import __version__
+from steelyard.cli._ui.wording import byte_size
 
 if TYPE_CHECKING:
     import argparse
 
     from steelyard.cli._ui.output import Output
+    from steelyard.config import Settings
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 EXTRA = re.compile(r"""extra == ['"]([a-z0-9-]+)['"]""")
@@ -28,7 +29,7 @@ SENTENCES = ("Where does the river rise?", "Die Katze schläft auf dem Sofa.", "
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `status` is `ok`, `optional` (not installed, not needed), `poor` or `missing`."""
+    """One check. `status` is `ok`, `optional` (not installed and not required), `poor` or `missing`."""
 
     topic: str
     status: str
@@ -38,12 +39,12 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `steelyard doctor`."""
-    parser.add_argument("--no-speed", action="store_true", help="leave out the check of speed, which takes seconds")
+    parser.add_argument("--no-speed", action="store_true", help="Skip the speed checks, which take some seconds.")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Look at everything; the exit code is 3 if something needed is missing."""
-    findings = [*_system(), *_packages(), *_folders(), *_hub()]
+    """Run all checks and return the exit code: 3 if something required is missing."""
+    findings = [*_system(), *_packages(), *_folders(arguments.settings), *_hub(arguments.settings)]
     broken = any(finding.status == "missing" for finding in findings)
     if not arguments.no_speed and not broken:
         findings += _speed()
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         output.data({"ok": not broken, "findings": [vars(finding) for finding in findings]})
     else:
         rows = [[finding.topic, finding.status, finding.found] for finding in findings]
-        output.table(["what", "status", "found"], rows)
+        output.table(["check", "status", "found"], rows)
         for finding in findings:
             if finding.remedy:
                 output.note(f"{finding.topic}: {finding.remedy}")
@@ -66,11 +67,13 @@ def _system() -> Iterator[Finding]:
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         few = memory < 4 * 10**9
-        yield Finding("memory", "poor" if few else "ok", size(memory), "big sets want 4 GB or more" if few else None)
+        yield Finding(
+            "memory", "poor" if few else "ok", byte_size(memory), "large sets need 4 GB or more" if few else None
+        )
 
 
 def _packages() -> Iterator[Finding]:
-    """What Steelyard's own metadata asks for: needed packages one by one, extras as a whole."""
+    """Check the packages that Steelyard requires one by one, and its extras as a whole."""
     extras: dict[str, list[str]] = {}
     for requirement in metadata.requires("steelyard") or []:
         name = NAME.match(requirement)
@@ -78,21 +81,21 @@ def _packages() -> Iterator[Finding]:
             continue
         version, fits = _installed(name[0], requirement)
         if extra := EXTRA.search(requirement):
-            if extra[1] != "all":  # the sum of the others
+            if extra[1] != "all":  # all other extras together
                 extras.setdefault(extra[1], []).append("" if fits else name[0])
             continue
-        wanted = requirement.partition(";")[0].strip()
-        remedy = None if fits else f"pip install '{wanted}'"
+        required = requirement.partition(";")[0].strip()
+        remedy = None if fits else f"pip install '{required}'"
         yield Finding(name[0], "ok" if fits else "missing", version or "not installed", remedy)
     for extra_name, packages in sorted(extras.items()):
         lacking = [package for package in packages if package]
-        found = f"without {', '.join(lacking)}" if lacking else "installed"
+        found = f"missing: {', '.join(lacking)}" if lacking else "installed"
         remedy = f"pip install 'steelyard[{extra_name}]'" if lacking else None
         yield Finding(f"extra [{extra_name}]", "optional" if lacking else "ok", found, remedy)
 
 
 def _installed(name: str, requirement: str) -> tuple[str | None, bool]:
-    """The installed version, and whether it meets the `==` or `>=` of the requirement."""
+    """Return the installed version, and whether it meets the `==` or `>=` of the requirement."""
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -107,28 +110,28 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])))
 
 
-def _folders() -> Iterator[Finding]:
-    home = config.Settings.load().home
+def _folders(settings: Settings) -> Iterator[Finding]:
+    from steelyard.cache import cached_entries
+
+    home = settings.home
     try:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home):
             pass
     except OSError as error:
-        remedy = "set STEELYARD_HOME to a folder that can be written"
+        remedy = "set STEELYARD_HOME to a folder with write permission"
         yield Finding("home folder", "missing", f"{home}: {error.strerror or error}", remedy)
         return
-    used = sum(thing.bytes for thing in stored(home))
-    most = config.Settings.load().cache_bytes
-    limit = f"vectors up to {size(most)}" if most else "vectors are not stored"
-    yield Finding("home folder", "ok", f"{home}, {size(used)} used, {limit}")
+    used = sum(entry.bytes for entry in cached_entries(home))
+    limit = f"vectors up to {byte_size(settings.cache_bytes)}" if settings.cache_bytes else "vectors are not stored"
+    yield Finding("home folder", "ok", f"{home}, {byte_size(used)} used, {limit}")
 
 
-def _hub() -> Iterator[Finding]:
-    """What the hub client will do; whether there is a token, never the token."""
+def _hub(settings: Settings) -> Iterator[Finding]:
+    """Check the hub client: its address, and whether there is a token (never the token)."""
     from huggingface_hub import constants, get_token
 
-    offline = config.Settings.load().offline
-    found = "offline" if offline else constants.ENDPOINT
+    found = "offline" if settings.offline else constants.ENDPOINT
     yield Finding("hub", "ok", f"{found}, {'with' if get_token() else 'without'} a token")
 
 
@@ -141,7 +144,7 @@ def _speed() -> Iterator[Finding]:
     square = np.ones((1024, 1024), dtype=np.float32)
     rate = 2 * 1024**3 * _per_second(lambda: square @ square)
     slow = rate < 10e9
-    remedy = "a numpy wheel from the package index brings a fast BLAS; other programs may be using the cores"
+    remedy = "install numpy from PyPI, which has a fast BLAS; or stop other programs that use the cores"
     found = f"{blas['name']} {blas.get('version', '')}: {rate / 1e9:.0f} GFLOP/s"
     yield Finding("matrix product", "poor" if slow else "ok", found, remedy if slow else None)
     encoder = load_encoder("use-multilingual-v3")
@@ -152,7 +155,7 @@ def _speed() -> Iterator[Finding]:
 
 
 def _per_second(work: Callable[[], object]) -> float:
-    """How often a second the work can be done: the best of what fits into half a second, after one warm-up."""
+    """Return how many times per second the work can run: the best within half a second, after one warm-up."""
     work()
     best, begin = 0.0, time.perf_counter()
     while time.perf_counter() - begin < 0.5:

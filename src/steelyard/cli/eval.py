@@ -1,15 +1,14 @@
-"""`steelyard eval`: carry out configs of EvalScope as they stand."""
+"""`steelyard eval`: run EvalScope configs unchanged."""
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli import INTERRUPTED
-from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
-from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.options import add_locations, settings_of
+from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
+from steelyard.cli._ui.process import INTERRUPTED, interrupt_code, was_interrupted
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.errors import SteelyardError
 
@@ -21,76 +20,76 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the verb."""
+    """Add the arguments of the verb."""
     add = parser.add_argument
-    add("configs", nargs="+", metavar="CONFIG", help="a .yaml, .yml, .json or .toml file, or JSON itself; run in order")
-    add("--mteb-version", choices=["1.14", "2"], help="whose figures and files (default: as the config is written for)")
-    add("-o", "--output", type=Path, metavar="DIR", help="folder of files, in place of the config's")
-    add("--data-dir", type=Path, metavar="DIR", help="folder of copies of published datasets, read instead of a hub")
-    add("--hub", choices=["huggingface", "modelscope"], help="where data comes from, if the config does not say")
-    add("--offline", action="store_true", help="never reach for the network")
-    add("--no-report", action="store_true", help="write no report.html")
+    add(
+        "configs",
+        nargs="+",
+        metavar="CONFIG",
+        help="A .yaml, .yml, .json or .toml file, or JSON text; several run in order.",
+    )
+    add("--mteb-version", choices=["1.14", "2"], help="Version of mteb to reproduce (default: that of the config).")
+    add("-o", "--output", type=Path, metavar="DIR", help="Folder of the result files (default: that of the config).")
+    add("--no-report", action="store_true", help="Do not write report.html.")
+    add_locations(parser.add_argument_group("data").add_argument)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Carry out each config, show its table; the highest exit code of all, 130 at once if interrupted.
+    """Run each config, print its table, and return the highest exit code; an interrupt ends all.
 
     As JSON, the results of all configs are one list.
     """
     from steelyard.compat.evalscope import read_configs
 
     worst = 0
-    figures: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     try:
         for config in read_configs(arguments.configs):
-            worst = max(worst, _carry_out(config, arguments, output, figures))
-            if worst == INTERRUPTED:
+            worst = max(worst, _run_config(config, arguments, output, rows))
+            if was_interrupted() or worst == INTERRUPTED:
                 break
     except SteelyardError:
-        if output.json and figures:  # of the configs before
-            output.data(figures)
+        if output.json and rows:  # of the configs before
+            output.data(rows)
         raise
     if output.json:
-        output.data(figures)
+        output.data(rows)
     return worst
 
 
-def _carry_out(config: Config, arguments: argparse.Namespace, output: Output, figures: list[dict[str, Any]]) -> int:
-    """One config, as loud as its `verbosity` says: 0 nothing but failures, 1 the table, 2 progress, 3 intervals.
+def _run_config(config: Config, arguments: argparse.Namespace, output: Output, rows: list[dict[str, Any]]) -> int:
+    """Run one config and add its results to the rows.
 
-    Its results are added to the figures.
+    Its `verbosity` decides what is printed: 0 failures, 1 also the table, 2 also progress, 3 also intervals.
     """
-    from steelyard.cli._ui.data_options import settings_of
     from steelyard.compat.evalscope.running import OWN, carry_out, default_hub, output_folder
 
-    spoken = type(output)(
+    own = type(output)(
         json=output.json,
         quiet=output.quiet or config.verbosity == 0,
         verbose=output.verbose or config.verbosity == 3 or config.debug,
     )
     folder = arguments.output or output_folder(config)
-    silent = spoken.quiet or (config.verbosity == 1 and not output.verbose)
-    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=silent)
+    silent = own.quiet or (config.verbosity == 1 and not output.verbose)
+    progress = Progress.for_output(own, silent=silent)
     settings = settings_of(arguments, hub=default_hub())
-    work = carry_out(
-        config, folder, version=arguments.mteb_version, listen=progress, tell=spoken.note, settings=settings
-    )
-    with closing(work), gathering(progress) as gathered:
+    work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=own.note, settings=settings)
+    with closing(work), collecting(progress) as collected:
         for result in work:
-            gathered.ready.append(result)
-    results = gathered.results
-    figures += results.to_dicts()
+            collected.ready.append(result)
+    results = collected.results
+    rows += results.to_dicts()
     if config.verbosity and results and not output.json:
-        spoken.note("")
-        spoken.table(*results.table(intervals=spoken.verbose), fold=True)
-    if gathered.interrupted:
-        spoken.note(f"\ninterrupted: {count(results, progress)}; with overwrite_results: false it goes on from there")
-        return INTERRUPTED
-    if gathered.broken:
-        raise gathered.broken
-    spoken.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
-    spoken.note(f"files:  {folder}")
+        own.note("")
+        own.table(*results.table(intervals=own.verbose), fold=True)
+    if collected.interrupted:
+        own.note(f"\ninterrupted: {count(results, progress)}; set overwrite_results: false to continue from there")
+        return interrupt_code()
+    if collected.store_error:
+        raise collected.store_error
+    own.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
+    own.note(f"files:  {folder}")
     if not arguments.no_report and results:
-        spoken.note(f"report: {write_report(results, folder / OWN)}")
-    tell_failures(results, spoken)
+        own.note(f"report: {write_report(results, folder / OWN)}")
+    print_failures(results, own)
     return exit_code(results)

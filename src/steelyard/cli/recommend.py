@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.data_options import RESULTS, add_place_options
-from steelyard.cli._ui.output import can_redraw
+from steelyard.cli._ui.options import add_locations, add_results, integer, integers
 from steelyard.cli._ui.progress import Progress
-from steelyard.cli._ui.values import numbers
 
 if TYPE_CHECKING:
     import argparse
@@ -20,13 +17,21 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add = parser.add_argument
-    add("models", nargs="*", metavar="MODEL", help="Models and rerankers to choose from (default: all installed ones)")
-    add("-t", "--tasks", nargs="+", action="extend", default=[], help="Tasks, groups or paths (default: builtin)")
-    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
-    add("--metric", help="Metric of quality, such as nDCG@20 (default: main metric of each task)")
-    add("--limit", type=int, metavar="N", help="Use a seeded sample of N queries of each task")
-    add("--offline", action="store_true", help="Never use the network")
-    add_place_options(parser)
+    add("models", nargs="*", metavar="MODEL", help="Models and rerankers to choose from (default: all installed ones).")
+    add(
+        "-t",
+        "--tasks",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TASK",
+        help="Tasks, groups or paths (default: builtin).",
+    )
+    add_results(add, "-o", "--output", "--results", dest="output")
+    add("--metric", help="Metric of quality, such as nDCG@20 (default: main metric of each task).")
+    limit = integer("--limit", at_least=1)
+    add("--limit", type=limit, metavar="N", help="Use N random queries of each task (default: all).")
+    add_locations(parser.add_argument_group("data").add_argument)
     _add_grid(parser)
     _add_limits(parser)
 
@@ -34,30 +39,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_grid(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is varied")
     add = group.add_argument
-    add("--truncate-dim", metavar="D,D", help="Dimensions of dense models (default: those of the model's card)")
-    add("--precision", default="int8,binary", metavar="P,P", help="Precisions besides float32 (default: int8,binary)")
-    add("--rescore", default="4", metavar="N", help="Oversampling of rescored variants; 0 for none (default: 4)")
-    add("--no-fusions", action="store_true", help="Do not fuse encoders with BM25")
-    add("--depths", type=numbers, default=[], metavar="N,N", help="Depths of rerankers (default: 20,50,100)")
+    add("--truncate-dim", metavar="D,D", help="Dimensions of dense models (default: those of the model's card).")
+    add("--precision", default="int8,binary", metavar="P,P", help="Precisions besides float32 (default: int8,binary).")
+    add("--rescore", default="4", metavar="N", help="Oversampling of rescored variants; 0 for none (default: 4).")
+    add("--no-fusions", action="store_true", help="Do not fuse encoders with BM25.")
+    add(
+        "--depths",
+        type=integers("--depths"),
+        default=[],
+        metavar="N,N",
+        help="Depths of rerankers (default: 20,50,100).",
+    )
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("constraints and measurement")
     add = group.add_argument
-    add("--max-latency", metavar="T", help="Largest p95 latency of one query, such as 50ms")
-    add("--max-bytes-per-doc", metavar="B", help="Largest index size for each document, such as 512")
-    add("--max-memory", metavar="B", help="Largest index of a million documents, such as 2GB")
-    add("--max-price", type=float, metavar="P", help="Largest price of 1,000 queries")
+    add("--max-latency", metavar="T", help="Largest p95 latency of one query, such as 50ms (default: any).")
+    add("--max-bytes-per-doc", metavar="B", help="Largest index size per document, such as 512 (default: any).")
+    add("--max-memory", metavar="B", help="Largest index of a million documents, such as 2GB (default: any).")
+    add("--max-price", type=float, metavar="P", help="Largest price of 1,000 queries (default: any).")
     add(
         "--cheapest",
         choices=["balanced", "latency", "bytes", "price"],
         default="balanced",
-        help="Cost that decides among choices that are as good as the best (default: balanced, all of them)",
+        help="Cost that decides among the best choices (default: balanced, all of them).",
     )
-    add("--samples", type=int, default=100, metavar="N", help="Queries timed one at a time (default: 100)")
-    add("--warm-up", type=int, default=5, metavar="N", help="Queries before the timed ones (default: 5)")
-    add("--batch-size", type=int, default=32, metavar="N", help="Queries of a timed batch (default: 32)")
-    add("--html", type=Path, metavar="FILE", help="Write the page to FILE (default: recommend.html in the results)")
+    add("--samples", type=int, default=100, metavar="N", help="Queries timed one at a time (default: 100).")
+    add("--warm-up", type=int, default=5, metavar="N", help="Queries before the timed ones (default: 5).")
+    add("--batch-size", type=int, default=32, metavar="N", help="Queries of a timed batch (default: 32).")
+    add("--html", type=Path, metavar="FILE", help="Write the page to FILE (default: recommend.html in the results).")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -79,7 +90,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         depths=arguments.depths or DEPTHS,
     )
     folder = arguments.output or arguments.settings.results
-    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
+    progress = Progress.for_output(output)
     found = recommend(
         arguments.models or None,
         arguments.tasks or ["builtin"],
@@ -101,7 +112,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         for line in found.sentences():
             output.line(line)
     for model, reason in found.failed.items():
-        output.complain(f"{model}: {reason}")
+        output.failure(f"{model}: {reason}")
     page = arguments.html or Path(folder) / "recommend.html"
     found.to_html(page)
     output.note(f"page: {page}")

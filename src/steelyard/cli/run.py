@@ -1,23 +1,28 @@
-"""`steelyard run`: evaluate models on tasks; with no arguments, the default models on every built-in set."""
+"""`steelyard run`: evaluate models on tasks; without arguments, the default models on all built-in sets."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli import INTERRUPTED
 from steelyard.cli._ui.cost_tables import show_costs, with_costs
-from steelyard.cli._ui.data_options import RESULTS, add_data_options, add_languages
-from steelyard.cli._ui.languages import tell_unknown
-from steelyard.cli._ui.model_options import add_model_options, with_model_options
-from steelyard.cli._ui.outcome import count, exit_code, gathering, tell_failures, write_report
-from steelyard.cli._ui.output import can_redraw
-from steelyard.cli._ui.process import silence_datasets
+from steelyard.cli._ui.options import (
+    Add,
+    add_languages,
+    add_locations,
+    add_model_options,
+    add_results,
+    add_type,
+    integer,
+    integers,
+    note_unknown_languages,
+    with_model_options,
+)
+from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
+from steelyard.cli._ui.process import interrupt_code, silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
-from steelyard.cli._ui.values import numbers
 from steelyard.errors import ResultError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
@@ -25,33 +30,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.cli._ui.output import Output
+    from steelyard.cli._ui.parser import Parser
     from steelyard.engine.plan import Conditions
-    from steelyard.results import Result, Results
+    from steelyard.results import Result, Results, ResultStore
     from steelyard.spec import ModelSpec
+    from steelyard.types.samples import AnyTask
+
+MODEL_ONLY = ("save_runs", "candidates", "depths", "truncate_dim", "precision", "rescore", "device")
+"""Options that need a model to run, and so cannot be used with --from-runs."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the verb: what is weighed, how, and what is kept of it."""
-    _add_what(parser)
-    _add_how(parser)
-    _add_keeping(parser)
-
-
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def configure(parser: Parser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
         "models",
         nargs="*",
         metavar="MODEL",
-        help="such as bm25, dense:ID@REVISION?option=value, '[bm25, dense] > rerank:ID?depth=50'",
+        help="Models such as bm25, dense:ID@REV?option=value or '[bm25, dense] > rerank:ID'.",
     )
-    add("-m", "--model", "--models", action="append", default=[], help="the same, as a flag; may be given again")
+    parser.add_argument(
+        *("-m", "--model", "--models"),
+        action="append",
+        default=[],
+        help="One more model; repeatable (default models: bm25, dense and their fusion).",
+    )
+    _add_data(parser.add_argument_group("tasks and data").add_argument)
+    _add_measurement(parser.add_argument_group("measurement").add_argument)
+    _add_models(parser.add_argument_group("models").add_argument)
+    _add_results(parser.add_argument_group("results").add_argument)
+
+
+def _add_data(add: Add) -> None:
     add(
         *("-t", "--tasks"),
         nargs="+",
         action="extend",
         default=[],
-        help="names, groups, patterns ('NanoCLDR/*'), paths; default: builtin",
+        metavar="TASK",
+        help="Tasks, groups, patterns ('NanoCLDR/*') or paths (default: builtin).",
     )
     add(
         *("-b", "--benchmarks"),
@@ -59,96 +75,125 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="whole benchmarks, such as C-MTEB, on every split that their tasks are weighed on",
+        help="Benchmarks such as C-MTEB, on all splits they use (default: none).",
     )
-    add_languages(parser)
-    add_data_options(parser)
-    add("--limit", type=int, metavar="N", help="only N queries of each task, a seeded sample; results say so")
+    add_languages(add)
+    add_type(add)
+    limit = integer("--limit")
+    add("--limit", type=limit, metavar="N", help="Evaluate N random queries of each task (default: all).")
+    add("--seed", type=integer("--seed"), metavar="N", help="Seed of the sample of --limit (default: 0).")
+    add_locations(add)
 
 
-def _add_how(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_measurement(add: Add) -> None:
     add(
         "--metrics",
         nargs="+",
         action="extend",
         default=[],
-        help="more metrics, such as nDCG@20 P@5 or nDCG@20,P@5; a table shows each",
+        metavar="METRIC",
+        help="Additional metrics such as nDCG@20 P@5, each shown as a table (default: none).",
     )
-    add("--top-k", type=int, metavar="N", help="how deep every list is searched (default: 1000)")
+    add("--top-k", type=integer("--top-k"), metavar="N", help="Documents to retrieve per query (default: 1000).")
     add(
         "--profile",
         choices=["mteb-2.26", "mteb-1.14"],
-        help="whose figures `mteb` holds, and data (default: mteb-2.26)",
+        help="Version of mteb whose metrics and data are reproduced (default: mteb-2.26).",
     )
     add(
         "--candidates",
         metavar="NAME",
-        help="the lists of each task that a reranker without a first stage ranks; hybrids with and without safeguards",
+        help="Candidate lists of the task that a reranker alone ranks (default: those of the task).",
     )
-    add("--depths", type=numbers, default=[], metavar="N,N", help="a pipeline's result at each of these rerank depths")
-    add("--truncate-dim", default="", metavar="D,D", help="dense models cut to these dimensions, too")
-    add("--precision", default="", metavar="P,P", help="and stored as float16, int8, binary, int8@hakari ...")
-    rescored = "and each with its N x 100 best rescored in float (N is 4 if left out)"
-    add("--rescore", nargs="?", const="4", default="", metavar="N", help=rescored)
-    add_model_options(parser)
+
+
+def _add_models(add: Add) -> None:
+    add(
+        "--depths",
+        type=integers("--depths"),
+        default=[],
+        metavar="N,N",
+        help="Evaluate pipelines at each of these rerank depths (default: that of the pipeline).",
+    )
+    add(
+        "--truncate-dim",
+        default="",
+        metavar="D,D",
+        help="Also evaluate dense models with vectors truncated to these dimensions.",
+    )
+    add(
+        "--precision",
+        default="",
+        metavar="P,P",
+        help="Also evaluate dense models with vectors stored as float16, int8, binary ...",
+    )
+    add(
+        "--rescore",
+        nargs="?",
+        const="4",
+        default="",
+        metavar="N",
+        help="Also rescore the top N x 100 of --precision in float32 (N without a value: 4).",
+    )
+    add_model_options(add)
     add(
         "--device",
         metavar="D,D",
-        help="where models compute: auto (default: every GPU, else the CPU), cpu, cuda:1, mps; of several, such as "
-        "cuda:0,cuda:1 or cpu,cpu, each gets a process of its own, and they share the texts",
+        help="Devices such as cpu, cuda:1, mps or cuda:0,cuda:1 (default: auto, all GPUs or the CPU).",
     )
 
 
-def _add_keeping(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    forms = ["parquet", "trec"]
-    add("--save-runs", nargs="?", const=forms[0], choices=forms, help="keep the ranked lists, too (default: parquet)")
+def _add_results(add: Add) -> None:
+    add_results(add, "-o", "--output", "--results", dest="output")
     add(
         "--overwrite-strategy",
         choices=["always", "never", "only-missing"],
         default="only-missing",
-        help="evaluate anew what is stored; never touch it, not even failures; or do what is missing (default)",
+        help="Which stored results to evaluate again; never keeps failures, too (default: only-missing).",
+    )
+    add(
+        "--save-runs",
+        nargs="?",
+        const="parquet",
+        choices=["parquet", "trec"],
+        help="Also store the ranked lists (default: not; without a value: parquet).",
     )
     add(
         "--from-runs",
         action="store_true",
-        help="score saved runs with --metrics; no model is run; of several, those made with the --top-k, --limit, "
-        "--seed or --profile that is given",
+        help="Score stored ranked lists with --metrics instead of running models.",
     )
-    add("-o", "--output", "--results", dest="output", type=Path, metavar="DIR", help=RESULTS)
-    add("--seed", type=int, help="of the sample that --limit draws (default: 0)")
-    add("--offline", action="store_true", help="never reach for the network")
-    add("--mteb-files", type=Path, metavar="DIR", help="write the results as files of mteb, too: mteb.ResultCache(DIR)")
-    add("--no-report", action="store_true", help="write no report.html")
-    add("--costs", action="store_true", help="Measure latency, encoding rate, index size and price of every model")
-    add("--cost-samples", type=int, default=100, metavar="N", help="Queries timed for --costs (default: 100)")
+    add("--mteb-files", type=Path, metavar="DIR", help="Also write mteb result files, for mteb.ResultCache(DIR).")
+    add("--no-report", action="store_true", help="Do not write report.html.")
+    add("--costs", action="store_true", help="Measure latency, encoding rate, index size and price of every model.")
+    samples = integer("--cost-samples", at_least=1)
+    add("--cost-samples", type=samples, default=100, metavar="N", help="Queries timed for --costs (default: 100).")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Evaluate, show one table, write the report; the exit code says whether something failed, 130 if interrupted."""
+    """Evaluate, print the table, write the report, and return the exit code."""
     _refuse_misplaced(arguments)
-    tell_unknown(arguments.languages, output)
+    note_unknown_languages(arguments.languages, output)
     folder = arguments.output or arguments.settings.results
-    progress = Progress(sys.stderr, terminal=can_redraw(sys.stderr), silent=output.quiet)
+    progress = Progress.for_output(output)
     work = _rescored if arguments.from_runs else _evaluated
-    with gathering(progress) as gathered:
+    with collecting(progress) as collected:
         for result in work(arguments, folder, progress, output):
-            gathered.ready.append(result)
-    results = gathered.results
-    if arguments.costs and not gathered.interrupted and not gathered.broken:
-        results = _costed(results, arguments, output)
+            collected.ready.append(result)
+    results = collected.results
+    if arguments.costs and not collected.interrupted and not collected.store_error:
+        results = with_costs(results, _tasks(arguments), arguments, output)
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
     show_costs(results, output)
-    _tell_shallow(results, arguments.metrics, output)
-    if gathered.interrupted or gathered.broken:
-        onwards = "" if arguments.overwrite_strategy == "always" else "; the same command goes on from there"
-        how = "stopped" if gathered.broken else "interrupted"
+    _note_shallow_lists(results, arguments.metrics, output)
+    if collected.interrupted or collected.store_error:
+        onwards = "" if arguments.overwrite_strategy == "always" else "; the same command continues from there"
+        how = "stopped" if collected.store_error else "interrupted"
         output.note(f"\n{how}: {count(results, progress)}{onwards}")
-        tell_failures(results, output)
-        if gathered.broken:
-            raise gathered.broken
-        return INTERRUPTED
+        print_failures(results, output)
+        if collected.store_error:
+            raise collected.store_error
+        return interrupt_code()
     output.note(f"\n{count(results, progress)}, {duration(progress.seconds)}")
     output.note(f"results: {folder}")
     try:
@@ -156,71 +201,56 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             output.note(f"report:  {write_report(results, folder)}")
         if arguments.mteb_files is not None:
             output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
-    finally:  # whatever becomes of the report
-        tell_failures(results, output)
+    finally:
+        print_failures(results, output)
     return exit_code(results)
 
 
-def _costed(results: Results, arguments: argparse.Namespace, output: Output) -> Results:
-    """Return the results with what their models cost."""
-    from steelyard.engine import expand
-
-    references = expand(
-        _references(arguments) or ["builtin"],
-        languages=arguments.languages,
-        type=arguments.type,
-        settings=arguments.settings,
-    )
-    return with_costs(results, references, arguments, output)
-
-
-def _tell_shallow(results: Results, metrics: Sequence[str], output: Output) -> None:
-    """A note where lists end before the deepest cut-off of the figures that are shown."""
+def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output) -> None:
+    """Note if lists end before the deepest cut-off of the printed metrics."""
     from steelyard.metrics import parse_many
     from steelyard.reports.run_report.figures import DEEPEST
 
-    asked = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
+    cutoffs = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
     shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
-    if shallowest < max(DEEPEST, *asked, 0):
-        output.note(f"\nlists end at rank {shallowest}: what is relevant below counts as not found")
+    if shallowest < max(DEEPEST, *cutoffs, 0):
+        output.note(f"\nlists end at rank {shallowest}: relevant documents below it count as not retrieved")
 
 
 def _refuse_misplaced(arguments: argparse.Namespace) -> None:
-    """A model behind an option that takes all words up to the next one: it would be taken for a task or a language."""
+    """Refuse a model after an option that takes several words, where it would be read as a task or a language."""
     from steelyard.retrievers import RETRIEVERS
 
     for flag in ("tasks", "languages", "metrics", "benchmarks"):
         for word in getattr(arguments, flag):
             family = word.partition("?")[0].partition(":")[0].partition(">")[0].strip()
             if (family in RETRIEVERS or word.startswith("[")) and not Path(word).exists():
-                hint = f"models come first, steelyard run {shlex.quote(word)} --{flag} ..., or behind -m"
-                raise UsageError(f"{word} is a model, and stands behind --{flag}", hint=hint)
+                raise UsageError(
+                    f"{word} is a model, but follows --{flag}",
+                    hint=f"write models first (steelyard run {shlex.quote(word)} --{flag} ...), or after -m",
+                    option=f"--{flag}",
+                    found=word,
+                )
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
-    from steelyard.engine import expand
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import Shelf
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
     from steelyard.retrievers.model_variants import takes_options, with_variants
 
-    conditions = _conditions(arguments)  # first what is soon told: models may take minutes to load
+    conditions = _conditions(arguments)  # checked first: models may take minutes to load
     named = _named(arguments) or with_model_options(DEFAULT_MODELS, arguments)
     if arguments.device and not takes_options(named):
-        output.note(f"--device {arguments.device} changes nothing: none of the models is computed on a device")
+        output.note(f"--device {arguments.device} has no effect: none of the models runs on a device")
     names = with_variants(
         named,
         truncate_dim=arguments.truncate_dim,
         precision=arguments.precision,
         rescore=arguments.rescore,
     )
-    tasks = expand(
-        _references(arguments) or ["builtin"],
-        languages=arguments.languages,
-        type=arguments.type,
-        settings=arguments.settings,
-    )
+    tasks = _tasks(arguments)
     if any(isinstance(task, str) and task.startswith("mteb:") for task in tasks):
         silence_datasets()
     shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
@@ -229,15 +259,23 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         candidates=arguments.candidates,
         depths=arguments.depths,
         offered=[name for name in names if name not in named],
-        leave_out=lambda unfit: output.note(f"left out: {unfit.message}"),
+        leave_out=lambda unfit: output.note(f"skipped: {unfit.message}"),
         listen=progress,
         settings=arguments.settings,
     )
     return Batch(models, tasks, conditions, shelf, progress, arguments.settings).run()
 
 
+def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:
+    from steelyard.engine import expand
+
+    references = _references(arguments) or ["builtin"]
+    settings = arguments.settings
+    return expand(references, languages=arguments.languages, type=arguments.type, settings=settings)
+
+
 def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
-    """The models that were named; where a task stands in a model's place, the error says so."""
+    """Return the models of the command line; a task in the place of a model is an error that says so."""
     from steelyard.engine import expand
 
     named = [*arguments.models, *arguments.model]
@@ -249,12 +287,12 @@ def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
                 expand([name], settings=arguments.settings)
             except SteelyardError:
                 continue
-            raise UsageError(f"{name} is a task, not a model", hint=f"tasks stand behind -t: -t {name}") from None
+            raise UsageError(f"{name} is a task, not a model", hint=f"write tasks after -t: -t {name}") from None
         raise
 
 
 def _references(arguments: argparse.Namespace) -> list[str]:
-    """The tasks that were named, and those of the benchmarks; what mteb calls a benchmark goes by `mteb:NAME`."""
+    """Return the tasks of the command line and of its benchmarks; a benchmark of mteb is `mteb:NAME`."""
     from steelyard.datasets import benchmark_names
 
     named = list(arguments.tasks)
@@ -263,24 +301,72 @@ def _references(arguments: argparse.Namespace) -> list[str]:
     return named
 
 
-def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
-    from steelyard.cli.saved_runs import rescored
-
-    asked = _references(arguments), _conditions(arguments), _given(arguments)
-    return rescored(arguments, *asked, folder, progress, output)
-
-
 def _conditions(arguments: argparse.Namespace) -> Conditions:
     from steelyard.engine.plan import Conditions
 
-    return Conditions.of(metrics=arguments.metrics, **_given(arguments))
+    return Conditions.of(metrics=arguments.metrics, **_set_conditions(arguments))
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The conditions that were given; the others are as ever."""
+def _set_conditions(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the conditions that the command line sets."""
     from steelyard.results.table import CONDITIONS
 
     return {name: value for name in CONDITIONS if (value := getattr(arguments, name)) is not None}
+
+
+def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
+    """Score stored ranked lists again, of the tasks of the command line or of all that are known by name."""
+    from steelyard.engine import expand
+    from steelyard.engine.rescore import rescore
+    from steelyard.results import ResultStore
+    from steelyard.retrievers.model_names import result_name
+
+    references, conditions = _references(arguments), _conditions(arguments)
+    for name in MODEL_ONLY:
+        if getattr(arguments, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} cannot be used with --from-runs", hint=f"remove {flag}", option=flag)
+    store = ResultStore(folder)
+    models = [result_name(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
+    tasks = expand(
+        references or _saved_tasks(store, output),
+        languages=arguments.languages,
+        type=arguments.type,
+        settings=arguments.settings,
+    )
+    return rescore(
+        store,
+        tasks,
+        conditions,
+        models,
+        progress,
+        lambda error: output.note(f"skipped: {error}"),
+        made=_set_conditions(arguments),
+        strategy=arguments.overwrite_strategy,
+        settings=arguments.settings,
+    )
+
+
+def _saved_tasks(store: ResultStore, output: Output) -> list[str]:
+    """Return the tasks with stored ranked lists that are known by name."""
+    from steelyard.engine import expand
+    from steelyard.engine.rescore import saved
+
+    tasks = []
+    for task in dict.fromkeys(result.task for result in saved(store, lambda damaged: None)):
+        try:
+            expand([task])
+        except UsageError:
+            output.note(f"skipped: {task} is not known by name; name the path of its data with --tasks")
+        else:
+            tasks.append(task)
+    if not tasks:
+        raise ResultError(
+            f"{store.folder} has no ranked lists of a task that is known by name",
+            hint="name the tasks with --tasks, or evaluate with --save-runs first",
+            path=store.folder,
+        )
+    return tasks
 
 
 def _write_mteb_files(results: Results, folder: Path) -> Path:

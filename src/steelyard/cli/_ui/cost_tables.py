@@ -38,7 +38,7 @@ def with_costs(
         settings=arguments.settings,
     )
     for model, reason in failed.items():
-        output.complain(f"costs of {model}: {reason}")
+        output.failure(f"costs of {model}: {reason}")
     found = {model: one.to_dict() for model, one in costs.items()}
     return Results(
         replace(result, notes={**result.notes, NOTE: found[result.model]}) if result.model in found else result

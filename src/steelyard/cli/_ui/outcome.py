@@ -1,4 +1,4 @@
-"""What the verbs that evaluate say at the end: how much was done, where the report is, what failed."""
+"""The end of an evaluation: counts, the report, failures and the exit code."""
 
 from __future__ import annotations
 
@@ -20,73 +20,70 @@ REPORT = "report.html"
 
 
 @dataclass
-class Gathered:
-    """The results that were ready at the end, or when someone interrupted, or when no more could be kept."""
+class Collected:
+    """The results that were ready at the end, at an interrupt, or when no more could be stored."""
 
     ready: list[Result] = field(default_factory=list)
     interrupted: bool = False
-    broken: ResultError | None = None
-    """Why no more could be kept, such as a full disk."""
+    store_error: ResultError | None = None
+    """Why no more results could be stored, such as a full disk."""
 
     @property
     def results(self) -> Results:
-        """As the engine gives them."""
+        """The results as one view."""
         from steelyard.results import Results
 
         return Results(self.ready)
 
 
 @contextmanager
-def gathering(progress: Progress) -> Iterator[Gathered]:
-    """Within it results are gathered; an interrupt ends it in peace, and takes the progress bar away.
-
-    So does a folder that takes no more, once there is something to show.
-    """
-    gathered = Gathered()
+def collecting(progress: Progress) -> Iterator[Collected]:
+    """Collect results until the end, an interrupt, or an error of the store after the first result."""
+    collected = Collected()
     try:
-        yield gathered
+        yield collected
     except KeyboardInterrupt:
-        gathered.interrupted = True
+        collected.interrupted = True
     except ResultError as error:
-        if not gathered.ready:
+        if not collected.ready:
             raise
-        gathered.broken = error
+        collected.store_error = error
     finally:
         progress.close()
 
 
 def count(results: Results, progress: Progress) -> str:
-    """How much was done, how much was there, how much failed; a failure that was there has failed."""
+    """Return how many results were evaluated, were stored already and failed."""
     failed = len(results.failures)
-    there = len(results) - failed - progress.evaluated
+    stored = len(results) - failed - progress.evaluated
     parts = [f"{progress.evaluated} evaluated"]
-    if there:
-        parts.append(f"{there} of {progress.total} already there")
+    if stored:
+        parts.append(f"{stored} of {progress.total} already stored")
     return ", ".join([*parts, f"{failed} failed"] if failed else parts)
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """The report of the results, in that folder."""
+    """Write the report of the results into the folder and return its path."""
     from steelyard.reports import write_report
 
     try:
         return write_report(results.distinct_names(), folder / REPORT)
     except ResultError as error:
-        raise ResultError(error.message, hint=f"{error.hint}; --no-report leaves the report out") from error
+        raise ResultError(error.message, hint=f"{error.hint}; or add --no-report") from error
 
 
-def tell_failures(results: Results, output: Output) -> None:
-    """Each failure once, with all the evaluations that it spoilt."""
-    spoilt: dict[str, list[str]] = {}
+def print_failures(results: Results, output: Output) -> None:
+    """Print each error once, with the evaluations that it ended."""
+    failed: dict[str, list[str]] = {}
     for result in results.failures:
-        spoilt.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
-    for error, places in spoilt.items():
+        failed.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
+    for error, places in failed.items():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        output.complain(f"failed: {places[0]}{more}\n  {error}")
+        output.failure(f"failed: {places[0]}{more}\n  {error}")
 
 
 def exit_code(results: Results) -> int:
-    """0 if all went well, else 1; where nothing went well for one reason, that reason's code (bad input, missing)."""
+    """Return 0 if nothing failed, else 1; if everything failed for one reason, the exit code of that error."""
     from steelyard import errors
 
     if not results.failures:

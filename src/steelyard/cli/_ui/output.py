@@ -1,10 +1,15 @@
-"""The only place that prints: what was asked for to standard output, notes and complaints to standard error."""
+"""The only place that prints: data to standard output, notes and errors to standard error.
+
+Everything printed goes through `printable`: no name, description or answer of a service can control the terminal.
+"""
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 import traceback
@@ -16,19 +21,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from steelyard.cli._ui.process import INTERRUPTED
+from steelyard.cli._ui.process import interrupt_code
 from steelyard.errors import SteelyardError
 
 Cell = str | int | float | None
 BREAKS = " -/,>?&"
-"""Behind these a name may be broken."""
+"""Characters after which a name may be broken."""
 CLEAR = "\r\x1b[K"
-"""Takes away what stands on the last line of a terminal."""
+"""Clears the last line of a terminal."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, line separators and overrides of the writing direction; not tab and line feed."""
+
+
+def printable(text: str, *, one_line: bool = False) -> str:
+    r"""Return the text with U+FFFD in place of every control character; with `one_line`, of tabs and line feeds, too.
+
+    >>> printable("\x1b[31mred\n"), printable("a\tb\n", one_line=True)
+    ('�[31mred\n', 'a�b�')
+    """
+    text = CONTROL.sub("\ufffd", text)
+    return text.replace("\t", "\ufffd").replace("\n", "\ufffd") if one_line else text
 
 
 @dataclass
 class Output:
-    """How a command speaks: for people, as JSON, or hardly at all."""
+    """How a command prints: for people, as JSON, or data and errors only."""
 
     json: bool = False
     quiet: bool = False
@@ -36,52 +53,60 @@ class Output:
     _data_printed: bool = field(default=False, init=False)
 
     def data(self, value: Any) -> None:
-        """Print a value as strict JSON on standard output (null, never NaN), in ASCII where that is not Unicode."""
-        unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-        print(json.dumps(value, ensure_ascii=not unicode, indent=2, allow_nan=False))
+        """Print a value as strict JSON on standard output: null instead of NaN, ASCII where the encoding is not UTF."""
+        utf = (sys.stdout.encoding or "").lower().startswith("utf")
+        text = json.dumps(value, ensure_ascii=not utf, indent=2, allow_nan=False)
+        print(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
         self._data_printed = True
 
     def line(self, text: str) -> None:
         """Print a line of data on standard output."""
-        print(text)
+        print(printable(text))
 
     def note(self, text: str) -> None:
-        """Tell a person something, on standard error; silent with --quiet."""
+        """Print a note on standard error; nothing with --quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def detail(self, text: str) -> None:
-        """A note for those who asked for more with --verbose."""
+        """Print a note only with --verbose."""
         if self.verbose:
             self.note(text)
 
-    def complain(self, text: str) -> None:
-        """Tell of something that failed, on standard error; also with --quiet."""
-        print(text, file=sys.stderr, flush=True)
+    def failure(self, text: str) -> None:
+        """Print a failure on standard error, also with --quiet."""
+        print(printable(text), file=sys.stderr, flush=True)
+
+    def ask(self, question: str) -> str | None:
+        """Ask a question on the terminal and return the answer; None where nobody can answer."""
+        if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return None
+        print(printable(question), end=" ", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip()
 
     def error(self, error: SteelyardError) -> int:
-        """Say what went wrong and what to do about it; the exit code. With --json it is data, unless there was some."""
+        """Print the error and its hint and return its exit code; with --json, as data unless some was printed."""
         if self.verbose:
             traceback.print_exception(error)
-        self.complain(f"steelyard: {error.message}")
+        self.failure(f"steelyard: {error.message}")
         if error.hint:
-            self.complain(f"  hint: {error.hint}")
-        self._failed(type(error).__name__, error.message, error.hint, error.exit_code)
+            self.failure(f"  hint: {error.hint}")
+        self._print_error(type(error).__name__, error.message, error.hint, error.exit_code)
         return error.exit_code
 
     def interrupted(self) -> None:
-        """Say that someone stopped the command, who knows that already with --quiet."""
+        """Print that the command was interrupted."""
         self.note("\ninterrupted")
-        self._failed("Interrupted", "interrupted", None, INTERRUPTED)
+        self._print_error("Interrupted", "interrupted", None, interrupt_code())
 
-    def _failed(self, kind: str, message: str, hint: str | None, exit_code: int) -> None:
+    def _print_error(self, kind: str, message: str, hint: str | None, exit_code: int) -> None:
         if self.json and not self._data_printed:
             self.data({"error": {"kind": kind, "message": message, "hint": hint, "exit_code": exit_code}})
 
     @contextmanager
     def own_warnings(self) -> Iterator[None]:
-        """While entered, warnings that Steelyard gives are notes, without the line of code they come from."""
-        others, home = warnings.showwarning, str(Path(__file__).parents[1])
+        """While entered, print Steelyard's own warnings as notes, without the line of code that raised them."""
+        others, package = warnings.showwarning, str(Path(__file__).parents[2])
 
         def show(
             message: Warning | str,
@@ -91,10 +116,12 @@ class Output:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if filename.startswith(home):
-                self.note(f"{CLEAR if can_redraw(sys.stderr) else ''}warning: {message}")  # a bar may stand there
-            else:
+            if not filename.startswith(package):
                 others(message, category, filename, lineno, file, line)
+                return
+            if can_redraw(sys.stderr) and not self.quiet:  # remove the progress bar
+                print(CLEAR, end="", file=sys.stderr)
+            self.note(f"warning: {message}")
 
         warnings.showwarning = show
         try:
@@ -103,39 +130,54 @@ class Output:
             warnings.showwarning = others
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, fold: bool = False) -> None:
-        """Print a table: on standard output, and with --quiet, too, as it is what was asked for.
+        """Print a table on standard output, also with --quiet.
 
-        With `fold`, one that is wider than the terminal comes in parts; a file has it whole.
+        With `fold`, a table that is wider than the terminal is printed in parts; in a file it is not.
         """
-        print(format_table(columns, rows, room(sys.stdout) if fold else None), flush=True)
+        print(format_table(columns, rows, line_width(sys.stdout) if fold else None), flush=True)
 
 
-def told(error: OSError) -> SteelyardError:
-    """The system's error as one of ours.
+def system_error(error: OSError) -> SteelyardError:
+    """Return an error of the operating system as one of ours.
 
-    >>> str(told(OSError(28, "No space left on device", "results")))
-    'results: No space left on device (is there space, and who may write there? -v shows more)'
+    >>> str(system_error(OSError(28, "No space left on device", "results")))
+    'results: No space left on device (free space on that disk, or choose another folder)'
+    >>> str(system_error(PermissionError(13, "Permission denied", "results")))
+    'results: Permission denied (check the permissions of that path, or choose another)'
     """
     place = f"{error.filename}: " if error.filename else ""
-    ours = SteelyardError(
-        f"{place}{error.strerror or error}", hint="is there space, and who may write there? -v shows more"
-    )
+    hint = HINTS.get(error.errno or 0, "add -v to see where it happened")
+    ours = SteelyardError(f"{place}{error.strerror or error}", hint=hint, path=error.filename)
     ours.__cause__ = error
     return ours
 
 
-def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest: int | None = None) -> str:
-    """Columns padded to the width that a terminal shows; numbers to the right, four decimals.
+HINTS = {
+    errno.ENOSPC: "free space on that disk, or choose another folder",
+    errno.EDQUOT: "free space within your quota, or choose another folder",
+    errno.EACCES: "check the permissions of that path, or choose another",
+    errno.EPERM: "check the permissions of that path, or choose another",
+    errno.EROFS: "choose a folder that can be written",
+    errno.ENAMETOOLONG: "use a shorter name",
+    errno.ENOTDIR: "choose a path without a file where a folder is needed",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ENOENT: "check the path",
+}
+"""What to do about an error of the operating system, by its number."""
 
-    What is wider than the `widest` line continues below, with the first column again; words that leave no room for a
-    second column are broken.
+
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], max_width: int | None = None) -> str:
+    """Return a table with columns padded to their width on a terminal, numbers to the right with four decimals.
+
+    Columns beyond `max_width` continue below, after a copy of the first column. Words that leave no space for a second
+    column are broken.
 
     >>> print(format_table(["task", "nDCG@10"], [["日本語", 0.5], ["en", None]]))
     task    nDCG@10
     ------  -------
     日本語   0.5000
     en            -
-    >>> print(format_table(["task", "bm25", "dense"], [["en", 0.5, 0.25]], widest=15))
+    >>> print(format_table(["task", "bm25", "dense"], [["en", 0.5, 0.25]], max_width=15))
     task    bm25
     ----  ------
     en    0.5000
@@ -143,7 +185,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest:
     task   dense
     ----  ------
     en    0.2500
-    >>> print(format_table(["task", "dense:use-multilingual-v3"], [["NanoAlmanac/en", 0.5]], widest=20))
+    >>> print(format_table(["task", "dense:use-multilingual-v3"], [["NanoAlmanac/en", 0.5]], max_width=20))
     task      dense:use-
               multilingu
                    al-v3
@@ -154,8 +196,8 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest:
     cells = [[_text(value) for value in row] for row in rows]
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     widths = [max(map(_width, (name, *(row[i] for row in cells)))) for i, name in enumerate(columns)]
-    if widest is not None:
-        widths = _narrowed(widths, widest)
+    if max_width is not None:
+        widths = _narrowed(widths, max_width)
 
     def lines(values: Sequence[str], part: Sequence[int]) -> Iterator[str]:
         broken = [broken_at(values[place], widths[place]) for place in part]
@@ -164,52 +206,52 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], widest:
             yield "  ".join(padded).rstrip()
 
     whole = [columns, ["-" * w for w in widths], *cells]
-    parts = _parts(widths, widest)
+    parts = _parts(widths, max_width)
     return "\n\n".join("\n".join(line for row in whole for line in lines(row, part)) for part in parts)
 
 
-def _narrowed(widths: Sequence[int], widest: int) -> list[int]:
-    """Widths at which the first column and any other stand on one line; those that do so already stay.
+def _narrowed(widths: Sequence[int], max_width: int) -> list[int]:
+    """Return widths at which the first column and any other fit on one line.
 
     >>> _narrowed([4, 10, 30], 40), _narrowed([30, 10, 25], 40), _narrowed([30, 10], 42)
     ([4, 10, 30], [18, 10, 20], [30, 10])
     """
     first, *others = widths
-    if first + 2 + max(others, default=0) <= widest:
+    if first + 2 + max(others, default=0) <= max_width:
         return list(widths)
-    half = max(1, (widest - 2) // 2)
-    first = min(first, max(half - 1, widest - 2 - max(others, default=0)))
-    return [first, *(min(width, max(1, widest - 2 - first)) for width in others)]
+    half = max(1, (max_width - 2) // 2)
+    first = min(first, max(half - 1, max_width - 2 - max(others, default=0)))
+    return [first, *(min(width, max(1, max_width - 2 - first)) for width in others)]
 
 
 def broken_at(text: str, width: int) -> list[str]:
-    """The text in lines of so many cells at most, broken where a part of a name ends, if one does.
+    """Return the text in lines of at most `width` cells, broken between the parts of a name where possible.
 
     >>> broken_at("dense:use-multilingual-v3", 14), broken_at("short", 14)
     (['dense:use-', 'multilingual-', 'v3'], ['short'])
     """
     lines = []
     while _width(text) > width:
-        line = cut(text, width) or text[0]
+        line = fit(text, width) or text[0]
         end = max(map(line.rfind, BREAKS)) + 1
         lines.append(line[: end or None].rstrip())
         text = text[end or len(line) :]
     return [*lines, text]
 
 
-def _parts(widths: Sequence[int], widest: int | None) -> list[list[int]]:
-    """The columns of each part of a table: the first one, and as many of the others as there is room for.
+def _parts(widths: Sequence[int], max_width: int | None) -> list[list[int]]:
+    """Return the columns of each part of a table: the first one, and as many others as fit.
 
     >>> _parts([4, 10, 10, 30], 30), _parts([4, 10, 10, 30], None)
     ([[0, 1, 2], [0, 3]], [[0, 1, 2, 3]])
     """
-    parts, room = [[0]], 0
+    parts, free = [[0]], 0
     for place in range(1, len(widths)):
-        room -= widths[place] + 2
-        if room < 0 and widest is not None and len(parts[-1]) > 1:
+        free -= widths[place] + 2
+        if free < 0 and max_width is not None and len(parts[-1]) > 1:
             parts.append([0])
         if len(parts[-1]) == 1:
-            room = (widest or 0) - widths[0] - widths[place] - 2
+            free = (max_width or 0) - widths[0] - widths[place] - 2
         parts[-1].append(place)
     return parts
 
@@ -224,23 +266,23 @@ def _text(value: Cell) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else printable(value, one_line=True)
 
 
-def room(stream: TextIO) -> int | None:
-    """How wide a line may be: as wide as the terminal; in a file there is no limit."""
+def line_width(stream: TextIO) -> int | None:
+    """Return the width of the terminal; None for a file."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def can_redraw(stream: TextIO) -> bool:
-    """Whether a line may be drawn again: on a terminal, unless it says itself that it can do nothing."""
+    """Return whether a line can be drawn again: on a terminal that is not dumb."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def cut(text: str, width: int) -> str:
-    """As much of the text as a terminal shows in so many cells.
+def fit(text: str, width: int) -> str:
+    """Return as much of the text as a terminal shows in `width` cells.
 
-    >>> cut("日本語 ja", 5), cut("short", 80)
+    >>> fit("日本語 ja", 5), fit("short", 80)
     ('日本', 'short')
     """
     ends = itertools.accumulate(map(_width, text))
@@ -248,5 +290,5 @@ def cut(text: str, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Terminal cells: wide East Asian characters take two, combining marks none."""
+    """Return the number of terminal cells: two for wide East Asian characters, none for combining marks."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

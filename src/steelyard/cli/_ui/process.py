@@ -1,4 +1,4 @@
-"""The process around a command: interrupts that come at any moment, readers that go away."""
+"""The process around a command: Ctrl-C and SIGTERM end it with one line, closed pipes do not end it at all."""
 
 from __future__ import annotations
 
@@ -15,37 +15,47 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 INTERRUPTED = 130
-"""The exit code of a command that someone interrupted, as shells have it."""
-AGAIN = 0.005
-"""Seconds after which an interrupt that came at a bad moment is tried again."""
-IMPORT = "<frozen importlib._bootstrap>"
+"""The exit code of a command that SIGINT (Ctrl-C) ended, as shells report it."""
+TERMINATED = 143
+"""The exit code of a command that SIGTERM ended."""
+
+_received: list[int] = []
+"""The signals that asked this process to end, in order."""
 
 
-def as_process(command: Callable[[], int]) -> int:
-    """The exit code of the command, run as all that this process does.
+def interrupt_code() -> int:
+    """Return the exit code of an interrupted command: 143 after SIGTERM, otherwise 130."""
+    return TERMINATED if _received and _received[0] == signal.SIGTERM else INTERRUPTED
 
-    An interrupt is a KeyboardInterrupt where Python code can take one, and ends the process at once when the command
-    is done. What nobody reads any more is not printed, and the command goes on; only where data could not be written
-    for another reason (a full disk) that is told, and the code is not 0.
+
+def was_interrupted() -> bool:
+    """Return whether SIGINT or SIGTERM asked this process to end."""
+    return bool(_received)
+
+
+def run_process(command: Callable[[], int]) -> int:
+    """Run the command as the only job of this process and return its exit code.
+
+    SIGINT and SIGTERM raise KeyboardInterrupt. Output that no reader takes is dropped and the command continues; if
+    standard output fails for another reason (a full disk), the error is printed and the exit code is not 0.
     """
-    readers = [_forgiving("stdout", 1), _forgiving("stderr", 2)]
-    code = INTERRUPTED
+    stdout, _ = _tolerant("stdout", 1), _tolerant("stderr", 2)
+    _install_handlers()
     try:
-        try:
-            _heed_interrupts()
-            code = command()
-            sys.stdout.flush()
-        finally:
-            _done_with_interrupts()
-    except KeyboardInterrupt:  # on the doorstep
-        _done_with_interrupts()
-        return INTERRUPTED
-    lost = readers[0].lost
-    if lost is None or isinstance(lost, BrokenPipeError):
+        code = command()
+        sys.stdout.flush()
+    except (KeyboardInterrupt, ImportError):  # some packages turn an interrupt during their import into ImportError
+        if not _received:
+            raise
+        _report_interrupt()
+        return interrupt_code()
+    finally:
+        _end_at_once()
+    if stdout.error is None or isinstance(stdout.error, BrokenPipeError):
         return code
-    from steelyard.cli._ui.output import Output, told
+    from steelyard.cli._ui.output import Output, system_error
 
-    Output().error(told(lost))
+    Output().error(system_error(stdout.error))
     return code or 1
 
 
@@ -63,117 +73,97 @@ def silence_datasets() -> None:
     importlib.import_module("datasets").disable_progress_bars()
 
 
-class Reader(io.RawIOBase):
-    """Whoever reads what is printed. Once that fails nothing more is written, and `lost` says why."""
+class TolerantStream(io.RawIOBase):
+    """A raw stream that keeps the first error in `error` and drops everything written after it."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
         super().__init__()
         self._raw = raw
-        self.lost: OSError | None = None
+        self.error: OSError | None = None
 
     def write(self, data: ReadableBuffer, /) -> int | None:
-        """As a file does; but an error is kept, not raised."""
-        if self.lost is None:
+        """Write the bytes, unless a write failed before."""
+        if self.error is None:
             try:
                 return self._raw.write(data)
             except OSError as error:
-                self.lost = error
+                self.error = error
         return memoryview(data).nbytes
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         return self._raw.isatty()
 
     def fileno(self) -> int:
-        """The number that the system knows it by."""
+        """Return the file descriptor."""
         return self._raw.fileno()
 
 
-def _forgiving(name: str, number: int) -> Reader:
-    """The stream of `sys` by that name with a `Reader` behind it; one that is closed goes nowhere.
+def _tolerant(name: str, number: int) -> TolerantStream:
+    """Replace `sys.stdout` or `sys.stderr` by a stream over a `TolerantStream`.
 
-    Its number is taken then, lest the next file that is opened has it, and takes in what others print.
+    A stream that is closed at start is opened on the null device, so that the next opened file does not get its number.
     """
     stream: io.TextIOWrapper | None = getattr(sys, name)
     raw: io.RawIOBase
     if stream is None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        if nowhere != number:
-            os.dup2(nowhere, number)
-            os.close(nowhere)
-        raw, encoding, at_once = io.FileIO(number, "w", closefd=False), "utf-8", False
+        null = os.open(os.devnull, os.O_WRONLY)
+        if null != number:
+            os.dup2(null, number)
+            os.close(null)
+        raw, encoding, line_buffering = io.FileIO(number, "w", closefd=False), "utf-8", False
     else:
         stream.flush()
-        below: Any = stream.buffer
-        raw, encoding = getattr(below, "raw", below), stream.encoding
-        at_once = number == 2 or stream.line_buffering or stream.write_through
-    reader = Reader(raw)
-    # A character that the terminal, or the code page of a pipe, does not have is written as its number.
-    wrapped = io.TextIOWrapper(io.BufferedWriter(reader), encoding, "backslashreplace", line_buffering=at_once)
+        buffer: Any = stream.buffer
+        raw, encoding = getattr(buffer, "raw", buffer), stream.encoding
+        line_buffering = number == 2 or stream.line_buffering or stream.write_through
+    tolerant = TolerantStream(raw)
+    # Characters that the encoding of the terminal or pipe does not have are written as escapes.
+    wrapped = io.TextIOWrapper(io.BufferedWriter(tolerant), encoding, "backslashreplace", line_buffering=line_buffering)
     setattr(sys, name, wrapped)
-    return reader
+    return tolerant
 
 
-def _heed_interrupts() -> None:
-    """Let an interrupt be a KeyboardInterrupt, but not in the middle of an import, nor where nobody can catch it.
-
-    Packages that are half imported tell of other errors than of the interrupt; and what a destructor or a callback of C
-    raises is printed by Python and forgotten.
-    """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return  # ignored, as behind nohup
-    others = sys.unraisablehook
-
-    def unraisable(told: sys.UnraisableHookArgs, /) -> None:
-        if issubclass(told.exc_type, KeyboardInterrupt):
-            _try_again()
-        else:
-            others(told)
-
-    sys.unraisablehook = unraisable
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, lambda number, frame: _current()(signal.SIGINT, frame))
-        signal.signal(signal.SIGINT, _receive)
+def _install_handlers() -> None:
+    """Make SIGINT and SIGTERM raise KeyboardInterrupt; SIGINT stays ignored where it is (nohup)."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
 
 
-def _receive(number: int, frame: FrameType | None) -> None:
-    if _importing(frame):
-        _try_again()
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End like SIGINT: through the handler that is installed now, which may wait for a safe place."""
+    _received.append(number)
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
     else:
         raise KeyboardInterrupt
 
 
-def _current() -> Callable[[int, FrameType | None], object]:
-    """Whoever heeds interrupts now: a batch at work puts them off to safe places."""
-    found = signal.getsignal(signal.SIGINT)
-    return found if callable(found) else _receive
+def _end_at_once() -> None:
+    """Let a signal during Python's own shutdown end the process without a traceback."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in (_interrupt, _terminate):
+            signal.signal(number, _exit)
 
 
-def _try_again() -> None:
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+def _exit(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    _report_interrupt()
+    os._exit(interrupt_code())
 
 
-def _importing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code.co_filename != IMPORT:
-        frame = frame.f_back
-    return frame is not None
-
-
-def _done_with_interrupts() -> None:
-    """From here on an interrupt ends the process; so does one that waits for the end of an import still."""
-    if hasattr(signal, "setitimer") and signal.setitimer(signal.ITIMER_REAL, 0)[0]:
-        _leave(signal.SIGINT, None)
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _leave)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    """All is done and flushed, Python is clearing up: there is nobody left to catch an exception."""
+def _report_interrupt() -> None:
     with suppress(OSError):
         os.write(2, b"interrupted\n")
-    os._exit(INTERRUPTED)

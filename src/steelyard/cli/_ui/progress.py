@@ -1,16 +1,19 @@
-"""Progress for people: a bar with the time left on a terminal, plain lines elsewhere."""
+"""Progress on standard error: a bar with the time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from steelyard.cli._ui.output import CLEAR, cut
+from steelyard.cli._ui.output import CLEAR, can_redraw, fit, printable
 
 if TYPE_CHECKING:
+    from steelyard.cli._ui.output import Output
     from steelyard.datasets.problems import Problem
     from steelyard.engine.events import Event, Planned
     from steelyard.results import Result
@@ -18,30 +21,27 @@ if TYPE_CHECKING:
 BAR = 24
 REDRAW = 0.1
 """Seconds between two drawings of the bar."""
-NOTICED = 3
-"""Remarks on the data of one task, and on the store, that are shown."""
-SOON = 2.0
-"""Seconds after which a plain line says what is being opened or read, if that is not done by then."""
-STILL_ALIVE = 15.0
-"""Seconds after which a plain line says how far a long evaluation is."""
-
-
-def bar(share: float, place: str) -> str:
-    """The bar and where it stands, as wide as the terminal at most; on a narrow one the bar gives way.
-
-    >>> bar(0.5, "1/2  NanoX/a")
-    '[############............] 1/2  NanoX/a'
-    """
-    columns = shutil.get_terminal_size().columns
-    cells = BAR if columns >= 80 else BAR // 3
-    full = round(cells * share)
-    return cut(f"[{'#' * full}{'.' * (cells - full)}] {place}", columns - 1)
+MAX_PROBLEMS = 3
+"""Problems of the data of one task, and of the cache, that are printed."""
+PATIENCE = 2.0
+"""Seconds after which work is shown that has no other sign of progress."""
+LINE_INTERVAL = 15.0
+"""Seconds between two plain lines about the same work."""
 
 
 class Progress:
-    """Listens to a batch and shows how far it is. Nothing is drawn oftener than a person can read.
+    r"""Shows how far the work is, not more often than a person can read.
 
-    Stored results are counted, not listed; the summary names their number.
+    It takes the events of an evaluation (`progress(event)`), or a share and a text (`show`), or stages that count
+    items (`stage`). Stored results are counted, not listed.
+
+    >>> import io
+    >>> ticks = iter([0.0, 1.0, 3.0])
+    >>> progress = Progress(io.StringIO(), terminal=True, clock=lambda: next(ticks))
+    >>> progress.show(0.0, "1/2  NanoX/a: reading"), progress.show(0.125, "1/2  NanoX/a: languages")
+    (None, None)
+    >>> progress.stream.getvalue()
+    '\r\x1b[K[###.....................] 1/2  NanoX/a: languages'
     """
 
     def __init__(
@@ -51,62 +51,97 @@ class Progress:
         terminal: bool,
         silent: bool = False,
         clock: Callable[[], float] = time.monotonic,
-        soon: float = SOON,
+        patience: float | None = None,
     ) -> None:
         self.stream, self.terminal, self.silent, self._clock = stream, terminal, silent, clock
         self.total = self.finished = self.stored = self.evaluated = self._expected = 0
         self._steps = self._step = 0
-        self._since: tuple[float, int] | None = None
-        self._now_at = self._model = ""
+        self._rate_start: tuple[float, int] | None = None
+        self._activity = self._model = ""
         self._began = self._drawn = self._last = clock()
         self._tasks = 0
-        self._made: dict[str, list[float]] = {}
-        self._seen: dict[str, int] = {}
-        self._troubles: set[str] = set()
-        self._soon = soon
-        self._waiting: threading.Timer | None = None
+        self._seconds: dict[str, list[float]] = {}
+        self._finished_by_model: dict[str, int] = {}
+        self._cache_problems: set[str] = set()
+        self._patience = PATIENCE if patience is None else patience
+        self._timer: threading.Timer | None = None
+        self._visible = False
+
+    @classmethod
+    def for_output(cls, output: Output, *, silent: bool = False) -> Progress:
+        """Return the progress of a command on standard error."""
+        return cls(sys.stderr, terminal=can_redraw(sys.stderr), silent=silent or output.quiet)
 
     def __call__(self, event: Event) -> None:
-        """Take note of one event."""
+        """Take one event of an evaluation."""
         from steelyard.engine import events
 
-        self._wait(None)
+        self._start_timer(None)
         match event:
             case events.Opening(model):
-                self._now_at = f"opening {model}"
+                self._activity = f"opening {model}"
             case events.Planned():
                 self._plan(event)
             case events.Loading(task):
-                self._now_at, self._steps, self._step = f"reading {task}", 0, 0
+                self._activity, self._steps, self._step = f"reading {task}", 0, 0
             case events.Noticed(task, problems):
-                self._notice(task, problems)
+                self._print_problems(task, problems)
             case events.Started(model, task, steps):
                 self._model = model
-                self._now_at, self._steps, self._step, self._since = f"{model} on {task}", steps, 0, None
+                self._activity, self._steps, self._step, self._rate_start = f"{model} on {task}", steps, 0, None
             case events.Advanced(steps):
                 self._step += steps
-                # What is stored comes first and at once: the rate is that of what comes after it.
-                self._since = self._since or (self._clock(), self._step)
+                # Stored vectors come first and take no time: the rate is that of the texts after them.
+                self._rate_start = self._rate_start or (self._clock(), self._step)
             case events.Finished(result, stored):
                 self._finish(result, stored)
         self._draw(at_once=isinstance(event, events.Opening | events.Loading | events.Started))
         if isinstance(event, events.Opening | events.Loading):
-            self._wait(self._now_at)
+            self._start_timer(self._activity)
+
+    def show(self, share: float, text: str) -> None:
+        """Show the share of the work that is done and what is being done, once the work has taken two seconds."""
+        self._activity = text
+        now = self._clock()
+        waited = now - (self._drawn if self._visible else self._began)
+        interval = (REDRAW if self.terminal else LINE_INTERVAL) if self._visible else self._patience
+        if waited >= interval:
+            self._drawn, self._visible = now, True
+            self._write(self._clear + bar(share, text) if self.terminal else f"{printable(text)}\n")
+
+    def stage(self, name: str, total: int = 0) -> Callable[[int], None]:
+        """Begin a stage; call the returned function with the number of items that were done since the last call."""
+        done = 0
+        self._activity = name
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            of = f" of {total:,}" if done <= total else ""
+            self.show(done / total if total else 0.0, f"{name}: {done:,}{of} documents")
+
+        return advance
+
+    @property
+    def activity(self) -> str:
+        """What is being done now."""
+        return self._activity
 
     def close(self) -> None:
-        """Take the bar away."""
-        self._wait(None)
+        """Clear the bar."""
+        self._start_timer(None)
         self._write(self._clear)
+        self._visible = False
 
-    def _wait(self, doing: str | None) -> None:
-        """Say in a plain line what is done, should it take long: until it is done, no other event will."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-        if doing and not self.terminal and not self.silent:
-            self._waiting = threading.Timer(self._soon, self._write, (f"{doing} ...\n",))
-            self._waiting.daemon = True
-            self._waiting.start()
+    def _start_timer(self, activity: str | None) -> None:
+        """Print a plain line if the activity takes long: no other event arrives until it is finished."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if activity and not self.terminal and not self.silent:
+            self._timer = threading.Timer(self._patience, self._write, (f"{printable(activity)} ...\n",))
+            self._timer.daemon = True
+            self._timer.start()
 
     @property
     def _clear(self) -> str:
@@ -114,93 +149,91 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """Seconds since the start."""
         return self._clock() - self._began
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from what each model took so far, and from the rate of the one at work.
+        """Estimate the seconds left from what each model took so far and from the rate of the current evaluation.
 
-        None where nobody can know: before the first is done, unless it is the only one.
+        None before the first evaluation is finished, unless it is the only one.
         """
-        rest = self._rest
-        if not self._made:
-            return rest if self.total - self.finished == 1 else None
-        means = {model: sum(seconds) / len(seconds) for model, seconds in self._made.items()}
-        # Of saved runs, a model may have several of one task, or none.
-        to_come = {model: max(0, self._tasks - self._seen[model]) for model in self._seen}
-        unseen = max(0, self.total - self.finished - sum(to_come.values()))
+        current = self._current_seconds_left
+        if not self._seconds:
+            return current if self.total - self.finished == 1 else None
+        means = {model: sum(seconds) / len(seconds) for model, seconds in self._seconds.items()}
+        # Saved runs: a model may have several of one task, or none.
+        remaining = {model: max(0, self._tasks - count) for model, count in self._finished_by_model.items()}
+        unseen = max(0, self.total - self.finished - sum(remaining.values()))
         overall = sum(means.values()) / len(means)
-        everything = sum(means.get(model, overall) * count for model, count in to_come.items()) + unseen * overall
-        # Of what is to come, some is stored: nobody knows of which model, so all shrink alike.
+        everything = sum(means.get(model, overall) * count for model, count in remaining.items()) + unseen * overall
+        # Some of the rest is stored, and it is not known for which model: shrink all by the same share.
         waiting = self.total - self.finished
         fresh = max(0, waiting - max(0, self._expected - self.stored))
         left = everything * fresh / waiting if waiting else 0.0
-        return left if rest is None else rest + max(0.0, left - means.get(self._model, overall))
+        return left if current is None else current + max(0.0, left - means.get(self._model, overall))
 
     @property
-    def _rest(self) -> float | None:
-        """The seconds that the evaluation at work still takes at the rate it goes."""
-        began, done = self._since or (self._clock(), self._step)
+    def _current_seconds_left(self) -> float | None:
+        """Seconds left of the current evaluation at its rate."""
+        began, done = self._rate_start or (self._clock(), self._step)
         fresh, seconds = self._step - done, self._clock() - began
         return (self._steps - self._step) * seconds / fresh if self._steps > self._step and fresh else None
 
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
-        self._last = self._drawn = self._clock()  # models were opened before: the first evaluation took none of that
-        self._now_at = ""
-        # By the names of files; whether they are of the same data is known when that is read.
-        there = f", {plan.stored} of {plan.evaluations} seem to be there" if plan.stored else ""
+        self._last = self._drawn = self._clock()  # do not count the loading of models in the first evaluation
+        self._activity = ""
+        stored = f", {plan.stored} of {plan.evaluations} may be stored already" if plan.stored else ""
         of = " x " if plan.runs is None else " on "
         size = f"{counted(plan.models, 'model')}{of}{counted(plan.tasks, 'task')}"
         what = "evaluation" if plan.runs is None else "saved run"
-        self._write(f"{self._clear}{counted(plan.evaluations, what)}: {size}{there}\n")
+        self._write(f"{self._clear}{counted(plan.evaluations, what)}: {size}{stored}\n")
 
-    def _notice(self, task: str, problems: Sequence[Problem]) -> None:
-        """Tell what is to be known of the data; a few lines, as `show` tells everything."""
-        lines = [f"{problem.where}: {problem.found} ({problem.done})" for problem in problems[:NOTICED]]
-        if len(problems) > NOTICED:
-            lines.append(f"{len(problems) - NOTICED} more: steelyard show lists them")
-        self._write("".join(f"{self._clear}{task}: {line}\n" for line in lines))
+    def _print_problems(self, task: str, problems: Sequence[Problem]) -> None:
+        """Print the first problems of a task's data; `steelyard show` lists all."""
+        lines = [f"{problem.where}: {problem.found} ({problem.done})" for problem in problems[:MAX_PROBLEMS]]
+        if len(problems) > MAX_PROBLEMS:
+            lines.append(f"{len(problems) - MAX_PROBLEMS} more: steelyard show lists them")
+        self._write("".join(f"{self._clear}{printable(f'{task}: {line}')}\n" for line in lines))
 
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1
         self.stored += stored
         self.evaluated += result.done and not stored
         self._steps = 0
-        self._seen[result.model] = self._seen.get(result.model, 0) + 1
-        took, self._last = self._clock() - self._last, self._clock()
+        self._finished_by_model[result.model] = self._finished_by_model.get(result.model, 0) + 1
+        seconds, self._last = self._clock() - self._last, self._clock()
         if stored:
             return
-        self._made.setdefault(result.model, []).append(took)
-        fresh = [trouble for trouble in dict.fromkeys(store_troubles(result)) if trouble not in self._troubles]
-        self._troubles.update(fresh)
-        more = [f"{len(fresh) - NOTICED} more: the notes of the result list them"] if len(fresh) > NOTICED else []
-        self._write("".join(f"{self._clear}{line}\n" for line in [*fresh[:NOTICED], *more]))
+        self._seconds.setdefault(result.model, []).append(seconds)
+        fresh = [problem for problem in dict.fromkeys(cache_problems(result)) if problem not in self._cache_problems]
+        self._cache_problems.update(fresh)
+        hidden = len(fresh) - MAX_PROBLEMS
+        more = [f"{hidden} more: see cache_problems in the notes of the result"] if hidden > 0 else []
+        self._write("".join(f"{self._clear}{printable(line)}\n" for line in [*fresh[:MAX_PROBLEMS], *more]))
         if not self.terminal:
-            self._write(f"{self.finished}/{self.total}  {_told(result)}{self._left()}\n")
+            self._write(f"{self.finished}/{self.total}  {printable(_summary(result))}{self._left()}\n")
             self._drawn = self._clock()
 
     def _draw(self, *, at_once: bool = False) -> None:
-        """What begins is shown at once on a terminal: nobody knows how long there is nothing else to show."""
+        """Draw the bar; on a terminal the start of an activity is drawn at once."""
         now = self._clock()
-        if now - self._drawn < (REDRAW if self.terminal else STILL_ALIVE) and not (at_once and self.terminal):
+        if now - self._drawn < (REDRAW if self.terminal else LINE_INTERVAL) and not (at_once and self.terminal):
             return
         self._drawn = now
         share = f"  {min(1.0, self._step / self._steps):.0%}{self._rate(now)}" if self._steps else ""
-        if not self.total:  # nobody has counted yet
-            self._write(
-                f"{self._clear}{cut(self._now_at, shutil.get_terminal_size().columns - 1)}"
-                if self.terminal
-                else f"{self._now_at}\n"
-            )
+        activity = printable(self._activity, one_line=True)
+        if not self.total:  # before the plan
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"{self._clear}{fit(activity, width)}" if self.terminal else f"{activity}\n")
             return
-        place = f"{self.finished}/{self.total}{self._left()}  {self._now_at}{share}"
+        place = f"{self.finished}/{self.total}{self._left()}  {activity}{share}"
         self._write(self._clear + bar(self.finished / self.total, place) if self.terminal else f"{place}\n")
 
     def _rate(self, now: float) -> str:
-        """Texts a second, of the model at work."""
-        began, done = self._since or (now, self._step)
+        """Return the texts per second of the current model."""
+        began, done = self._rate_start or (now, self._step)
         rate = (self._step - done) / (now - began) if now > began else 0.0
         return f"  {rate:,.0f} texts/s" if rate >= 10 else f"  {rate:.1f} texts/s" if rate else ""
 
@@ -214,30 +247,54 @@ class Progress:
             self.stream.flush()
 
 
-def store_troubles(result: Result) -> list[str]:
-    """What could not be stored, or read again, while a result was made: the next run has to do it once more.
+@contextmanager
+def waiting(output: Output, activity: str) -> Iterator[None]:
+    """Print a note about the activity if it takes longer than two seconds."""
+    timer = threading.Timer(PATIENCE, output.note, (f"{activity} ...",))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def bar(share: float, text: str) -> str:
+    """Return a bar and a text, at most as wide as the terminal; on a narrow terminal the bar is shorter.
+
+    >>> bar(0.5, "1/2  NanoX/a")
+    '[############............] 1/2  NanoX/a'
+    """
+    columns = shutil.get_terminal_size().columns
+    cells = BAR if columns >= 80 else BAR // 3
+    full = round(cells * share)
+    return fit(f"[{'#' * full}{'.' * (cells - full)}] {printable(text, one_line=True)}", columns - 1)
+
+
+def cache_problems(result: Result) -> list[str]:
+    """Return what could not be stored in the cache, or read from it, while a result was made.
 
     >>> from steelyard.results import Result
-    >>> store_troubles(Result("T/a", "dense:X", {}, "1", notes={"documents": {"cache_problems": ["no space"]}}))
+    >>> cache_problems(Result("T/a", "dense:X", {}, "1", notes={"documents": {"cache_problems": ["no space"]}}))
     ['no space']
     """
     parts = [note for note in result.notes.values() if isinstance(note, Mapping)]
     return [problem for part in (result.notes, *parts) for problem in part.get("cache_problems", ())]
 
 
-def _told(result: Result) -> str:
+def _summary(result: Result) -> str:
     head = f"{result.model} on {result.task}"
     if result.error is not None:
         return f"{head}: failed, {result.error.type}"
     from steelyard.results import TITLES
 
-    figure = "undefined" if result.score is None else f"{result.score:.4f}"
+    score = "undefined" if result.score is None else f"{result.score:.4f}"
     title = TITLES.get(result.main_metric, result.main_metric)
-    return f"{head}: {title} {figure}  {duration(result.timings.get('total', 0.0))}"
+    return f"{head}: {title} {score}  {duration(result.timings.get('total', 0.0))}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Return seconds as a person writes them.
 
     >>> duration(0.25), duration(75), duration(7300)
     ('0.2 s', '1:15', '2:01:40')
@@ -250,7 +307,7 @@ def duration(seconds: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     >>> counted(1, "task"), counted(23, "task")
     ('1 task', '23 tasks')

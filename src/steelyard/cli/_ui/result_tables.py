@@ -1,11 +1,10 @@
-"""The figures of a run as people and programs want them: tables, or JSON."""
+"""The results of a run as tables, or as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.stage_tables import tell_stages
-from steelyard.cli._ui.truncated_texts import cut_lines
+from steelyard.cli._ui.stage_tables import print_stages, truncation_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,36 +14,36 @@ if TYPE_CHECKING:
 
 
 def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (), summary: bool = False) -> None:
-    """The results as JSON or as tables; with `summary`, also the means and ranks of a benchmark.
+    """Print the results as JSON or as tables; with `summary`, also the means and ranks of a benchmark.
 
-    The tables: the main figures, or a table for each of the `metrics`, with whole intervals where output is verbose;
-    what the variants of a model keep; what the stages of a pipeline bring. Last, texts that a model did not read whole.
+    The tables: the main metric, or each of the `metrics`, with intervals if output is verbose; the variants of a model;
+    the stages of a pipeline. Then the texts that a model truncated.
     """
     if output.json:
-        figures = results.to_dicts()
-        output.data({"results": figures, "summary": results.summary().to_dict()} if summary else figures)
+        rows = results.to_dicts()
+        output.data({"results": rows, "summary": results.summary().to_dict()} if summary else rows)
     elif results:
-        _show_figures(results.distinct_names(), output, metrics)
-        tell_stages(results, output)
+        _show_scores(results.distinct_names(), output, metrics)
+        print_stages(results, output)
         if summary:
             output.line("")
             output.table(*results.summary().table(), fold=True)
-        for place, line in enumerate(cut_lines(results)):
+        for place, line in enumerate(truncation_lines(results)):
             output.note(line if place else f"\n{line}")
 
 
-def _show_figures(results: Results, output: Output, metrics: Sequence[str]) -> None:
-    """A table for each metric; variants stand apart, in one table by the first metric."""
+def _show_scores(results: Results, output: Output, metrics: Sequence[str]) -> None:
+    """Print a table for each metric, and one of the variants by the first metric."""
     from steelyard.metrics import parse_many
     from steelyard.reports.run_report.variants import variant_rows
     from steelyard.results import MAIN_METRIC, Results
 
     named = dict.fromkeys(str(metric) for words in metrics for metric in parse_many(words))
-    asked: list[str | None] = [*named] or [None]
-    columns, variants = variant_rows(results, asked[0] or MAIN_METRIC)
-    apart = {result.model for result in results if result.notes.get("variant_of")}  # where one failed, it has no note
+    shown: list[str | None] = [*named] or [None]
+    columns, variants = variant_rows(results, shown[0] or MAIN_METRIC)
+    apart = {result.model for result in results if result.notes.get("variant_of")}  # a failed variant has no note
     main = Results(result for result in results if result.model not in apart)
-    for place, metric in enumerate(asked if main else ()):
+    for place, metric in enumerate(shown if main else ()):
         (output.line if place else output.note)("")
         output.table(*main.table(metric, intervals=output.verbose), fold=True)
     if len(main.models) > 1:

@@ -1,23 +1,25 @@
-"""What the stages of pipelines and fusions brought, as `run` tells it: means over tasks, and a word where one hurts."""
+"""Tables of the stages of pipelines and fusions, with warnings; and lines about truncated texts."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from steelyard.cli._ui.output import Cell, Output
     from steelyard.results import Result
 
-NAMED = 3
-"""Tasks that a warning names; of more it tells the number."""
+MAX_TASKS = 3
+"""Tasks that a warning names; of more it prints the number."""
+KINDS = ("documents", "queries", "texts")
 
 
-def tell_stages(results: Sequence[Result], output: Output) -> None:
-    """A table of stages with their gains and recall ceilings, then each warning once; nothing where there are none."""
-    from steelyard.cli._ui.output import room
+def print_stages(results: Sequence[Result], output: Output) -> None:
+    """Print the stages with their gains and recall ceilings, then each warning once."""
+    from steelyard.cli._ui.output import line_width
 
     models: dict[str, list[Result]] = {}
     for result in results:
@@ -25,13 +27,13 @@ def tell_stages(results: Sequence[Result], output: Output) -> None:
             models.setdefault(result.model, []).append(result)
     if not models:
         return
-    output.note(f"\n{_tables(models, room(sys.stderr))}")  # beside the one table that was asked for
+    output.note(f"\n{_tables(models, line_width(sys.stderr))}")
     for line in _warnings(models):
         output.note(line)
 
 
-def _tables(models: Mapping[str, Sequence[Result]], widest: int | None) -> str:
-    """One table of all stages; where lines are too short for it, one of each pipeline, with its name above."""
+def _tables(models: Mapping[str, Sequence[Result]], max_width: int | None) -> str:
+    """Return one table of all stages; if it is too wide, one of each pipeline below its name."""
     from steelyard.cli._ui.output import broken_at, format_table
     from steelyard.reports.run_report.stages import stages_of
     from steelyard.results import HEADLINES, MAIN_METRIC
@@ -44,23 +46,45 @@ def _tables(models: Mapping[str, Sequence[Result]], widest: int | None) -> str:
     columns = ["stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"]
     named = [["" if place else model, *row] for model, own in rows.items() for place, row in enumerate(own)]
     whole = format_table(["pipeline", *columns], named)
-    if widest is None or len(whole.partition("\n")[0]) <= widest:
+    if max_width is None or len(whole.partition("\n")[0]) <= max_width:
         return whole
-    tables = ("\n".join([*broken_at(model, widest), format_table(columns, own, widest)]) for model, own in rows.items())
+    tables = (
+        "\n".join([*broken_at(model, max_width), format_table(columns, own, max_width)]) for model, own in rows.items()
+    )
     return "\n\n".join(tables)
 
 
 def _warnings(models: dict[str, list[Result]]) -> list[str]:
-    spoilt: dict[str, list[str]] = {}
+    affected: dict[str, list[str]] = {}
     for done in models.values():
         for result in done:
             for stage in result.notes["stages"]:
                 if "warning" in stage:
-                    tasks = spoilt.setdefault(f"{stage['model']}: {stage['warning']}", [])
+                    tasks = affected.setdefault(f"{stage['model']}: {stage['warning']}", [])
                     if result.task not in tasks:
                         tasks.append(result.task)
     lines = []
-    for warning, tasks in spoilt.items():
-        named = ", ".join(tasks) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
+    for warning, tasks in affected.items():
+        named = ", ".join(tasks) if len(tasks) <= MAX_TASKS else f"{len(tasks)} tasks"
         lines.append(f"{warning} ({named})")
     return lines
+
+
+def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
+    """Yield a line for each model that truncated texts; counted where texts were encoded.
+
+    >>> from steelyard.results import Result
+    >>> notes = {"documents": {"texts_encoded": 40, "texts_cut": 3}, "queries": {"texts_encoded": 9, "texts_cut": 0}}
+    >>> list(truncation_lines([Result("T/a", "dense:X", {}, "1", notes=notes), Result("T/a", "bm25", {}, "2")]))
+    ['dense:X truncated 3 of 40 documents']
+    """
+    counts: dict[str, dict[str, list[int]]] = {}
+    for result in results:
+        for kind in KINDS:
+            note = result.notes.get(kind)
+            if isinstance(note, Mapping) and note.get("texts_cut"):
+                truncated, total = counts.setdefault(result.model, {}).setdefault(kind, [0, 0])
+                counts[result.model][kind] = [truncated + note["texts_cut"], total + note.get("texts_encoded", 0)]
+    for model, kinds in counts.items():
+        parts = (f"{truncated:,} of {total:,} {kind}" for kind, (truncated, total) in kinds.items())
+        yield f"{model} truncated {' and '.join(parts)}"

@@ -1,4 +1,4 @@
-"""The results that verbs look at, in the folder that `--results` or the environment names."""
+"""The stored results of a command: the folder of `--results`, or of the settings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ if TYPE_CHECKING:
 
 
 def store_of(arguments: argparse.Namespace) -> ResultStore:
-    """The folder of results; a ResultError where a file has its name."""
+    """Return the store of results; a ResultError if its path is a file."""
     from steelyard.errors import ResultError
     from steelyard.results import ResultStore
 
     store = ResultStore(arguments.results or arguments.settings.results)
     if store.folder.is_file():
-        raise ResultError(f"{store.folder} is a file", hint="name the folder that holds the results")
+        raise ResultError(
+            f"the results folder must be a folder, got the file {store.folder}",
+            hint="name a folder with -o",
+            path=store.folder,
+        )
     return store
 
 
 def stored_results(arguments: argparse.Namespace, output: Output, *, task: str | None = None) -> list[Result]:
-    """Every result in the folder, or those on one task; damaged files are told and passed over."""
-    return store_of(arguments).find(task=task, report=lambda error: output.note(f"passed over: {error}"))
+    """Return every result in the folder, or those of one task; damaged files are noted and skipped."""
+    return store_of(arguments).find(task=task, report=lambda error: output.note(f"skipped: {error}"))

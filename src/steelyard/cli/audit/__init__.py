@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "without it the sets are audited by themselves and against each other",
     )
     levels = parser.add_argument_group("what counts as a match")
-    levels.add_argument("--jaccard", type=float, default=0.7, help="Least similarity of near-duplicates (default: 0.7)")
+    levels.add_argument(
+        "--jaccard", type=float, default=0.7, help="Least similarity of near-duplicates (default: 0.7)."
+    )
     levels.add_argument(
         "--containment", type=float, default=0.5, help="Least share of 13-grams found in one text (default: 0.5)"
     )
@@ -44,20 +46,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--parts",
         default="",
         metavar="A,B",
-        help="Parts of the sets: queries, positives, documents, first, second, texts (default: all but documents)",
+        help="Parts of the sets: queries, positives, documents, first, second, texts (default: all but documents).",
     )
-    reading.add_argument("--threads", type=int, help="Threads that match texts (default: the cores, at most 4)")
-    reading.add_argument("--offline", action="store_true", default=None, help="Use only what is on this machine")
+    reading.add_argument("--threads", type=int, help="Threads that match texts (default: the cores, at most 4).")
+    reading.add_argument("--offline", action="store_true", default=None, help="Use only what is on this machine.")
     writing = parser.add_argument_group("what is written")
     writing.add_argument(
         "-o",
         "--output",
         default=DEFAULT_OUTPUT,
         metavar="DIR",
-        help=f"Folder for audit.json, matches.jsonl and report.html (default: {DEFAULT_OUTPUT})",
+        help=f"Folder for audit.json, matches.jsonl and report.html (default: {DEFAULT_OUTPUT}).",
     )
-    writing.add_argument("--clean", metavar="DIR", help="Write the training data without the rows that leak")
-    writing.add_argument("--drop", metavar="DIR", help="Write the evaluation sets without contaminated queries")
+    writing.add_argument("--clean", metavar="DIR", help="Write the training data without the rows that leak.")
+    writing.add_argument("--drop", metavar="DIR", help="Write the evaluation sets without contaminated queries.")
     writing.add_argument(
         "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries"
     )
@@ -138,4 +140,4 @@ def _report_files(result: Audit, output: Output) -> None:
                 f"{file['file']}: no text column was detected in {file['rows']:,} rows (name one with --columns)"
             )
         if file["error"]:
-            output.complain(f"steelyard: {file['file']} was not read to its end: {file['error']}")
+            output.failure(f"steelyard: {file['file']} was not read to its end: {file['error']}")

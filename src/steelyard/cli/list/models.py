@@ -1,4 +1,4 @@
-"""The rows of `steelyard list models`: what can be weighed here by default, families, and the models with a card."""
+"""The rows of `steelyard list models`: models with a card, families, and the default fusion."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def models(arguments: argparse.Namespace, output: Output) -> Listing:
-    """The models that `--family`, `-l` and `--installed` leave."""
+    """Return the models that match `--family`, `-l` and `--installed`."""
     from steelyard.datasets.language_codes import same_languages
     from steelyard.retrievers import RETRIEVERS
 
     family = arguments.family
     if family not in (None, "fusion", *RETRIEVERS):
-        raise UnknownName("model family", family, RETRIEVERS, hint=f"known: {', '.join(RETRIEVERS)}")
-    wanted = same_languages(arguments.languages)
-    found = [*_carded(wanted), *(() if wanted else _uncarded())]
+        raise UnknownName("model family", family, RETRIEVERS, hint=f"known: {', '.join(RETRIEVERS)}", option="--family")
+    languages = same_languages(arguments.languages)
+    models = [*_carded(languages), *(() if languages else _uncarded())]
     rows = [
-        row for row in found if family in (None, row["family"]) and (row["installed"] or not arguments.installed_only)
+        row for row in models if family in (None, row["family"]) and (row["installed"] or not arguments.installed_only)
     ]
     if not output.json:
-        output.note("any other model of a hub or folder works too: FAMILY:ID")
+        output.note("other models of a hub or folder work, too: FAMILY:ID")
     return Listing(rows, COLUMNS)
 
 
@@ -62,7 +62,7 @@ def _carded(languages: Collection[str]) -> list[Row]:
 
 
 def _uncarded() -> list[Row]:
-    """The families, for any model of one's own; and the fusion that is weighed by default."""
+    """Return the families, for other models, and the fusion that is evaluated by default."""
     from steelyard.models import card
     from steelyard.models.availability import FAMILY_NEEDS, lacking
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
@@ -84,7 +84,7 @@ def _uncarded() -> list[Row]:
 
 
 def short_number(number: int | None) -> str | None:
-    """A number of parameters as people say it.
+    """Return a number of parameters in short form.
 
     >>> short_number(118_000_000), short_number(7_110_000_000), short_number(3_780_000), short_number(None)
     ('118M', '7.11B', '3.78M', None)
@@ -96,7 +96,7 @@ def short_number(number: int | None) -> str | None:
 
 
 def shown_languages(languages: Collection[str]) -> str | None:
-    """A few languages, or how many they are.
+    """Return a few languages, or their number.
 
     >>> shown_languages(["en"]), shown_languages(["*"]), shown_languages("ar cs de en".split()), shown_languages([])
     ('en', 'many', '4 languages', None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from steelyard.cli._ui.output import Output
 
 PUBLISHED = {title: f"published_{title.lower()}_ndcg_at_10" for title in ("BM25", "dense", "hybrid")}
-"""By the title of a column: published nDCG@10, to compare with."""
+"""The keys of published nDCG@10 scores by the title of their column."""
 
 
 def task_rows(
@@ -24,20 +24,20 @@ def task_rows(
     category: str | None = None,
     group: str | None = None,
 ) -> list[Row]:
-    """What is known of every task that matches, without loading any."""
+    """Return the known facts of every task that matches, without loading any."""
     from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
 
-    rows, cut = [], builtin.counts()
+    rows, builtin_counts = [], builtin.counts()
     try:
         names = task_names([group] if group else known_names(), languages=languages, type=type)
     except UnknownName as error:
-        raise UnknownName("group", error.name, error.near, hint="steelyard list groups lists them") from error
+        raise UnknownName("group", error.name, error.near, hint="run `steelyard list groups`") from error
     for name in names:
         info = task_facts(name)
         if info is None or (category is not None and info.category != category):
             continue
         entry = catalogue.entries().get(name)
-        counts = dict(entry.counts) if entry else cut.get(name, {})
+        counts = dict(entry.counts) if entry else builtin_counts.get(name, {})
         rows.append(
             {
                 "task": name,
@@ -66,53 +66,53 @@ def _matching(arguments: argparse.Namespace) -> list[Row]:
 
 
 def tasks(arguments: argparse.Namespace, output: Output) -> Listing:
-    """The tasks that the filters leave."""
+    """Return the tasks that match the filters."""
     rows = _matching(arguments)
-    output.detail("the figures are published nDCG@10 of others, to compare with")
+    output.detail("BM25, dense and hybrid: published nDCG@10")
     if any(row["builtin"] and row["queries"] is None for row in rows):
-        output.note("built-in tasks are counted once they are cut, by the first steelyard run or show of each set")
+        output.note("the sizes of a built-in set are known after its first `steelyard run` or `steelyard show`")
     first = same_names("task", "type", "language", "queries", "documents", "samples")
     return Listing(rows, {**first, **PUBLISHED, "source": "source"})
 
 
 def groups(arguments: argparse.Namespace, output: Output) -> Listing:
-    """The groups of those tasks."""
+    """Return the groups of those tasks."""
     members: dict[str, list[Row]] = {}
     for row in _matching(arguments):
         members.setdefault(row["task"].split("/")[0], []).append(row)
     rows = [
         {
             "group": name,
-            "tasks": len(found),
-            "queries": sum(row["queries"] for row in found) if all(row["queries"] for row in found) else None,
-            "languages": sorted({row["language"] for row in found}),
-            "builtin": found[0]["builtin"],
-            "source": list(dict.fromkeys(row["source"] for row in found)),
+            "tasks": len(tasks),
+            "queries": sum(row["queries"] for row in tasks) if all(row["queries"] for row in tasks) else None,
+            "languages": sorted({row["language"] for row in tasks}),
+            "builtin": tasks[0]["builtin"],
+            "source": list(dict.fromkeys(row["source"] for row in tasks)),
         }
-        for name, found in members.items()
+        for name, tasks in members.items()
     ]
     shown = {"languages": lambda row: few(row["languages"]), "source": lambda row: few(row["source"], 1)}
     return Listing(rows, {**same_names("group", "tasks", "queries"), **shown})
 
 
 def benchmarks(arguments: argparse.Namespace, output: Output) -> Listing:
-    """The benchmarks that have one of those tasks; an evaluation is a task on one of its splits."""
+    """Return the benchmarks with at least one of those tasks; an evaluation is a task on one of its splits."""
     from steelyard.datasets import benchmark_names, benchmarks
 
     known = {row["task"]: row for row in _matching(arguments)}
     rows = []
     for name, members in benchmarks().items():
-        found = [known[task] for task in members if task in known]
-        if found:
+        matching = [known[task] for task in members if task in known]
+        if matching:
             rows.append(
                 {
                     "benchmark": name,
-                    "tasks": len(found),
+                    "tasks": len(matching),
                     "evaluations": sum(task.partition(":")[0] in known for task in benchmark_names(name)),
-                    "types": list(dict.fromkeys(task["type"] for task in found)),
-                    "languages": sorted({task["language"] for task in found}),
+                    "types": list(dict.fromkeys(task["type"] for task in matching)),
+                    "languages": sorted({task["language"] for task in matching}),
                 }
             )
-    output.note("steelyard run MODEL -b NAME weighs a model on one; those of mteb go by mteb:NAME")
+    output.note("`steelyard run MODEL -b NAME` evaluates a model on one; -b mteb:NAME on one of the mteb package")
     shown = {"types": lambda row: few(row["types"], 6), "languages": lambda row: few(row["languages"])}
     return Listing(rows, {**same_names("benchmark", "tasks", "evaluations"), **shown})

@@ -37,7 +37,10 @@ def _module(job: str) -> str:
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the warehouse."""
     parser.add_argument(
-        "--warehouse", type=Path, metavar="DIR", help="Folder of the warehouse (default: warehouse in the cache folder)."
+        "--warehouse",
+        type=Path,
+        metavar="DIR",
+        help="Folder of the warehouse (default: warehouse in the cache folder).",
     )
 
 

@@ -68,7 +68,7 @@ def _print(result: Diff, output: Output) -> None:
         if places:
             output.note(f"{label}: {', '.join(sorted({place[0] for place in places})[:SHOWN])}")
     for path, reason in result.bad:
-        output.complain(f"unreadable: {path}: {reason}")
+        output.failure(f"unreadable: {path}: {reason}")
 
 
 def _shown(value: float | None) -> str:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         output.line(f"{target}: {report}")
         shown = report.bad if output.verbose else report.bad[:SHOWN]
         for path, reason in shown:
-            output.complain(f"unreadable: {path}: {reason}")
+            output.failure(f"unreadable: {path}: {reason}")
         if len(report.bad) > len(shown):
             output.note(f"{len(report.bad) - len(shown):,} more unreadable files: -v lists all")
     return 1 if report.bad and len(report.bad) == report.read + report.unchanged else 0

@@ -1,11 +1,12 @@
-"""`steelyard score QRELS RUN`: trec_eval's job, in trec_eval's words and columns."""
+"""`steelyard score QRELS RUN`: score a TREC run with the options and the output format of trec_eval."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.waiting import patiently
+from steelyard.cli._ui.options import integer
+from steelyard.cli._ui.progress import waiting
 from steelyard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -26,46 +27,66 @@ LONG = {
     "--Judged_docs_only": "judged_only",
     "--Number_docs_in_coll": "documents",
 }
-"""trec_eval's long names of options, understood but not shown, by where ours keep their values."""
-ELSEWHERE = {
-    "-R": ("--Rel_info_format", "judgements in the format", "qrels"),
-    "-T": ("--Results_format", "runs in the format", "trec_results"),
-    "-Z": ("--Zscore", "scores relative to the means in", None),
-    "-D": ("--Debug_level", "debugging output of level", None),
+"""Long option names of trec_eval, accepted but not in the help, and the attributes of their values."""
+UNSUPPORTED = {
+    "-R": ("--Rel_info_format", "qrels"),
+    "-T": ("--Results_format", "trec_results"),
+    "-Z": ("--Zscore", None),
+    "-D": ("--Debug_level", None),
 }
-"""trec_eval's options that have one meaning here or none: their long names, what they ask for, the word we know."""
+"""Options of trec_eval with at most one supported value: their long names and that value."""
 STANDARD_INPUT = Path("/dev/stdin")
-QRELS = "judgements: lines of query 0 document grade, Parquet, JSON, or BEIR's with a heading (.gz, .zst too)"
-RUN = "a run: lines of query Q0 document rank score tag, Parquet (as saved) or JSON; - to pipe either in"
-MEASURES = "such as ndcg_cut.10, P.5,10, nDCG@10, bpref, iprec_at_recall.0.1, official, set, all_trec; repeatable"
+QRELS = "Judgements: TREC qrels, BEIR TSV, Parquet or JSON, also .gz and .zst; - reads standard input."
+RUN = "Run: TREC run, Parquet (as saved) or JSON, also .gz and .zst; - reads standard input."
+MEASURES = "Measures such as nDCG@10, ndcg_cut.10, P.5,10, bpref, set, all_trec; repeatable (default: official)."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb; the letters are trec_eval's, so -q is not --quiet here."""
+    """Add the arguments of the verb; the letters are those of trec_eval, so -q is not --quiet here."""
     import argparse
 
-    options = parser.add_argument_group("options of trec_eval", conflict_handler="resolve")
+    options = parser.add_argument_group("options of trec_eval")
     parser.add_argument("qrels", type=_file, metavar="QRELS", help=QRELS)
     parser.add_argument("run", type=_file, metavar="RUN", help=RUN)
     add = options.add_argument
-    add("-q", "--per-query", action="store_true", help="print the values of every query too")
-    add("-n", "--no-summary", action="store_true", help="leave out the lines of all queries together")
-    add("-c", "--complete", action="store_true", help="average over all judged queries, not only found")
+    add("-q", "--per-query", action="store_true", help="Also print the values of every query.")
+    add("-n", "--no-summary", action="store_true", help="Do not print the values of all queries together.")
+    add("-c", "--complete", action="store_true", help="Average over all judged queries, not only those in the run.")
     add("-m", "--measure", action="append", default=[], help=MEASURES)
-    add("-l", "--level", type=int, default=1, help="the lowest grade that is relevant (default: 1)")
-    add("-M", "--max-documents", type=int, metavar="N", help="read only the best N of every list")
-    add("-J", "--judged-only", action="store_true", help="take documents that nobody judged out of the lists")
-    add("-N", "--documents", type=int, default=0, metavar="N", help="documents in the collection (for utility)")
+    add(
+        "-l",
+        "--level",
+        type=integer("-l", at_least=0),
+        default=1,
+        metavar="N",
+        help="Lowest grade that counts as relevant (default: 1).",
+    )
+    add(
+        "-M",
+        "--max-documents",
+        type=integer("-M", at_least=1),
+        metavar="N",
+        help="Use only the top N documents of each query (default: all).",
+    )
+    add("-J", "--judged-only", action="store_true", help="Remove documents without a judgement from the run.")
+    add(
+        "-N",
+        "--documents",
+        type=integer("-N", at_least=0),
+        default=0,
+        metavar="N",
+        help="Documents in the collection, for utility (default: 0).",
+    )
     for name, place in LONG.items():
         if place in ("level", "max_documents", "documents"):
-            add(name, dest=place, type=int, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+            low = 1 if place == "max_documents" else 0
+            add(name, dest=place, type=integer(name, at_least=low), default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         else:
             add(name, dest=place, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    for name, (long, _, _) in ELSEWHERE.items():
+    for name, (long, _) in UNSUPPORTED.items():
         add(name, long, default=None, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--gain", choices=("linear", "exponential"), default="linear", help="of nDCG: the grade, or 2^grade - 1"
-    )
+    gain = "Gain of nDCG: linear is the grade (default), exponential is 2^grade - 1."
+    parser.add_argument("--gain", choices=("linear", "exponential"), default="linear", help=gain)
 
 
 def _file(text: str) -> Path:
@@ -90,20 +111,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for name, (long, asked, known) in ELSEWHERE.items():
-        if (value := getattr(arguments, long.removeprefix("--"))) not in (None, known):
-            hint = f"{name} {known} is all that is read" if known else "leave it out, or use trec_eval itself"
-            raise UsageError(f"{name} {value} of trec_eval ({asked} {value}) is not there", hint=hint)
+    for name, (long, supported) in UNSUPPORTED.items():
+        if (value := getattr(arguments, long.removeprefix("--"))) not in (None, supported):
+            if supported:
+                raise UsageError.invalid(name, expected=supported, found=value, option=name)
+            raise UsageError(f"{name} of trec_eval is not supported", hint=f"remove {name} {value}", option=name)
     if arguments.qrels == arguments.run == STANDARD_INPUT:
-        raise UsageError("judgements and run cannot both be piped in", hint="give one of them as a file")
-    if arguments.max_documents is not None and arguments.max_documents < 1:
-        raise UsageError(f"-M {arguments.max_documents}", hint="give at least 1")
-    if arguments.level < 0:
-        raise UsageError(f"-l {arguments.level}", hint="give at least 0: grades below it are no judgements")
-    if arguments.documents < 0:
-        raise UsageError(f"-N {arguments.documents}", hint="give the number of documents in the collection")
+        raise UsageError("QRELS and RUN cannot both be read from standard input", hint="name one of them as a file")
     if arguments.no_summary and not arguments.per_query:
-        raise UsageError("-n alone leaves nothing to print", hint="-q adds the lines of single queries")
+        raise UsageError("-n without -q prints nothing", hint="add -q to print the values of single queries")
 
 
 def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Output) -> Report:
@@ -115,37 +131,42 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
     from steelyard.metrics import Ranking
     from steelyard.metrics.scoring import judged_only
 
-    def tell(problems: Sequence[Problem]) -> None:
+    def note(problems: Sequence[Problem]) -> None:
         for problem in problems:
             output.note(str(problem))
 
-    with problem_listener(tell), patiently(output, f"reading {arguments.qrels} and {arguments.run}"):
+    with problem_listener(note), waiting(output, f"reading {arguments.qrels} and {arguments.run}"):
         qrels_lines, run_lines = trec_files.read_qrels(arguments.qrels), trec_files.read_run(arguments.run)
     queries, lists, qrels = trec_files.join(qrels_lines, run_lines, all_judged=arguments.complete)
     ran = set(run_lines.queries)
     if not ran.intersection(queries):
         raise DataError(
-            f"no query of {arguments.run} stands in {arguments.qrels}",
-            hint=f"the run has {run_lines.queries[0]!r}, the judgements have {qrels_lines.queries[0]!r}: same ids?",
+            f"no query of {arguments.run} is in {arguments.qrels}",
+            hint=f"use the same ids: the run has {run_lines.queries[0]!r}, the judgements {qrels_lines.queries[0]!r}",
+            path=arguments.run,
+            found=run_lines.queries[0],
+            expected=qrels_lines.queries[0],
         )
-    _tell_of_others(ran, set(qrels_lines.queries), arguments, output)
+    _note_unmatched(ran, set(qrels_lines.queries), arguments, output)
     if close := int((lists.scores[:, 1:] > lists.scores[:, :-1]).any(axis=1).sum()):
         output.note(
-            f"{close:,} of {len(lists):,} lists have scores that differ, but not as float32: "
-            "such documents go by their ids, as in trec_eval 9"
+            f"{close:,} of {len(lists):,} lists have scores that are equal as float32: "
+            "such documents are ordered by id, as in trec_eval 9"
         )
     if arguments.max_documents is not None:
         lists = lists.cut(arguments.max_documents)
     if arguments.judged_only:
         lists = judged_only(lists, qrels)
     ranking = Ranking(lists, qrels, arguments.gain, arguments.level, arguments.documents)
-    found = np.array([query in ran for query in queries])
-    return Report(run_lines.tag, queries, measures, ranking, found)
+    in_run = np.array([query in ran for query in queries])
+    return Report(run_lines.tag, queries, measures, ranking, in_run)
 
 
-def _tell_of_others(ran: set[str], judged: set[str], arguments: argparse.Namespace, output: Output) -> None:
-    """Queries that stand in one file only; trec_eval passes over them in silence."""
+def _note_unmatched(ran: set[str], judged: set[str], arguments: argparse.Namespace, output: Output) -> None:
+    """Note queries that are in one file only, which trec_eval skips silently."""
     if unjudged := len(ran - judged):
-        output.note(f"{unjudged:,} of {len(ran):,} queries of the run have no judgements and are left out")
+        output.note(f"{unjudged:,} of {len(ran):,} queries of the run have no judgements and are skipped")
     if (missing := len(judged - ran)) and not arguments.complete:
-        output.note(f"{missing:,} of {len(judged):,} judged queries are not in the run and left out; -c counts them 0")
+        output.note(
+            f"{missing:,} of {len(judged):,} judged queries are not in the run and are skipped; -c counts them as 0"
+        )

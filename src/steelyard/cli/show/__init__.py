@@ -1,58 +1,73 @@
-"""`steelyard show`: open one thing: a task, a group, a model, a metric, a result, or data of one's own.
+"""`steelyard show`: one task, group, model, metric or result, or data of your own.
 
-What each is like to look at is in a module of its own, `show.task` and so on, with a function `run` like a verb's.
+`steelyard show NAME` detects what the name is. Each kind has a module with a function `run`, like a verb.
 """
 
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from steelyard.cli._ui.data_options import RESULTS, TYPES, add_data_options
+from steelyard.cli._ui.options import TYPES, add_locations, add_results, add_type
 from steelyard.errors import MissingPart, UnknownName, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
     from steelyard.cli._ui.output import Output
+    from steelyard.cli._ui.parser import Parser
 
-Kind = Literal["task", "group", "model", "metric", "data"]
+Kind = Literal["task", "group", "model", "metric", "data", "result"]
+COMMANDS = {
+    "any": "Show a name or path; detect what it is",
+    "task": "Show the facts, profile and results of one task",
+    "group": "Show the tasks of a group, or of a pattern",
+    "model": "Show the card, files and results of a model",
+    "metric": "Show the definition of a metric",
+    "result": "Show a stored result by the start of its key",
+    "data": "Check your own data and list every problem",
+}
+METAVARS = {"any": "NAME", "metric": "METRIC", "result": "KEY", "data": "PATH"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     """Add the arguments of `steelyard show`."""
-    parser.add_argument(
-        "name",
-        nargs="+",
-        help="a task, several (NAME,NAME or a pattern), a group, model, metric, key of a result, or a path to data; "
-        "`model NAME` where it could be another",
-    )
-    parser.add_argument(
-        "--load", action="store_true", help="fetch a task or model: a task's profile and examples, a model's settings"
-    )
-    parser.add_argument("--revision", metavar="REV", help="with --load: the commit, tag or branch to fetch")
-    parser.add_argument("--offline", action="store_true", help="with --load: only what is on this machine")
-    add_data_options(parser)
-    parser.add_argument("-o", "--output", "--results", dest="results", metavar="DIR", type=Path, help=RESULTS)
+    parser.add_commands(COMMANDS, _configure, default="any")
+
+
+def _configure(command: str, parser: Parser) -> None:
+    name = "a task, group, model, metric, result key or path" if command == "any" else f"a {command}"
+    help = "A path to your own data." if command == "data" else f"The name of {name}."
+    parser.add_argument("name", metavar=METAVARS.get(command, "NAME"), help=help)
+    add = parser.add_argument
+    if command in ("any", "task", "model"):
+        group = parser.add_argument_group("loading").add_argument
+        group("--load", action="store_true", help="Load the task or model to show its profile or settings.")
+        group("--revision", metavar="REV", help="Commit, tag or branch to load (default: the newest).")
+    if command in ("any", "task", "data"):
+        add_type(add)
+    if command not in ("metric", "result"):
+        add_locations(parser.add_argument_group("data").add_argument)
+    if command in ("any", "task", "model", "result"):
+        add_results(add)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Print what is known of the name; 2 where data of one's own has an error."""
+    """Show what is known of the name; exit code 2 if your own data has an error."""
     from steelyard.datasets import with_type
 
-    *said, name = arguments.name
-    if said and said != ["model"]:
-        raise UsageError(f"show takes one name, found {len(said) + 1}", hint="steelyard show NAME, or show model NAME")
-    arguments.name = name if said else with_type(name, arguments.type)
-    kind = "model" if said else _kind(arguments.name)
-    if kind is None:
-        return _show_result(arguments, output)
+    kind = arguments.command
+    if kind != "model":
+        arguments.name = with_type(arguments.name, getattr(arguments, "type", None))
+    if kind == "any":
+        kind = _detect(arguments.name) or "result"
+    if kind == "result":
+        return _show_result(arguments, output, only=arguments.command == "result")
     return int(importlib.import_module(f"steelyard.cli.show.{kind}").run(arguments, output))
 
 
-def _kind(name: str) -> Kind | None:
-    """What the name stands for, told without loading anything; None: nothing but a result can have it."""
+def _detect(name: str) -> Kind | None:
+    """Return what the name is, without loading anything; None if only a result can have it."""
     from steelyard.datasets import task_names
     from steelyard.datasets.hubs import published
     from steelyard.datasets.names import names_several
@@ -75,13 +90,13 @@ def _kind(name: str) -> Kind | None:
         return "task" if len(task_names([name])) == 1 else "group"
     try:
         owner = source_of(name, LoadOptions())
-    except MissingPart:  # of a plug-in that does not load: a result may have the name all the same
+    except MissingPart:  # a plug-in that does not load; a result may still have this key
         return None
     return None if owner is None else "data" if isinstance(owner, FolderSource) else "task"
 
 
 def _model_or_metric(name: str) -> Kind | None:
-    """Some names could be both: with a slash in it, a metric is the better guess."""
+    """Return the kind of a name that may be both: with a slash, a metric is more likely."""
     from steelyard.cli.show.model import is_model
     from steelyard.metrics.names import parse_many
 
@@ -94,16 +109,16 @@ def _model_or_metric(name: str) -> Kind | None:
     return "metric"
 
 
-def _show_result(arguments: argparse.Namespace, output: Output) -> int:
-    """The result whose key begins so."""
+def _show_result(arguments: argparse.Namespace, output: Output, *, only: bool) -> int:
+    """Show the result whose key starts with the name."""
     from steelyard.cli._ui.stored_results import store_of
 
     store = store_of(arguments)
     try:
         result = store.get(arguments.name)
     except UnknownName as error:
-        begun = any(result.key.startswith(arguments.name) for result in store.all(lambda damaged: None))
-        raise (error if begun else _unknown(arguments.name)) from None
+        ambiguous = any(result.key.startswith(arguments.name) for result in store.all(lambda damaged: None))
+        raise (error if only or ambiguous else _unknown(arguments.name)) from None
     output.data(result.to_dict()) if output.json else output.line(str(result))
     return 0
 
@@ -120,4 +135,4 @@ def _unknown(name: str) -> UnknownName:
         return UnknownName(kinds, name, (), hint=namesakes)
     groups = {task.rpartition("/")[0] for task in known_names()}
     everything = [*known_names(), *sorted(groups), *RETRIEVERS, *cards(), *METRICS]
-    return UnknownName(kinds, name, everything, hint="steelyard list names them")
+    return UnknownName(kinds, name, everything, hint="run `steelyard list tasks` or `steelyard list models`")

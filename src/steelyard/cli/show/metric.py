@@ -1,10 +1,10 @@
-"""`steelyard show METRIC`: what it measures, under which names, by which formula."""
+"""`steelyard show metric NAME`: the definition, the names and the formula of a metric."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.wording import say
+from steelyard.cli._ui.wording import print_fact
 
 if TYPE_CHECKING:
     import argparse
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Explain the metric, or each of several."""
+    """Print the definition of each metric."""
     from steelyard.metrics.names import Metric, canonical_name, parse_many
 
-    bare = canonical_name(arguments.name)  # some stand for many cut-offs; one explanation is enough
-    told = [
+    bare = canonical_name(arguments.name)  # a name without a cut-off may mean several metrics of one definition
+    definitions = [
         {
             "metric": str(metric),
             "written": metric.display,
@@ -28,9 +28,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         for metric in ((Metric(bare),) if bare else parse_many(arguments.name))
     ]
     if output.json:
-        output.data(told)
+        output.data(definitions)
         return 0
-    for facts in told:
-        for title, words in facts.items():
-            say(output, title, words)
+    for definition in definitions:
+        for title, text in definition.items():
+            print_fact(output, title, text)
     return 0

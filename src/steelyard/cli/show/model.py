@@ -1,4 +1,4 @@
-"""`steelyard show model NAME`: the model's card, what of it is on this machine, and what was weighed with it."""
+"""`steelyard show model NAME`: card, files on this machine and stored results of a model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.stored_results import stored_results
-from steelyard.cli._ui.wording import say, short
-from steelyard.cli.cache import size
+from steelyard.cli._ui.wording import byte_size, print_fact, short
 from steelyard.cli.list.models import short_number
 
 if TYPE_CHECKING:
@@ -19,26 +18,26 @@ if TYPE_CHECKING:
     from steelyard.models.availability import Files
     from steelyard.spec import ModelSpec
 
-SHOWN = 20
-"""Results that are shown to people; JSON has all."""
+MAX_RESULTS = 20
+"""Results in the table; JSON has all."""
 LABELS = {
     "model": "model",
     "family": "family",
     "dimension": "dimension",
-    "matryoshka": "may be cut to",
+    "matryoshka": "can be truncated to",
     "parameters": "parameters",
-    "max_length": "reads tokens",
+    "max_length": "max tokens",
     "languages": "languages",
     "licence": "licence",
-    "similarity": "compared by",
+    "similarity": "similarity",
     "prompts": "prompts",
     "remote_code": "needs remote code",
-    "source": "facts from",
+    "source": "source of facts",
 }
 
 
 def is_model(name: str) -> bool:
-    """Whether a name is that of a model: its family is known, it is a fusion or pipeline, or there is a card of it."""
+    """Return whether the name is that of a model: of a known family, a fusion, a pipeline, or one with a card."""
     from steelyard.models import card
     from steelyard.retrievers import RETRIEVERS
 
@@ -47,25 +46,25 @@ def is_model(name: str) -> bool:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Print everything that is known of the model; `--load` loads it, to show what it declares of itself."""
-    told = _told(arguments, output)
+    """Print the facts of the model; `--load` loads it to show its settings."""
+    facts = _facts(arguments, output)
     if output.json:
-        output.data(told)
+        output.data(facts)
         return 0
-    _say_card(told, output)
-    _say_machine(told["machine"], output)
-    if told["settings"] is not None:
-        say(output, "\nsettings:")
-        for key, value in told["settings"].items():
-            say(output, f"  {key}", short(str(value)))
+    _print_card(facts, output)
+    _print_machine(facts["machine"], output)
+    if facts["settings"] is not None:
+        print_fact(output, "\nsettings:")
+        for key, value in facts["settings"].items():
+            print_fact(output, f"  {key}", short(str(value)))
     else:
-        command = f"steelyard show model {shlex.quote(told['model'])} --load"
-        output.note(f"\n{command} loads it and shows what it declares of itself")
-    _say_results(told["results"], output)
+        command = f"steelyard show model {shlex.quote(facts['model'])} --load"
+        output.note(f"\n`{command}` loads the model and shows its settings")
+    _print_results(facts["results"], output)
     return 0
 
 
-def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
+def _facts(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
     from steelyard.errors import UnknownName, UsageError
     from steelyard.models import card, cards
     from steelyard.retrievers import canonical
@@ -78,9 +77,9 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
     _check(spec)
     known = known or card(spec.id or spec.family)
     settings = _settings(spec, arguments.settings) if arguments.load or _is_light(spec) else None
-    facts: Mapping[str, Any] = known.facts() if known else _declared(spec)
+    card_facts: Mapping[str, Any] = known.facts() if known else _declared(spec)
     return {
-        **facts,
+        **card_facts,
         "model": str(spec),
         "family": spec.family,
         "card": known is not None,
@@ -91,7 +90,7 @@ def _told(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
 
 
 def _declared(spec: ModelSpec) -> dict[str, Any]:
-    """What the files of a model without a card say of it, where they are here."""
+    """Return the facts in the files of a model without a card, if they are on this machine."""
     from steelyard.encoders.model_folder import ModelFolder
     from steelyard.encoders.model_metadata import declared_facts
     from steelyard.models.availability import MODELS, find_files
@@ -104,7 +103,7 @@ def _declared(spec: ModelSpec) -> dict[str, Any]:
 
 
 def _settings(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
-    """What the model declares of itself, once it is loaded; a reranker needs no candidates for that."""
+    """Load the model and return its settings."""
     from steelyard.retrievers import load_retriever
     from steelyard.retrievers.rerank.load import load_reranker
 
@@ -112,7 +111,7 @@ def _settings(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
 
 
 def _check(spec: ModelSpec) -> None:
-    """A family that nobody knows is an error that names the nearest."""
+    """Raise UnknownName if a family is unknown."""
     from steelyard.errors import UnknownName
     from steelyard.models import cards
     from steelyard.retrievers import RETRIEVERS
@@ -121,11 +120,11 @@ def _check(spec: ModelSpec) -> None:
         for part in spec.parts:
             _check(part)
     elif spec.family not in RETRIEVERS:
-        raise UnknownName("model", str(spec), [*RETRIEVERS, *cards()], hint="steelyard list models names them")
+        raise UnknownName("model", str(spec), [*RETRIEVERS, *cards()], hint="run `steelyard list models`")
 
 
 def _is_light(spec: ModelSpec) -> bool:
-    """Whether loading it costs next to nothing and reaches for nothing."""
+    """Return whether the model loads at once and without the network."""
     from steelyard.models.availability import OWN
     from steelyard.retrievers import RETRIEVERS
 
@@ -144,7 +143,7 @@ def _machine(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
     own, files, function = (spec.id or spec.family) in OWN, find_files(spec.id), is_function(spec.family, spec.id)
     extra = _extra(spec, files)
     names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
-    kept = [kept for kept in inventory(settings.home) if kept.encoder.partition("?")[0] in names]
+    stored = [entry for entry in inventory(settings.home) if entry.encoder.partition("?")[0] in names]
     return {
         "model": str(spec),
         "installed": (own or files is not None or _importable(spec.id, function)) and not lacking(extra),
@@ -155,22 +154,22 @@ def _machine(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
         "comes_with_its_package": own and extra is not None,
         "function": function,
         "files": {"path": str(files.path), "hub": files.hub, "bytes": files.bytes} if files else None,
-        "stored": [{"name": k.folder.name, "encodings": k.encodings, "bytes": k.bytes} for k in kept],
+        "stored": [{"name": e.folder.name, "encodings": e.encodings, "bytes": e.bytes} for e in stored],
     }
 
 
 def _importable(id: str, function: bool) -> bool:
-    """Whether the module of a function is there."""
+    """Return whether the module of a function can be imported."""
     from importlib.util import find_spec
 
     try:
         return function and find_spec(id.partition(":")[0]) is not None
-    except ModuleNotFoundError:  # of the package that it is in
+    except ModuleNotFoundError:  # the package of the module
         return False
 
 
 def _extra(spec: ModelSpec, files: Files | None) -> str | None:
-    """What it needs: its files know best."""
+    """Return the extra that the model needs, from its files if they are here."""
     from steelyard.encoders.load import kind_of
     from steelyard.encoders.model_folder import ModelFolder
     from steelyard.models.availability import extra_for
@@ -182,9 +181,9 @@ def _extra(spec: ModelSpec, files: Files | None) -> str | None:
 
 
 def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> list[dict[str, Any]]:
-    """The results of the model, with whatever options and revision; of a composite, with these very parts.
+    """Return the results of the model with any options and revision; of a composite, with the same parts.
 
-    A reranker is weighed in pipelines: of one, those of every pipeline that it is a stage of.
+    Of a reranker, return those of every pipeline that has it as a stage.
     """
     from steelyard.errors import UsageError
     from steelyard.retrievers import canonical
@@ -192,54 +191,53 @@ def _results(spec: ModelSpec, arguments: argparse.Namespace, output: Output) -> 
     def same(name: str) -> bool:
         try:
             other = canonical(name)
-        except UsageError:  # of a plug-in or a version with another grammar
+        except UsageError:  # from a plug-in or another version
             return False
         stages = other.parts if spec.family == "rerank" and other.family == "pipeline" else (other,)
         return any((one.family, one.id, one.parts) == (spec.family, spec.id, spec.parts) for one in stages)
 
-    found = stored_results(arguments, output)
+    results = stored_results(arguments, output)
     return [
         {"model": r.model, "task": r.task, "metric": r.main_metric, "score": r.score, "key": r.key}
-        for r in sorted(found, key=lambda result: (result.model, result.task))
+        for r in sorted(results, key=lambda result: (result.model, result.task))
         if r.done and same(r.model)
     ]
 
 
-def _say_card(told: Mapping[str, Any], output: Output) -> None:
+def _print_card(facts: Mapping[str, Any], output: Output) -> None:
     for key, label in LABELS.items():
-        value = told.get(key)
+        value = facts.get(key)
         if value in (None, "", [], {}, False):
             continue
         if key == "parameters":
             value = short_number(value)
         elif key == "languages":
-            value = (
-                "many, or any" if "*" in value else f"{', '.join(value)}" + (f" ({len(value)})" if value[3:] else "")
-            )
+            value = "many" if "*" in value else f"{', '.join(value)}" + (f" ({len(value)})" if value[3:] else "")
         elif key == "matryoshka":
             value = ", ".join(map(str, value))
         elif key == "prompts":
             value = "; ".join(f"{role} {prompt!r}" for role, prompt in value.items())
         elif value is True:
             value = "yes (trust_remote_code=true allows it)"
-        say(output, label, str(value))
-    if not told["card"] and "parts" not in told["machine"]:
-        say(output, "card", "none, and none is needed")
+        print_fact(output, label, str(value))
+    if not facts["card"] and "parts" not in facts["machine"]:
+        print_fact(output, "card", "none (not required)")
 
 
-def _say_machine(machine: Mapping[str, Any], output: Output) -> None:
+def _print_machine(machine: Mapping[str, Any], output: Output) -> None:
     for part in _leaves(machine):
         if part is not machine:
-            say(output, f"\n{part['model']}:")
+            print_fact(output, f"\n{part['model']}:")
         if part["needs"] == "api":
-            say(output, "needs", "the service, and its key in the environment")
+            print_fact(output, "needs", "the service and an API key in the environment")
         elif part["needs"]:
-            missing = f", without {', '.join(part['lacks'])}: {part['remedy']}" if part["lacks"] else ", installed"
-            say(output, "needs", f"steelyard[{part['needs']}]{missing}")
+            missing = f"; missing: {', '.join(part['lacks'])} ({part['remedy']})" if part["lacks"] else ", installed"
+            print_fact(output, "needs", f"steelyard[{part['needs']}]{missing}")
         if part["needs"] != "api":
-            say(output, "on this machine", _where(part))
-        for kept in part["stored"]:
-            say(output, "stored", f"{kept['encodings']:,} encodings, {size(kept['bytes'])} in {kept['name']}")
+            print_fact(output, "on this machine", _where(part))
+        for entry in part["stored"]:
+            text = f"{entry['encodings']:,} encodings, {byte_size(entry['bytes'])} in {entry['name']}"
+            print_fact(output, "stored", text)
 
 
 def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -251,23 +249,23 @@ def _leaves(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _where(part: Mapping[str, Any]) -> str:
     if part["comes_with_steelyard"]:
-        return "yes, it comes with Steelyard"
+        return "yes, part of Steelyard"
     if part["comes_with_its_package"]:
-        return "no, it comes with that package" if part["lacks"] else "yes, it comes with that package"
+        return "no, part of that package" if part["lacks"] else "yes, part of that package"
     if part["function"]:
-        missing = "" if part["installed"] else ", whose module is not found: PYTHONPATH=. finds those of this folder"
+        missing = "" if part["installed"] else "; its module was not found: set PYTHONPATH=. for modules of this folder"
         return f"a Python function{missing}"
     files = part["files"]
     if files is None:
-        return "no files of it"
-    return f"{size(files['bytes'])} in {files['path']}" + (f" (from {files['hub']})" if files["hub"] else "")
+        return "no"
+    return f"{byte_size(files['bytes'])} in {files['path']}" + (f" (from {files['hub']})" if files["hub"] else "")
 
 
-def _say_results(results: list[dict[str, Any]], output: Output) -> None:
+def _print_results(results: list[dict[str, Any]], output: Output) -> None:
     if not results:
         return
-    say(output, "\nweighed here:")
+    print_fact(output, "\nstored results:")
     columns = ("model", "task", "metric", "score")
-    output.table(columns, [[row[column] for column in columns] for row in results[:SHOWN]])
-    if len(results) > SHOWN:
-        output.note(f"and {len(results) - SHOWN:,} more: steelyard list results")
+    output.table(columns, [[row[column] for column in columns] for row in results[:MAX_RESULTS]])
+    if len(results) > MAX_RESULTS:
+        output.note(f"{len(results) - MAX_RESULTS:,} more: `steelyard list results`")

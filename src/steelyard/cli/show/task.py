@@ -1,13 +1,13 @@
-"""`steelyard show TASK`: what is known of it, the profile of its data, what was published, what was weighed here."""
+"""`steelyard show task NAME`: facts, profile of the data, published scores and stored results of a task."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.stored_results import stored_results
-from steelyard.cli._ui.wording import say, short
+from steelyard.cli._ui.wording import print_fact, short
 from steelyard.cli.show import group as show_group
-from steelyard.cli.show.profile import facts_of, say_facts, say_profile
+from steelyard.cli.show.task_profile import print_facts, print_profile
 
 if TYPE_CHECKING:
     import argparse
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    """Tell of the task; a name that stands for several is shown as their group."""
+    """Show the task; a name of several tasks is shown as a group."""
     from steelyard.datasets import builtin, load_any, profile, task_facts, task_names
+    from steelyard.datasets.formats.sidecar import info_facts
     from steelyard.datasets.hubs import published
 
     names = task_names([arguments.name], settings=arguments.settings)
@@ -29,59 +30,59 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return show_group.run(arguments, output)
     (name,) = names
     info, (entry, _) = task_facts(name), published.entry_of(name) or (None, None)
-    told: dict[str, Any] = {}
+    loaded: dict[str, Any] = {}
     if arguments.load or info is None or name in builtin.infos():
         task = load_any(name, revision=arguments.revision, settings=arguments.settings)
-        info, told = task.info, {"profile": profile(task)}
+        info, loaded = task.info, {"profile": profile(task)}
     scores = _scores(arguments, output, info.name)
     if output.json:
-        counted = {"counts": dict(entry.counts), **entry.extra} if entry else {}
-        output.data(facts_of(info) | counted | told | {"results": scores})
+        counts = {"counts": dict(entry.counts), **entry.extra} if entry else {}
+        output.data(info_facts(info) | counts | loaded | {"results": scores})
         return 0
-    say_facts(info, output)
+    print_facts(info, output)
     if entry:
-        _say_entry(entry, output)
-    _say_reference(info, output)
-    if told:
-        say_profile(told["profile"], output)
+        _print_entry(entry, output)
+    _print_reference(info, output)
+    if loaded:
+        print_profile(loaded["profile"], output)
     else:
-        output.note(f"\nsteelyard show {name} --load fetches it and shows its profile and examples")
+        output.note(f"\n`steelyard show {name} --load` downloads it and shows its profile and examples")
     if scores:
-        output.line("\nweighed here:")
+        output.line("\nstored results:")
         output.table(["model", "metric", "score"], [[row["model"], row["metric"], row["score"]] for row in scores])
     return 0
 
 
 def _scores(arguments: argparse.Namespace, output: Output, task: str) -> list[dict[str, Any]]:
-    """What models scored on the task, best first."""
-    found = [result for result in stored_results(arguments, output, task=task) if result.done]
+    """Return the stored scores of the task, best first."""
+    results = [result for result in stored_results(arguments, output, task=task) if result.done]
     return [
         {"model": result.model, "metric": result.main_metric, "score": result.score, "key": result.key}
-        for result in sorted(found, key=lambda result: (-(result.score or 0.0), result.model))
+        for result in sorted(results, key=lambda result: (-(result.score or 0.0), result.model))
     ]
 
 
-def _say_entry(entry: Entry, output: Output) -> None:
-    """What the catalogue has of a published task."""
-    say(output, "published counts", ", ".join(f"{key} {value:,}" for key, value in entry.counts.items()))
+def _print_entry(entry: Entry, output: Output) -> None:
+    """Print the facts of the catalogue."""
+    print_fact(output, "published counts", ", ".join(f"{key} {value:,}" for key, value in entry.counts.items()))
     for key, value in entry.extra.items():
         if key != "counts":
-            say(output, key.replace("_", " "), short(_words(value)))
+            print_fact(output, key.replace("_", " "), short(_text(value)))
 
 
-def _words(value: Any) -> str:
-    """A fact of the catalogue; of a repository its name and the beginning of its commit."""
+def _text(value: Any) -> str:
+    """Return a fact of the catalogue as text; a repository as its name and the start of its commit."""
     if isinstance(value, list):
-        return ", ".join(map(_words, value))
+        return ", ".join(map(_text, value))
     return f"{value['hub']}@{value['revision'][:12]}" if isinstance(value, dict) else str(value)
 
 
-def _say_reference(info: TaskInfo, output: Output) -> None:
-    """Published figures: a row for each profile, a column for each metric."""
+def _print_reference(info: TaskInfo, output: Output) -> None:
+    """Print published scores: a row per profile, a column per metric."""
     if not info.reference:
         return
     metrics = list(dict.fromkeys(key.partition("_")[2] for key in info.reference))
     profiles = list(dict.fromkeys(key.partition("_")[0] for key in info.reference))
-    output.line("\npublished figures, to compare with:")
+    output.line("\npublished scores:")
     rows = [[profile, *(info.reference.get(f"{profile}_{metric}") for metric in metrics)] for profile in profiles]
     output.table(["profile", *metrics], rows)

@@ -1,4 +1,4 @@
-"""The rows of `steelyard list results`: what was weighed, and how it went."""
+"""The rows of `steelyard list results`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def results(arguments: argparse.Namespace, output: Output) -> Listing:
-    """The results on tasks that the filters leave."""
+    """Return the results on the tasks that match the filters."""
     rows: list[Row] = [
         {
             "task": result.task,
@@ -32,7 +32,7 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
             "path": str(result.path) if result.path else None,
         }
         for result in stored_results(arguments, output)
-        if _wanted(result, arguments)
+        if _matches(result, arguments)
     ]
     rows.sort(key=lambda row: (str(row["task"]), str(row["model"]), str(row["created"])))
     data: dict[str, set[str]] = {}
@@ -40,36 +40,36 @@ def results(arguments: argparse.Namespace, output: Output) -> Listing:
         data.setdefault(row["task"], set()).update([row["data"]] if row["data"] else [])
 
     def task(row: Row) -> str:
-        """The name; where other data goes by the same, with the hash that files have it under."""
+        """Return the name of the task, with the hash of its data where several datasets have that name."""
         return f"{row['task']}@{row['data'][:8]}" if row["data"] and len(data[row["task"]]) > 1 else row["task"]
 
-    conditions = {"conditions": lambda row: _words(row["conditions"])} if any(row["conditions"] for row in rows) else {}
+    conditions = {"conditions": lambda row: _text(row["conditions"])} if any(row["conditions"] for row in rows) else {}
     first, last = same_names("model", "status", "metric", "score"), same_names("created", "key")
     return Listing(rows, {"task": task, **first, **conditions, **last})
 
 
 def _conditions(settings: ModelSettings) -> dict[str, Any]:
-    """What the result was made under that is not as ever: a limit, a depth, more metrics."""
+    """Return the conditions that differ from the defaults: limit, depth, additional metrics."""
     from steelyard.engine.plan import Conditions
     from steelyard.results.table import CONDITIONS
 
-    usual = {name: getattr(Conditions(), name) for name in CONDITIONS}
-    found = {name: settings[name] for name in CONDITIONS if settings.get(name, usual[name]) != usual[name]}
+    defaults = {name: getattr(Conditions(), name) for name in CONDITIONS}
+    changed = {name: settings[name] for name in CONDITIONS if settings.get(name, defaults[name]) != defaults[name]}
     more = [metric for metric in settings.get("metrics", ()) if metric != "default"]
-    return {**found, "metrics": more} if more else found
+    return {**changed, "metrics": more} if more else changed
 
 
-def _words(conditions: Mapping[str, Any]) -> str:
-    """The same for people.
+def _text(conditions: Mapping[str, Any]) -> str:
+    """Return the conditions as text.
 
-    >>> _words({"limit": 5, "metrics": ["ndcg_at_7", "bpref"]})
+    >>> _text({"limit": 5, "metrics": ["ndcg_at_7", "bpref"]})
     'limit 5, metrics ndcg_at_7 bpref'
     """
-    told = ((name, " ".join(value) if isinstance(value, list) else value) for name, value in conditions.items())
-    return ", ".join(f"{name} {value}" for name, value in told)
+    values = ((name, " ".join(value) if isinstance(value, list) else value) for name, value in conditions.items())
+    return ", ".join(f"{name} {value}" for name, value in values)
 
 
-def _wanted(result: Result, arguments: argparse.Namespace) -> bool:
+def _matches(result: Result, arguments: argparse.Namespace) -> bool:
     from steelyard.datasets.language_codes import same_languages
 
     facts, languages = result.facts, same_languages(arguments.languages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.inventory import inventory
 from steelyard.encoders.cache.vector_store import VectorStore
+from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.models import cards
 from steelyard.models.availability import MODULES
 from steelyard.results import Result, ResultStore
@@ -83,22 +85,41 @@ def test_the_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "option"),
     [
-        (("list", "models", "--type", "sts"), "list models takes no --type"),
-        (("list", "tasks", "--family", "dense"), "list tasks takes no --family"),
-        (("list", "tasks", "--installed"), "list tasks takes no --installed"),
-        (("list", "models", "--family", "dens"), "did you mean 'dense'"),
-        (("show", "model", "BAAI/bge-m33"), "did you mean 'BAAI/bge-m3'"),
-        (("show", "BAAI/bge-m33"), "did you mean 'BAAI/bge-m3'"),
-        (("show", "model", "dens:BAAI/bge-m3"), "unknown model 'dens:BAAI/bge-m3'"),
-        (("show", "model", "bm25 > dens:x"), "unknown model"),
-        (("show", "bm25", "dense"), "show takes one name"),
+        (("list", "models", "--type", "sts"), "--type"),
+        (("list", "tasks", "--family", "dense"), "--family"),
+        (("list", "tasks", "--installed"), "--installed"),
     ],
 )
-def test_a_wrong_request_is_refused(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(list(words)) == 2
-    assert said in capsys.readouterr().err
+def test_an_option_of_another_list_is_refused(
+    words: tuple[str, ...], option: str, error_of: Callable[..., SteelyardError]
+) -> None:
+    error = error_of(*words)
+    assert isinstance(error, UsageError) and error.option == option
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "near"),
+    [
+        (("list", "models", "--family", "dens"), "dens", "dense"),
+        (("show", "model", "BAAI/bge-m33"), "BAAI/bge-m33", "BAAI/bge-m3"),
+        (("show", "BAAI/bge-m33"), "BAAI/bge-m33", "BAAI/bge-m3"),
+        (("show", "model", "dens:BAAI/bge-m3"), "dens:BAAI/bge-m3", None),
+        (("show", "model", "bm25 > dens:x"), None, None),
+    ],
+)
+def test_an_unknown_model_has_near_ones(
+    words: tuple[str, ...], name: str | None, near: str | None, error_of: Callable[..., SteelyardError]
+) -> None:
+    error = error_of(*words)
+    assert isinstance(error, UnknownName) and name in (None, error.name)
+    assert near is None or near in error.near
+
+
+def test_show_takes_one_name(error_of: Callable[..., SteelyardError]) -> None:
+    error = error_of("show", "bm25", "dense")
+    assert isinstance(error, UsageError) and error.found == "dense"
 
 
 @pytest.mark.parametrize("name", ["BAAI/bge-m3", "baai/BGE-M3", "dense:BAAI/bge-m3"])
@@ -183,7 +204,7 @@ def test_a_pipeline_tells_of_its_parts(data: Any, capsys: pytest.CaptureFixture[
 def test_shown_to_people_in_full_and_in_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "model", "nomic-ai/nomic-embed-text-v1.5"]) == 0
     said = capsys.readouterr().out
-    assert "may be cut to         768, 512, 256, 128, 64" in said
+    assert "can be truncated to   768, 512, 256, 128, 64" in said
     assert "query 'search_query: '; document 'search_document: '" in said
     assert "trust_remote_code=true" in said and "mteb 2.26.24" in said
     assert main(["show", "model", "BAAI/bge-m3", "-q"]) == 0
@@ -225,7 +246,7 @@ def test_whatever_is_listed_can_be_shown(data: Any) -> None:
 
 
 def test_a_reranker_is_loaded_and_weighed_without_a_first_stage(data: Any, own_folders: Path) -> None:
-    name = "rerank:test_models_cli:by_length?version=1"
+    name = "rerank:test_cli_show_model:by_length?version=1"
     store = ResultStore(own_folders / "results")
     store.put(Result("NanoX/en", f"bm25 > {name}&depth=10", {}, "k1", metrics={"ndcg_at_10": 0.5}))
     store.put(Result("NanoX/en", "bm25", {}, "k2", metrics={"ndcg_at_10": 0.4}))
@@ -239,14 +260,22 @@ def by_length(query: str, texts: list[str]) -> list[float]:
 
 
 def test_a_reranker_alone_learns_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "rerank:test_models_cli:by_length", "-t", "NanoAlmanac/en"]) == 2
+    assert main(["run", "rerank:test_cli_show_model:by_length", "-t", "NanoAlmanac/en"]) == 2
     said = capsys.readouterr().err
     assert "needs candidates to rank" in said
-    assert "'bm25 > rerank:test_models_cli:by_length'" in said and "--candidates NAME" in said
+    assert "'bm25 > rerank:test_cli_show_model:by_length'" in said and "--candidates NAME" in said
 
 
 def test_lists_that_a_task_lacks_are_named_as_lacking(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("run", "rerank:test_models_cli:by_length", "--candidates", "hybrid", "-t", "NanoAlmanac/en", "--no-report")
+    words = (
+        "run",
+        "rerank:test_cli_show_model:by_length",
+        "--candidates",
+        "hybrid",
+        "-t",
+        "NanoAlmanac/en",
+        "--no-report",
+    )
     assert main([*words]) == 2
     said = capsys.readouterr().err
     assert "NanoAlmanac/en has no candidate lists" in said
@@ -304,7 +333,7 @@ def test_files_that_say_nothing_are_no_trouble(data: Any, tmp_path: Path) -> Non
 
 
 def test_a_function_needs_no_package(data: Any) -> None:
-    here = data("show", "model", "rerank:test_models_cli:by_length")["machine"]
+    here = data("show", "model", "rerank:test_cli_show_model:by_length")["machine"]
     assert (here["needs"], here["function"], here["installed"]) == (None, True, True)
     away = data("show", "model", "rerank:no_such.module:by_length")["machine"]
     assert (away["needs"], away["function"], away["installed"]) == (None, True, False)

@@ -1,0 +1,261 @@
+"""Build task and group pages: load tasks, make missing ranked lists, measure what changed, write the files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from steelyard import __version__
+from steelyard.config import Settings
+from steelyard.engine.page_inputs import PageRuns, Published, audit_of, own_scores, published_scores
+from steelyard.errors import SteelyardError, UsageError
+
+if TYPE_CHECKING:
+    from steelyard.engine.events import Listener
+    from steelyard.reports.pages import GroupFigures, TaskFigures
+    from steelyard.reports.pages.measure.inputs import Context, Kind
+    from steelyard.results import Result
+    from steelyard.types import Task
+
+__all__ = ["BuiltPages", "PageObserver", "build_pages"]
+
+TYPES = ("retrieval", "reranking")
+"""The types of tasks that have pages."""
+
+
+@dataclass(frozen=True)
+class PageObserver:
+    """Functions that `build_pages` calls while it works; by default they do nothing."""
+
+    note: Callable[[str], None] = lambda text: None
+    failure: Callable[[str], None] = lambda text: None
+    step: Callable[[float, str], None] = lambda share, text: None
+    """Called with the share of the work that is done, and what is being done."""
+    evaluation: Callable[[bool], AbstractContextManager[Listener]] = lambda stored: nullcontext(lambda event: None)
+    """Returns the listener to an evaluation; called with True if all of its results are stored already."""
+
+
+@dataclass
+class BuiltPages:
+    """The pages that were written."""
+
+    folder: Path
+    contents: list[Path] = field(default_factory=list)
+    """The files of the page that links to all groups."""
+    groups: dict[str, list[Path]] = field(default_factory=dict)
+    """The files of each group, its own page first."""
+    tasks: int = 0
+    up_to_date: list[str] = field(default_factory=list)
+    """Tasks whose page did not have to be measured again."""
+    failures: list[str] = field(default_factory=list)
+    old_formats: list[str] = field(default_factory=list)
+    """Formats that the folder has from an earlier build and that were not written now."""
+    interrupted: bool = False
+
+    @property
+    def files(self) -> list[Path]:
+        """All files, contents first."""
+        return [path for paths in (self.contents, *self.groups.values()) for path in paths]
+
+
+def build_pages(
+    sets: str | Sequence[str],
+    folder: str | Path = "pages",
+    *,
+    formats: str = "md,html,json",
+    against: str | None = None,
+    dense: str = "dense",
+    lists: Literal["stored", "searched"] = "stored",
+    languages: Sequence[str] = (),
+    type: str | None = None,
+    rebuild: bool = False,
+    results: str | Path | None = None,
+    settings: Settings | None = None,
+    observer: PageObserver | None = None,
+) -> BuiltPages:
+    """Write a page for every task of the sets and for every group, and return what was written.
+
+    A task whose page was made from the same data, lists and settings is not measured again, unless `rebuild` is set. A
+    task that fails is recorded in `failures`, and the others are written. `against` adds the difference from published
+    scores: of a group or task of the catalogue, or 'published' for each task's own.
+    """
+    from steelyard.reports.pages.render.writing import left_behind, parse_formats, write_contents, write_pages
+    from steelyard.results import ResultStore
+
+    observer, settings = observer or PageObserver(), settings or Settings.load()
+    folder = Path(folder)
+    endings = parse_formats(formats)
+    names = _page_tasks([sets] if isinstance(sets, str) else sets, languages, type, settings, observer)
+    published = published_scores(against, names) if against else {}
+    ResultStore(folder).ready()  # raises before the work if the folder cannot be written
+    builder = _Builder(folder, dense, lists, Path(results or settings.results), settings, rebuild, observer)
+    groups = builder.groups(names, published)
+    built = builder.built
+    built.groups = {group.name: write_pages(group, folder, endings) for group in groups}
+    built.contents = write_contents(groups, folder, endings) if groups else []
+    built.tasks = sum(len(group.tasks) for group in groups)
+    built.old_formats = left_behind(groups, folder, endings)
+    return built
+
+
+def _page_tasks(
+    sets: Iterable[str], languages: Sequence[str], type: str | None, settings: Settings, observer: PageObserver
+) -> list[str]:
+    """Return the tasks of the sets that have documents to search; note the others."""
+    from steelyard.datasets import task_facts, task_names
+    from steelyard.engine import nothing_left
+
+    sets = list(sets)
+    names = task_names(sets, languages=languages, type=type, settings=settings)
+    facts = {name: task_facts(name) for name in names}
+    types = {name: info.type for name, info in facts.items() if info is not None and info.type not in TYPES}
+    searched = [name for name in names if name not in types]
+    kinds = ", ".join(dict.fromkeys(types.values()))
+    if types and searched:
+        observer.note(f"skipped, as tasks of type {kinds} have no pages: {', '.join(types)}")
+    elif types:
+        raise UsageError(
+            f"the task must be of type {' or '.join(TYPES)}, got {kinds}: {', '.join(types)}",
+            hint="evaluate it with `steelyard run MODEL -t NAME`, which writes report.html",
+            found=kinds,
+            expected=" or ".join(TYPES),
+        )
+    elif not names:
+        raise nothing_left(sets, languages, type)
+    return searched
+
+
+class _Builder:
+    """Measures the tasks of one build."""
+
+    def __init__(
+        self,
+        folder: Path,
+        dense: str,
+        lists: str,
+        results: Path,
+        settings: Settings,
+        rebuild: bool,
+        observer: PageObserver,
+    ) -> None:
+        self.built = BuiltPages(folder)
+        self._lists, self._settings, self._rebuild, self._observer = lists, settings, rebuild, observer
+        self._runs = PageRuns(dense, results, settings, self._fail, observer.evaluation)
+        self._page_settings = {"dense": dense, "lists": lists}
+
+    def groups(self, names: Sequence[str], published: Mapping[str, Published]) -> list[GroupFigures]:
+        """Return the measurements of every group, with the tasks that its page has from earlier builds.
+
+        An interrupt ends the work after the tasks that are finished.
+        """
+        from steelyard.reports.pages import group_figures
+
+        measured: dict[str, list[TaskFigures]] = {}
+        try:
+            for number, name in enumerate(names):
+                try:
+                    task = self._measure(name, published.get(name), self._steps(name, number, len(names)))
+                except SteelyardError as error:
+                    if error is self._runs.model_error and not measured:
+                        raise
+                    self._fail(f"{name}: {error}")
+                else:
+                    measured.setdefault(task.nano_set, []).append(task)
+        except KeyboardInterrupt:
+            self.built.interrupted = True
+        return [group_figures(name, self._joined(name, tasks)) for name, tasks in measured.items()]
+
+    def _steps(self, name: str, number: int, tasks: int) -> Callable[[str], None]:
+        """Return a function to call with each step of a task."""
+        from steelyard.reports.pages.measure.task import STEPS
+
+        total, done = len(STEPS) + 2, 0
+
+        def begin(step: str) -> None:
+            nonlocal done
+            share = (number + min(done / total, 1.0)) / max(tasks, 1)
+            done += 1
+            self._observer.step(share, f"{number + 1:,}/{tasks:,}  {name}: {step}")
+
+        return begin
+
+    def _joined(self, group: str, tasks: Sequence[TaskFigures]) -> list[TaskFigures]:
+        """Return these tasks and the others of the group's page, in the order of the page."""
+        from steelyard.reports.pages.render.writing import earlier_tasks
+
+        new = {task.name: task for task in tasks}
+        earlier, different = earlier_tasks(group, self.built.folder, self._page_settings)
+        omitted = [name for name in different if name not in new]
+        if omitted:
+            self._observer.note(f"omitted from the page of {group}, as made with other settings: {', '.join(omitted)}")
+        order = {task.name: new.get(task.name, task) for task in earlier}
+        return [*order.values(), *(task for name, task in new.items() if name not in order)]
+
+    def _measure(self, name: str, published: Published | None, begin: Callable[[str], None]) -> TaskFigures:
+        from steelyard.datasets import load_task
+        from steelyard.reports.pages import stored_profiles, task_figures
+        from steelyard.reports.pages.findings.published import data_differ
+        from steelyard.reports.pages.findings.sentences import finding
+        from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+
+        begin("reading")
+        task = load_task(name, settings=self._settings)
+        stored = stored_profiles(task) if self._lists == "stored" else []
+        begin("lists")
+        results = self._runs.results(task, [kind for kind in KINDS if all(one.kind != kind for one in stored)])
+        context = self._context(name, task, published, results)
+        measured = self._unchanged(task, context)
+        if measured is None:
+            order = list(LABELS)
+            profiles = sorted([*stored, *self._runs.profiles(task, results)], key=lambda one: order.index(one.kind))
+            measured = task_figures(task, profiles, context, begin, self._settings)
+        else:
+            self.built.up_to_date.append(measured.name)
+        missing = measured.published_name and not measured.published
+        note = finding("not_published", name=measured.published_name).sentence if missing else data_differ(measured)
+        if note:
+            self._observer.note(f"{measured.name}: {note}")
+        return measured
+
+    def _context(self, name: str, task: Task, published: Published | None, results: Mapping[Kind, Result]) -> Context:
+        """Return what is on the page besides data and lists, with the hash of everything it depends on."""
+        from steelyard.reports.pages import PAGE_SCHEMA
+        from steelyard.reports.pages.measure.inputs import Context
+        from steelyard.reports.pages.render.json_page import limits
+
+        published = own_scores(task, published) if published else Published()
+        audit = audit_of(name)
+        made_from = {
+            "data": task.content_hash,
+            "info": dataclasses.asdict(task.info),
+            "lists": {kind: [one.model, one.path and "/".join(one.path.parts[-3:])] for kind, one in results.items()},
+            "audit": audit and dataclasses.asdict(audit),
+            "published": dataclasses.asdict(published),
+            "settings": self._page_settings,
+            "made by": [__version__, PAGE_SCHEMA, limits()],
+        }
+        text = json.dumps(made_from, sort_keys=True, default=dict)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return Context(audit, published.scores, published.name, published.counts, digest, self._page_settings)
+
+    def _unchanged(self, task: Task, context: Context) -> TaskFigures | None:
+        """Return the measurements of the page in the folder if it was made from the same inputs."""
+        from steelyard.reports.pages.measure.origins import set_of
+        from steelyard.reports.pages.render.reading import json_file, read_figures
+        from steelyard.reports.pages.render.task_page import file_name, slug_of
+
+        if self._rebuild:
+            return None
+        home = self.built.folder / file_name(set_of(task.info))
+        earlier = read_figures(json_file(home, slug_of(task.name, set_of(task.info))))
+        return earlier if earlier is not None and earlier.made_from == context.made_from else None
+
+    def _fail(self, text: str) -> None:
+        self.built.failures.append(text)
+        self._observer.failure(text)
