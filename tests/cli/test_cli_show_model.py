@@ -198,7 +198,7 @@ def test_a_pipeline_tells_of_its_parts(data: Any, capsys: pytest.CaptureFixture[
     assert main(["show", name]) == 0
     said = capsys.readouterr()
     assert "rerank:BAAI/bge-reranker-v2-m3:" in said.out and "--load" in said.err
-    assert data("show", "[bm25, dense]")["settings"]["fusion"]["method"] == "rrf"
+    assert data("show", "[bm25, dense]")["settings"]["fusion"]["method"] == "adaptive"
 
 
 def test_shown_to_people_in_full_and_in_quiet(capsys: pytest.CaptureFixture[str]) -> None:

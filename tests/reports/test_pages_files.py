@@ -137,7 +137,7 @@ def test_numbers_of_a_sentence_come_from_its_finding() -> None:
 
 
 def test_every_kind_of_finding_has_a_template_and_every_template_a_finding() -> None:
-    code = "".join(path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.py")) if path.stem != "sentences")
+    code = "".join(path.read_text(encoding="utf-8") for path in sorted(PAGES.rglob("*.py")) if path.stem != "sentences")
     for kind in TEMPLATES:
         assert f'"{kind}"' in code, f"no finding makes {kind}"
     for kind in re.findall(r'finding\(\s*"(\w+)"', code):

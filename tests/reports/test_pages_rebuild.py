@@ -67,7 +67,7 @@ def test_what_is_up_to_date_is_left_alone(nano_set: Path, tmp_path: Path, capsys
     before = changed_at(tmp_path / "out")
     second = make(tmp_path, str(nano_set), capsys)
     assert second["up_to_date"] == ["NanoToy/first", "NanoToy/second"]
-    assert "up to date already: 2 tasks" in second["notes"]
+    assert "already up to date: 2 tasks" in second["notes"]
     assert changed_at(tmp_path / "out") == before
     assert second["pages"] == first["pages"]
     assert make(tmp_path, str(nano_set), capsys, "--rebuild")["up_to_date"] == []
@@ -128,7 +128,7 @@ def test_formats_that_were_not_asked_for_are_named(
 ) -> None:
     assert "not made anew" not in make(tmp_path, str(nano_set), capsys)["notes"]
     told = make(tmp_path, str(nano_set), capsys, "--format", "html")
-    assert "not made anew, as --format does not name them: md, json" in told["notes"]
+    assert "not updated, as --format does not name them: md, json" in told["notes"]
 
 
 def test_several_sets_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,11 +142,10 @@ def test_what_has_nothing_to_search_is_told(nano_set: Path, tmp_path: Path, caps
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"text1": "a", "text2": "b", "score": 1}\n{"text1": "c", "text2": "d", "score": 2}\n')
     told = make(tmp_path, [f"sts:{pairs}", str(nano_set)], capsys)
-    assert f"without a page, as there is nothing to search in them (sts): sts:{pairs}" in told["notes"]
+    assert f"skipped, as tasks of type sts have no pages: sts:{pairs}" in told["notes"]
     assert main(["pages", f"sts:{pairs}", "-o", str(tmp_path / "none")]) == 2
     error = capsys.readouterr().err
-    assert "nothing to search in tasks of type sts" in error
-    assert "steelyard run MODEL -t NAME" in error
+    assert "got sts" in error and "steelyard run MODEL -t NAME" in error
     assert not (tmp_path / "none").exists()
     assert main(["pages", "NanoEmoji", "-l", "tlh", "-o", str(tmp_path / "none")]) == 2
     assert "no task is left of NanoEmoji" in capsys.readouterr().err

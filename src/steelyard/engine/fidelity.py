@@ -121,7 +121,7 @@ def measure_fidelity(
     return FidelityStudy(scored, tuple(measured), tuple(impossible), draws, seed)
 
 
-def evaluator(metric: str, settings: Settings, note: Note = lambda text: None) -> Weigh:
+def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda text: None) -> Weigh:
     """Return a function that evaluates models on a task as the engine does, parts of fusions once."""
     import numpy as np
 
@@ -131,10 +131,12 @@ def evaluator(metric: str, settings: Settings, note: Note = lambda text: None) -
     from steelyard.metrics import score
     from steelyard.retrievers import load_retriever
 
+    used = settings or Settings.load()
+
     def evaluate(task: Task, models: Sequence[str]) -> Scored:
         # A sample of a reranking task is searched, so the full task must be searched, too.
         task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
-        retrievers = [load_retriever(model, settings) for model in models]
+        retrievers = [load_retriever(model, used) for model in models]
         bench = Bench(task, Conditions(), depth_for(retrievers, TOP_K))
         rows = []
         for number, retriever in enumerate(retrievers, 1):

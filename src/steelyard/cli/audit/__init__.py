@@ -18,35 +18,34 @@ DEFAULT_OUTPUT = "audit"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "evaluation", nargs="+", metavar="EVAL", help="Evaluation sets: names, groups, patterns or paths"
+        "evaluation", nargs="+", metavar="EVAL", help="Evaluation sets: names, groups, patterns or paths."
     )
     parser.add_argument(
         "--against",
         nargs="+",
         default=[],
         metavar="TRAIN",
-        help="Training data: files, folders or hf://owner/dataset (JSONL, Parquet, CSV, TSV, TXT; .gz, .zst); "
-        "without it the sets are audited by themselves and against each other",
+        help="Training data: files, folders or hf://owner/dataset (default: the sets against each other).",
     )
     levels = parser.add_argument_group("what counts as a match")
     levels.add_argument(
         "--jaccard", type=float, default=0.7, help="Least similarity of near-duplicates (default: 0.7)."
     )
     levels.add_argument(
-        "--containment", type=float, default=0.5, help="Least share of 13-grams found in one text (default: 0.5)"
+        "--containment", type=float, default=0.5, help="Least share of 13-grams found in one text (default: 0.5)."
     )
     levels.add_argument(
-        "--encoder", metavar="MODEL", help="Add the semantic level with this encoder, such as use-multilingual-v3"
+        "--encoder", metavar="MODEL", help="Add the semantic level with this encoder, such as use-multilingual-v3."
     )
     reading = parser.add_argument_group("what is read")
     reading.add_argument(
-        "--columns", default="", metavar="A,B", help="Text columns of the training data (default: detected)"
+        "--columns", default="", metavar="A,B", help="Text columns of the training data (default: detected)."
     )
     reading.add_argument(
         "--parts",
         default="",
         metavar="A,B",
-        help="Parts of the sets: queries, positives, documents, first, second, texts (default: all but documents).",
+        help="Parts of the sets, such as queries, positives or documents (default: all but documents).",
     )
     reading.add_argument("--threads", type=int, help="Threads that match texts (default: the cores, at most 4).")
     reading.add_argument("--offline", action="store_true", default=None, help="Use only what is on this machine.")
@@ -61,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--clean", metavar="DIR", help="Write the training data without the rows that leak.")
     writing.add_argument("--drop", metavar="DIR", help="Write the evaluation sets without contaminated queries.")
     writing.add_argument(
-        "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries"
+        "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries."
     )
 
 
