@@ -28,7 +28,7 @@ from steelyard.reports.pages.render.task_page import task_page
 from steelyard.types import Corpus, Queries, Task
 
 DOCS = Path(__file__).parents[2] / "docs" / "pages.md"
-PAGES = Path(figures.__file__).parent
+PAGES = Path(figures.__file__).parents[1]
 NASTY = "pipes | and\nlines <script>alert('سؤال')</script> [link](x) *bold* `code` \\ $x$"
 
 
