@@ -111,7 +111,7 @@ def test_a_file_that_is_no_json_at_all_is_one_fault_not_one_a_line(tmp_path: Pat
     [
         ("qrels.tsv", b"1\ta\t1.0\n2\tb\t2.0\n"),  # fractions that are whole, without a header
         ("qrels.tsv", b"1 0 a 1\n2 0 b 2\n"),  # TREC's columns under the name of a table
-        ("qrels.tsv.gz", gzip.compress(b"1\t0\ta\t1\n2\t0\tb\t2\n")),
+        ("qrels.tsv.gz", gzip.compress(b"1\t0\ta\t1\n2\t0\tb\t2\n", mtime=0)),
         ("qrels.txt", b"\xef\xbb\xbf1 0 a 1\r\n2 0 b 2\r\n"),  # a mark in front
     ],
 )

@@ -38,7 +38,7 @@ def test_one_evaluation_passes_through_the_files_that_the_docs_list(
         stacks.append([file.relative_to(SOURCE).as_posix() for file in files if file.is_relative_to(SOURCE)])
         return score(*arguments, **options)
 
-    monkeypatch.setattr("steelyard.engine.task.score", watched)
+    monkeypatch.setattr("steelyard.engine.task_evaluator.score", watched)
     assert main(["run", "bm25", "-t", "NanoAlmanac/en", "-o", str(tmp_path), "--no-report", "--quiet"]) == 0
     ((entry, *path),) = [dict.fromkeys(stack) for stack in stacks]
     path.append(Path(inspect.getfile(score)).relative_to(SOURCE).as_posix())

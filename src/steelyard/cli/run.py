@@ -235,7 +235,7 @@ def _refuse_misplaced(arguments: argparse.Namespace) -> None:
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
     from steelyard.engine.batch import Batch, load_models
-    from steelyard.engine.plan import Shelf
+    from steelyard.engine.plan import ResultLookup
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
     from steelyard.retrievers.model_variants import takes_options, with_variants
@@ -253,7 +253,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     tasks = _tasks(arguments)
     if any(isinstance(task, str) and task.startswith("mteb:") for task in tasks):
         silence_datasets()
-    shelf = Shelf(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
+    lookup = ResultLookup(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
     models = load_models(
         names,
         candidates=arguments.candidates,
@@ -263,7 +263,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         listen=progress,
         settings=arguments.settings,
     )
-    return Batch(models, tasks, conditions, shelf, progress, arguments.settings).run()
+    return Batch(models, tasks, conditions, lookup, progress, arguments.settings).run()
 
 
 def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:

@@ -16,7 +16,7 @@ from steelyard.engine import AnyModel, TaskLike, evaluate, expand
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import Conditions, Evaluation, Model, facts_of
 from steelyard.engine.runs import FORMS, read_run_file
-from steelyard.engine.task import scored_result
+from steelyard.engine.task_evaluator import scored_result
 from steelyard.errors import MissingPart, ResultError, UsageError
 from steelyard.results import Result, Results, ResultStore
 from steelyard.results.keys import result_key

@@ -1,4 +1,4 @@
-"""The engine joins the stages: data, models, metrics, results. `evaluate` is its front door."""
+"""The engine joins data, models, metrics and results. `evaluate` is its entry point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from steelyard.config import Settings
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
-from steelyard.engine.plan import PROFILES, STRATEGIES, TOP_K, Conditions, OverwriteStrategy, Profile, SaveRuns, Shelf
+from steelyard.engine.plan import (
+    PROFILES,
+    STRATEGIES,
+    TOP_K,
+    Conditions,
+    OverwriteStrategy,
+    Profile,
+    ResultLookup,
+    SaveRuns,
+)
 from steelyard.engine.runs import FORMS
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric
@@ -24,7 +33,7 @@ __all__ = ["Results", "evaluate"]
 T = TypeVar("T")
 AnyModel = str | ModelSpec | Retriever
 TaskLike = str | Path | AnyTask
-TASKS = "such as 'NanoAlmanac/en', or several in a list"
+TASKS = "for example 'NanoAlmanac/en', or several in a list"
 
 
 def evaluate(
@@ -44,15 +53,15 @@ def evaluate(
     progress: Listener = silent,
     settings: Settings | None = None,
 ) -> Results:
-    """Weigh models on tasks, and give every result; what fails is among them, as a failure.
+    """Evaluate models on tasks and return every result; a failure is one of them.
 
     A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec, any object that meets `protocols.Retriever`,
-    or one that meets `protocols.Encoder`, whose vectors are searched. A task is a name, a group, a path or a `Task`,
-    which is checked as files are. Several of either come in a list, or whatever else can be gone through. The default
-    metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored when it is
-    ready and what is stored already is not done again. `candidates` names the lists of the tasks that a reranker
+    or one that meets `protocols.Encoder`, which is searched exactly. A task is a name, a group, a path or a `Task`,
+    which is checked as files are. Give several of either in a list or another iterable. The default
+    metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored as soon as it
+    is ready, and stored results are not computed again. `candidates` names the lists of the tasks that a reranker
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
-    of the pairs; `profile` says which mteb the `mteb` figures follow. `settings` are device, network, hub and cache
+    of the pairs; `profile` is the mteb version of the `mteb` scores. `settings` are device, network, hub and cache
     (default: `Settings.load()`).
 
     >>> from steelyard.types import Task
@@ -65,35 +74,45 @@ def evaluate(
     Mine/geography  1.0000  ±0.421
     """
     if overwrite_strategy not in STRATEGIES:
-        raise UsageError(f"unknown overwrite strategy {overwrite_strategy!r}", hint=f"one of {', '.join(STRATEGIES)}")
+        raise UsageError.invalid(
+            "overwrite_strategy",
+            expected=f"one of {', '.join(STRATEGIES)}",
+            found=overwrite_strategy,
+            option="overwrite_strategy",
+        )
     if save_runs not in (None, *FORMS):
-        raise UsageError(f"runs are not saved as {save_runs!r}", hint=f"one of {', '.join(FORMS)}")
+        raise UsageError.invalid(
+            "save_runs", expected=f"one of {', '.join(FORMS)}", found=save_runs, option="save_runs"
+        )
     if save_runs and results is None:
-        raise UsageError("runs are saved beside results", hint="say where: results=FOLDER")
-    asked = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
-    if odd := [metric for metric in asked if not isinstance(metric, str | Metric)]:
-        raise UsageError(f"a metric is a name or a Metric, not a {type(odd[0]).__name__}", hint="such as 'ndcg@20'")
-    conditions = Conditions.of(top_k=top_k, metrics=asked, limit=limit, seed=seed, profile=profile)
+        raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
+    more_metrics = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
+    for metric in more_metrics:
+        if not isinstance(metric, str | Metric):
+            raise UsageError.invalid(
+                "a metric", expected="a name or a Metric, such as 'ndcg@20'", found=metric, option="metrics"
+            )
+    conditions = Conditions.of(top_k=top_k, metrics=more_metrics, limit=limit, seed=seed, profile=profile)
     store = None if results is None else ResultStore(Path(results).expanduser())
-    shelf = Shelf(store, overwrite_strategy, save_runs)
-    given: list[AnyModel | Encoder] = as_list(models)
+    lookup = ResultLookup(store, overwrite_strategy, save_runs)
+    listed: list[AnyModel | Encoder] = as_list(models)
     settings = settings or Settings.load()
     loaded = load_models(
-        [_searching(model) for model in given],
+        [_searching(model) for model in listed],
         candidates=candidates,
         depths=depths,
         listen=progress,
         settings=settings,
     )
     if not loaded:
-        raise UsageError("there is no model to weigh", hint="such as 'bm25', or ['bm25', 'dense']")
-    batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, shelf, progress, settings)
+        raise UsageError("no model to evaluate", hint="name one, such as 'bm25', or several: ['bm25', 'dense']")
+    batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, lookup, progress, settings)
     return Results(batch.run())
 
 
 def _searching(model: AnyModel | Encoder) -> AnyModel:
-    """The model; an encoder with exact search behind it, as `dense:NAME`."""
-    # Looked for on the class: some encoders have to encode a text to tell their dimension.
+    """Return the model; an encoder becomes the retriever `dense:NAME`."""
+    # Looked up on the class: some encoders have to encode a text to know their dimension.
     if hasattr(model, "index") or not (hasattr(model, "name") and hasattr(type(model), "dimension")):
         return cast(AnyModel, model)
     from steelyard.retrievers.dense import DenseRetriever
@@ -109,7 +128,7 @@ def expand(
     type: str | None = None,
     settings: Settings | None = None,
 ) -> list[str | AnyTask]:
-    """Tasks with every group, pattern and folder replaced by the names in it; tasks in memory stay as they are."""
+    """Replace every group, pattern and folder by the names of its tasks; tasks in memory stay as they are."""
     from steelyard.datasets import task_names
 
     settings = settings or Settings.load()
@@ -120,9 +139,11 @@ def expand(
         elif isinstance(task, AnyTask):
             expanded.append(check_task(task))
         else:
-            raise UsageError(f"a task is a name, a path or a Task, not a {task.__class__.__name__}", hint=TASKS)
+            raise UsageError.invalid(
+                "a task", expected="a name, a path or a Task", found=task.__class__.__name__, hint=TASKS, option="tasks"
+            )
     if not tasks:
-        raise UsageError("there is no task to weigh on", hint=TASKS)
+        raise UsageError("no task to evaluate on", hint=TASKS, option="tasks")
     if not expanded:
         raise nothing_left(tasks, languages, type)
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}
@@ -130,19 +151,19 @@ def expand(
 
 
 def nothing_left(tasks: Sequence[TaskLike], languages: Sequence[str], type: str | None) -> UsageError:
-    """The error that says which filter left none of the tasks.
+    """Return the error for filters that no task matches.
 
     >>> str(nothing_left(["NanoAlmanac/en"], ["xx"], "sts"))
-    'no task is left of NanoAlmanac/en (none is in xx and of type sts)'
+    'no task of NanoAlmanac/en matches the filters (none is in xx and of type sts)'
     """
     filters = [f"in {' or '.join(languages)}"] if languages else []
     filters += [f"of type {type}"] if type else []
     hint = f"none is {' and '.join(filters)}" if filters else "name one: steelyard list tasks"
-    return UsageError(f"no task is left of {', '.join(map(str, tasks))}", hint=hint)
+    return UsageError(f"no task of {', '.join(map(str, tasks))} matches the filters", hint=hint)
 
 
 def as_list(value: T | Iterable[T]) -> list[T]:
-    """One thing or many as a list; a set is none of them, since results come in the order of what was given.
+    """Return one item or many as a list; a set is one item, since results are in the order of the input.
 
     >>> as_list("bm25"), as_list(("bm25", "dense")), as_list(name for name in ["bm25"])
     (['bm25'], ['bm25', 'dense'], ['bm25'])

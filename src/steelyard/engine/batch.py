@@ -1,4 +1,4 @@
-"""All tasks: read, weigh what is missing, store. What fails is recorded, and the others go on."""
+"""All tasks of a batch: load, evaluate what is missing, store. A failure is recorded, and the others go on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from steelyard.config import Settings
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, SaveRuns, Shelf, facts_of, known_info
+from steelyard.engine.plan import Conditions, Evaluation, Model, ResultLookup, SaveRuns, facts_of, known_info
 from steelyard.engine.runs import FORMS, run_bytes
-from steelyard.engine.samples import SampleBench
-from steelyard.engine.task import Bench, depth_for
+from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
@@ -29,8 +28,9 @@ from steelyard.types.samples import AnyTask
 from steelyard.vectors.variants import Unfit
 
 T = TypeVar("T")
+Evaluator = TaskEvaluator | SampleEvaluator
 
-APART = "weigh them in two commands, or rename one of them"
+SEPARATE = "evaluate them in two commands, or rename one of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,22 +39,22 @@ class Batch:
 
     models: Sequence[Model]
     tasks: Sequence[str | AnyTask]
-    """Names to load, or tasks that are in memory already."""
+    """Names to load, or tasks in memory."""
     conditions: Conditions = field(default_factory=Conditions)
-    shelf: Shelf = field(default_factory=lambda: Shelf(None))
+    lookup: ResultLookup = field(default_factory=lambda: ResultLookup(None))
     listen: Listener = silent
     settings: Settings = field(default_factory=Settings.load)
 
     def run(self) -> Iterator[Result]:
-        """The results as they are ready, those that were stored included; task by task, in the order given."""
+        """Yield the results as they are ready, stored ones included; task by task, in the order given."""
         keep_freed_memory()
         names = [task if isinstance(task, str) else task.name for task in self.tasks]
-        if self.shelf.store is not None:
-            self.shelf.store.clean()
-        stored = self.shelf.outlook(self.models, self.tasks, self.conditions)
+        if self.lookup.store is not None:
+            self.lookup.store.clean()
+        stored = self.lookup.count_stored(self.models, self.tasks, self.conditions)
         self.listen(plan := Planned(len(self.models), len(names), stored))
-        if self.shelf.store is not None and stored < plan.evaluations:
-            self.shelf.store.ready()
+        if self.lookup.store is not None and stored < plan.evaluations:
+            self.lookup.store.ready()
         with Interrupts() as interrupts:
             for name, reference in zip(names, self.tasks, strict=True):
                 for result, stored in self._task(name, reference, interrupts):
@@ -67,26 +67,26 @@ class Batch:
         with interrupts.allowed():
             loaded = attempt(lambda: self._load(name, reference))
         if isinstance(loaded, Failed):
-            info = known_info(reference)  # a failure goes by the name that the task will have once it is mended
+            info = known_info(reference)  # the name that the task will have once it can be read
             for model in self.models:
-                evaluation = self.shelf.evaluation(model, info.name if info else name, TaskFacts(), self.conditions)
+                evaluation = self.lookup.evaluation(model, info.name if info else name, TaskFacts(), self.conditions)
                 yield self._failed(evaluation, loaded), False
             return
         task, facts = loaded
-        bench = self._bench(task, time.perf_counter() - start)
+        evaluator = self._evaluator(task, time.perf_counter() - start)
         for model in self.models:
-            evaluation = self.shelf.evaluation(model.on(task.info), task.name, facts, self.conditions)
+            evaluation = self.lookup.evaluation(model.on(task.info), task.name, facts, self.conditions)
             if evaluation.stored is not None:
-                self.shelf.settle(evaluation.stored)
+                self.lookup.remove_failures(evaluation.stored)
                 yield evaluation.stored, True
             else:
-                yield self._weigh(evaluation, bench, interrupts), False
+                yield self._evaluate(evaluation, evaluator, interrupts), False
 
-    def _bench(self, task: AnyTask, load_seconds: float) -> Bench | SampleBench:
+    def _evaluator(self, task: AnyTask, load_seconds: float) -> Evaluator:
         if not isinstance(task, Task):
-            return SampleBench(task, self.conditions, load_seconds)
+            return SampleEvaluator(task, self.conditions, load_seconds)
         retrievers = [model.retriever for model in self.models if model.retriever is not None]
-        return Bench(task, self.conditions, depth_for(retrievers, self.conditions.top_k), load_seconds)
+        return TaskEvaluator(task, self.conditions, depth_for(retrievers, self.conditions.top_k), load_seconds)
 
     def _load(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
         from steelyard.datasets import load_any
@@ -100,44 +100,44 @@ class Batch:
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)
 
-    def _weigh(self, evaluation: Evaluation, bench: Bench | SampleBench, interrupts: Interrupts) -> Result:
+    def _evaluate(self, evaluation: Evaluation, evaluator: Evaluator, interrupts: Interrupts) -> Result:
         model = evaluation.model
-        steps = bench.steps(model.retriever) if model.retriever is not None else 0
+        steps = evaluator.steps(model.retriever) if model.retriever is not None else 0
         self.listen(Started(model.name, evaluation.task, steps))
         if model.failure is not None:
             return self._failed(evaluation, Failed(model.failure, ""))
         with interrupts.allowed():
-            weighed = attempt(lambda: self._weigh_and_save(evaluation, bench))
-        if isinstance(weighed, Failed):
-            return self._failed(evaluation, weighed)
-        return self._keep(*weighed)
+            outcome = attempt(lambda: self._result_with_runs(evaluation, evaluator))
+        if isinstance(outcome, Failed):
+            return self._failed(evaluation, outcome)
+        return self._store(*outcome)
 
-    def _weigh_and_save(self, evaluation: Evaluation, bench: Bench | SampleBench) -> tuple[Result, dict[str, bytes]]:
-        """The result and the files that stand beside it."""
-        result = bench.weigh(evaluation, lambda done: self.listen(Advanced(done)))
-        if isinstance(bench, SampleBench):  # nothing was searched: there are no lists to keep
+    def _result_with_runs(self, evaluation: Evaluation, evaluator: Evaluator) -> tuple[Result, dict[str, bytes]]:
+        """Return the result and the files that are stored with it."""
+        result = evaluator.evaluate(evaluation, lambda done: self.listen(Advanced(done)))
+        if isinstance(evaluator, SampleEvaluator):  # there are no ranked lists
             return result, {}
         forms = self._forms(evaluation)
         return result, {
-            f"run.{form}": run_bytes(bench.run_of(evaluation), bench.task, result.model, form) for form in forms
+            f"run.{form}": run_bytes(evaluator.run_of(evaluation), evaluator.task, result.model, form) for form in forms
         }
 
     def _forms(self, evaluation: Evaluation) -> list[SaveRuns]:
-        """How the run is kept: as asked, and as it was kept before, lest old lists stand beside new figures."""
-        if (store := self.shelf.store) is None:
+        """Return the formats of the run: the one asked for, and those of earlier runs, which would be out of date."""
+        if (store := self.lookup.store) is None:
             return []
         model, facts = evaluation.model.name, evaluation.facts
         path = store.path(model, evaluation.settings, evaluation.task, facts.data_hash)
-        kept = (form for form in FORMS if attachment_path(path, f"run.{form}").exists())
-        return list(dict.fromkeys([*([self.shelf.save_runs] if self.shelf.save_runs else []), *kept]))
+        earlier = (form for form in FORMS if attachment_path(path, f"run.{form}").exists())
+        return list(dict.fromkeys([*([self.lookup.save_runs] if self.lookup.save_runs else []), *earlier]))
 
-    def _keep(self, result: Result, beside: Mapping[str, bytes] | None = None) -> Result:
-        if self.shelf.store is None:
+    def _store(self, result: Result, attachments: Mapping[str, bytes] | None = None) -> Result:
+        if self.lookup.store is None:
             return result
-        return self.shelf.store.put(result, beside)
+        return self.lookup.store.put(result, attachments)
 
     def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
-        if evaluation.stored is not None:  # nothing may be overwritten, not even a failure
+        if evaluation.stored is not None:  # with the strategy `never`, a failure is not replaced
             return evaluation.stored
         result = evaluation.result(
             status="failed",
@@ -145,22 +145,22 @@ class Batch:
             notes={"where": failed.where} if failed.where else {},
             error=failed.failure,
         )
-        return self._keep(result)
+        return self._store(result)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """What went wrong, and the place in the code for those who have to mend it."""
+    """An error, and the place in the code where it was raised."""
 
     failure: Failure
     where: str
 
 
 def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] = ()) -> T | Failed:
-    """What the work gives, or how it failed. One of the two places where every error is caught."""
+    """Return the value of the work, or its failure. One of the two places where every error is caught."""
     try:
         return work()
-    except Exception as error:  # a model or a task may fail in any way, and the others must go on
+    except Exception as error:  # a model or a task may fail in any way; the others go on
         if isinstance(error, raises):
             raise
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -180,11 +180,11 @@ def load_models(
     listen: Listener = silent,
     settings: Settings | None = None,
 ) -> list[Model]:
-    """The models, each once. A name that cannot be right is a UsageError; a model that will not load is recorded.
+    """Load the models, each once. A wrong name is a UsageError; a model that fails to load is recorded as a failure.
 
-    With `candidates`, a reranker that stands alone ranks the task's lists of that name; with `depths`, a pipeline is
-    a model for each depth of its last stage. Variants that were `offered` to all models alike are left out of those
-    that do not have them, and `leave_out` is told; where no model has any, that is an error.
+    With `candidates`, a reranker without a first stage ranks the task's lists of that name; with `depths`, a pipeline
+    is one model for each depth of its last stage. Variants that were `offered` to all models are left out of those
+    that do not have them, and `leave_out` is called; if no model has any, that is an error.
     """
     from steelyard.retrievers.model_variants import expand_models
 
@@ -205,16 +205,16 @@ def load_models(
             unfit.append(error)
             continue
         if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
-            raise UsageError(f"two models with different settings are called {model.name!r}", hint=APART)
+            raise UsageError(f"two models with different settings are called {model.name!r}", hint=SEPARATE)
     if unfit and len(unfit) == len(offered):
         raise unfit[0]
-    for reason in {each.message: each for each in unfit}.values():
+    for reason in {error.message: error for error in unfit}.values():
         leave_out(reason)
     return list(loaded.values())
 
 
 def _know_family(model: ModelSpec) -> None:
-    """A family that nobody knows is told before any model is loaded, which may take minutes."""
+    """Raise the error of an unknown family before any model is loaded, which may take minutes."""
     from steelyard.retrievers import RETRIEVERS
 
     for part in model.parts:
@@ -224,15 +224,14 @@ def _know_family(model: ModelSpec) -> None:
 
 
 def _load_model(model: ModelSpec | Retriever, settings: Settings) -> Model:
-    """The model, loaded and described: some have to be run for that, and settings may be what no key is made of."""
+    """Load the model and its settings: some have to be run for that, and settings may not fit into a key."""
     from steelyard.retrievers import load_retriever
     from steelyard.retrievers.model_names import result_name
 
     if not isinstance(model, ModelSpec) and not (hasattr(model, "name") and hasattr(model, "index")):
         raise UsageError(
-            f"a model is a name or a retriever, not a {type(model).__name__}",
-            hint="a function of texts, such as the `encode` of a loaded model, becomes one: "
-            "DenseRetriever('dense:NAME', from_function(FUNCTION, 'NAME'))",
+            f"a model must be a name or a retriever, got {type(model).__name__}",
+            hint="wrap a function of texts: DenseRetriever('dense:NAME', from_function(FUNCTION, 'NAME'))",
         )
 
     def described() -> Retriever:

@@ -1,4 +1,4 @@
-"""Whether a run is one, and a task: a plug-in, or a program, may give what no metric should see."""
+"""Checks of runs that models return and of tasks that programs build."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from steelyard.errors import DataError, ModelError, UnknownName
 from steelyard.types import Int32, Ragged, Run, Task
 from steelyard.types.samples import AnyTask, LabelTask, PairTask
 
-_PROMISE = "Index.search promises: best first, ties by the lower row, no row twice, padding of -1 with -inf at the end"
+_CONTRACT = (
+    "Index.search returns lists best first, ties by the lower row, no row twice, padding of -1 and -inf at the end"
+)
 
 
 def check_run(run: Run, task: Task, model: str) -> Run:
-    """The run itself, if it keeps the promises of `Index.search`; else a ModelError that says which one is broken."""
+    """Return the run if it meets the contract of `Index.search`; otherwise raise a ModelError."""
     if not isinstance(run, Run):
-        raise _broken(model, f"a {type(run).__name__} where a Run was expected", task)
+        raise _broken(model, f"a {type(run).__name__} instead of a Run", task)
     rows, scores = np.asarray(run.rows), np.asarray(run.scores)
     if rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(task.queries):
         raise _broken(model, f"rows of shape {rows.shape} and scores of shape {scores.shape}", task)
@@ -42,44 +44,50 @@ def check_run(run: Run, task: Task, model: str) -> Run:
 
 
 def _check_scores(rows: Int32, scores: npt.NDArray[Any], task: Task, model: str) -> None:
-    """A ModelError for the first score that is None, NaN or anything but a number; infinite ones have their place."""
+    """Raise a ModelError for the first score that is None, NaN or not a number; infinite scores are allowed."""
     real = scores.dtype.kind in "fiu"
-    odd = np.isnan(scores) if real else np.frompyfunc(_is_no_number, 1, 1)(scores).astype(bool)
+    odd = np.isnan(scores) if real else np.frompyfunc(_is_not_a_number, 1, 1)(scores).astype(bool)
     if odd.any():
         query, place = (int(at[0]) for at in np.nonzero(odd))
         row = int(rows[query, place])
         document = f"document {task.corpus.ids[row]!r}" if row >= 0 else "no document"
-        found = f"a score of {scores[query, place]} for query {task.queries.ids[query]!r} and {document}"
-        raise _broken(model, found, task)
+        description = f"a score of {scores[query, place]} for query {task.queries.ids[query]!r} and {document}"
+        raise _broken(model, description, task)
     if not real:
         raise _broken(model, f"scores of type {scores.dtype}", task)
 
 
-def _is_no_number(score: object) -> bool:
+def _is_not_a_number(score: object) -> bool:
     return not isinstance(score, int | float | np.number) or bool(score != score)
 
 
 SEARCHED = ("retrieval", "reranking")
-"""The types of tasks that have a corpus."""
+"""The types of tasks with a corpus."""
 
 
 def check_task(task: AnyTask) -> AnyTask:
-    """The task itself, if it is one that a source could have read; else a DataError that says what is wrong with it.
-
-    Files are checked when they are read; this is for tasks that were put together in a program.
-    """
+    """Return the task if it is valid; otherwise raise a DataError. For tasks that were built in a program."""
     if isinstance(task, Task):
         _check_searched(task)
     elif isinstance(task, PairTask):
         _columns("pair", task.name, task.first, task.second, values=task.gold)
         if not isinstance(task.gold, np.ndarray):
-            raise DataError(
-                f"gold values in a {type(task.gold).__name__}", where=task.name, hint="np.array(...) holds them"
+            raise DataError.invalid(
+                "gold",
+                expected="a numpy array",
+                found=type(task.gold).__name__,
+                where=task.name,
+                hint="use np.array(...)",
             )
         if not np.isfinite(task.gold).all():
             row = int(np.flatnonzero(~np.isfinite(task.gold))[0])
-            raise DataError(
-                f"the gold value {task.gold[row]} at pair row {row}", where=task.name, hint="remove the pair"
+            raise DataError.invalid(
+                f"the gold value of pair {row}",
+                expected="finite",
+                found=float(task.gold[row]),
+                where=task.name,
+                row=row,
+                hint="remove the pair",
             )
     elif isinstance(task, LabelTask):
         _columns("training text", task.name, task.train_texts, values=task.train_labels)
@@ -93,49 +101,53 @@ def check_task(task: AnyTask) -> AnyTask:
 def _check_searched(task: Task) -> None:
     corpus, queries, name = task.corpus, task.queries, task.name or "a task without a name"
     if task.info.type not in SEARCHED:
-        raise UnknownName("type of task", task.info.type, SEARCHED, hint=f"{name} has a corpus: retrieval or reranking")
+        raise UnknownName("type of a task with a corpus", task.info.type, SEARCHED, hint="use retrieval or reranking")
     if not len(corpus) or not len(queries):
-        raise DataError(f"{len(queries)} queries and {len(corpus)} documents", where=name, hint="give it some of each")
+        raise DataError(
+            f"the task must have queries and documents, got {len(queries)} and {len(corpus)}",
+            where=name,
+            hint="add some of each",
+        )
     _columns("document", name, corpus.ids, corpus.bodies, *([] if corpus.titles is None else [corpus.titles]))
     _columns("query", name, queries.ids, queries.texts)
     if not all(map(gt, corpus.ids, corpus.ids[1:])):
         raise DataError(
-            "document ids that are not unique and in descending order", where=name, hint="`Corpus.of` puts them so"
+            "document ids must be unique and in descending order", where=name, hint="build the corpus with Corpus.of"
         )
     if len(queries.row_of) != len(queries):
-        again = next(id for row, id in enumerate(queries.ids) if queries.row_of[id] != row)
-        raise DataError(f"two queries have the id {again!r}", where=name, hint="make ids unique")
+        repeated = next(id for row, id in enumerate(queries.ids) if queries.row_of[id] != row)
+        raise DataError(f"query ids must be unique, got {repeated!r} twice", where=name, found=repeated)
     for kind, lists in {"judgements": task.qrels, **task.candidates}.items():
         _rows(kind, lists, task, name)
 
 
 def _columns(noun: str, name: str, *columns: tuple[str, ...], values: Sized | None = None) -> None:
-    """Whether the columns hold text, as many of it as there are values beside."""
+    """Raise a DataError if the columns are not text, or not of the same length as the values."""
     counts = [*map(len, columns), *([] if values is None else [len(values)])]
     if len(set(counts)) > 1:
-        told = " and ".join(map(str, counts))
-        raise DataError(f"{told} values in the columns of a {noun}", where=name, hint="one of each in every row")
+        lengths = " and ".join(map(str, counts))
+        raise DataError(f"the columns of each {noun} must have the same length, got {lengths}", where=name)
     for column in columns:
-        # Looked at one by one only where there is a type that is not text.
+        # Values are checked one by one only if there is another type.
         if any(not issubclass(kind, str) for kind in set(map(type, column))):
             row, odd = next((row, value) for row, value in enumerate(column) if not isinstance(value, str))
-            raise DataError(
-                f"{odd!r} at {noun} row {row}, where text was expected", where=name, hint="str(...) makes it so"
+            raise DataError.invalid(
+                f"{noun} row {row}", expected="text", found=odd, where=name, row=row, hint="convert it with str(...)"
             )
 
 
 def _rows(kind: str, lists: Ragged, task: Task, name: str) -> None:
-    """Whether the lists have a place for each query, and rows that the corpus has."""
+    """Raise a DataError if there is not one list for each query, or a row is outside the corpus."""
     if len(lists) != len(task.queries):
         raise DataError(
-            f"{kind} of {len(lists)} queries, and {len(task.queries)} queries", where=name, hint="give as many"
+            f"{kind} must have one list for each of {len(task.queries)} queries, got {len(lists)}", where=name
         )
     if lists.rows.size and not -1 <= lists.rows.min() <= lists.rows.max() < len(task.corpus):
         odd = lists.rows.min() if lists.rows.min() < -1 else lists.rows.max()
         raise DataError(
-            f"{kind} of a document row {odd}, in a corpus of {len(task.corpus):,}",
+            f"rows of {kind} must be below {len(task.corpus):,}, the size of the corpus, got {odd}",
             where=name,
-            hint="`corpus.row_of` tells the row of an id; -1 is a document that the corpus does not hold",
+            hint="look up rows with corpus.row_of; -1 is a document that the corpus does not have",
         )
 
 
@@ -152,5 +164,5 @@ def _first_query(wrong: np.ndarray) -> int | None:
     return int(wrong.any(axis=1).argmax()) if wrong.any() else None
 
 
-def _broken(model: str, found: str, task: Task) -> ModelError:
-    return ModelError(f"{model} gave {found} on {task.name}", hint=_PROMISE)
+def _broken(model: str, description: str, task: Task) -> ModelError:
+    return ModelError(f"{model} returned {description} on {task.name}", hint=_CONTRACT)

@@ -1,4 +1,4 @@
-"""What happens in a batch, as values. The engine tells; whoever listens may draw, log or stay silent."""
+"""Events of a batch, as values. A listener may draw, log or ignore them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from steelyard.results import Result
 
 @dataclass(frozen=True)
 class Opening:
-    """A model is being opened, before the batch begins: read, fetched, or asked what it is."""
+    """A model is being loaded, before the batch begins."""
 
     model: str
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The batch begins: how much there is, and how much of it seems to be stored already."""
+    """The batch begins: the number of evaluations, and how many seem to be stored already."""
 
     models: int
     tasks: int
     stored: int
     runs: int | None = None
-    """How many runs there are to score again, where that is what is done."""
+    """Number of saved runs to score again; None for a batch of evaluations."""
 
     @property
     def evaluations(self) -> int:
-        """Every model on every task, or every run."""
+        """The number of evaluations, or of runs."""
         return self.models * self.tasks if self.runs is None else self.runs
 
 
 @dataclass(frozen=True)
 class Loading:
-    """A task is being read."""
+    """A task is being loaded."""
 
     task: str
 
 
 @dataclass(frozen=True)
 class Noticed:
-    """The data of a task was read, and there is something to know of it: what was left out, or looks wrong."""
+    """The data of a task has problems: rows that were left out, or look wrong."""
 
     task: str
     problems: Sequence[Problem]
@@ -49,7 +49,7 @@ class Noticed:
 
 @dataclass(frozen=True)
 class Started:
-    """A model begins on a task. `steps` is how many documents it will report as done."""
+    """The evaluation of a model on a task begins. `steps` is the number of items that it will report."""
 
     model: str
     task: str
@@ -58,14 +58,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Advanced:
-    """The model at work has done so many documents more."""
+    """The current evaluation has finished so many more items."""
 
     steps: int
 
 
 @dataclass(frozen=True)
 class Finished:
-    """An evaluation has its result: made now, failed, or `stored` from before."""
+    """An evaluation has its result: new, failed, or `stored` earlier."""
 
     result: Result
     stored: bool
@@ -77,4 +77,4 @@ Listener = Callable[[Event], None]
 
 
 def silent(event: Event) -> None:
-    """The listener of someone who does not watch."""
+    """Ignore the event."""

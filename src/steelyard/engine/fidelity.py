@@ -127,7 +127,7 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
 
     from steelyard.build.fidelity.scores import Scored
     from steelyard.engine.plan import TOP_K, Conditions
-    from steelyard.engine.task import Bench, depth_for
+    from steelyard.engine.task_evaluator import TaskEvaluator, depth_for
     from steelyard.metrics import score
     from steelyard.retrievers import load_retriever
 
@@ -137,11 +137,11 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
         # A sample of a reranking task is searched, so the full task must be searched, too.
         task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
         retrievers = [load_retriever(model, used) for model in models]
-        bench = Bench(task, Conditions(), depth_for(retrievers, TOP_K))
+        evaluator = TaskEvaluator(task, Conditions(), depth_for(retrievers, TOP_K))
         rows = []
         for number, retriever in enumerate(retrievers, 1):
             note(f"{number}/{len(models)}  {retriever.name} on {task.name}")
-            run = bench.retrieve(retriever).run.cut(TOP_K)
+            run = evaluator.retrieve(retriever).run.cut(TOP_K)
             rows.append(score(run, task.qrels, [metric]).per_query[metric])
         return Scored(task.name, metric, tuple(models), np.stack(rows), {})
 

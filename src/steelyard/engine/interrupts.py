@@ -1,4 +1,4 @@
-"""Ctrl-C at safe places only: a result is written and handed over, or it is not there at all."""
+"""Signals at safe places only: a result is written and yielded completely, or it is not written at all."""
 
 from __future__ import annotations
 
@@ -10,52 +10,57 @@ from types import FrameType, TracebackType
 
 Handler = Callable[[int, FrameType | None], object]
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Ctrl-C, and the polite kill of job schedulers and containers."""
+
 
 class Interrupts:
-    """While entered, an interrupt stops work that is `allowed` to be stopped; elsewhere it waits for such work.
+    """While entered, a signal stops only work that is `allowed` to be stopped; elsewhere it waits for such work.
 
-    A second one does not wait. What an interrupt does is for whoever heeded it before, as a rule a KeyboardInterrupt.
-    Does nothing outside the main thread, or where interrupts are ignored.
+    A second signal does not wait. The handler that was installed before is then called: as a rule it raises a
+    KeyboardInterrupt. Does nothing outside the main thread, or for a signal that is ignored or has no Python handler.
     """
 
     def __init__(self) -> None:
-        self._working = self._waiting = False
-        self._before: Handler | None = None
+        self._working = False
+        self._waiting: int | None = None
+        self._handlers: dict[int, Handler] = {}
 
     def __enter__(self) -> Interrupts:
-        before = signal.getsignal(signal.SIGINT)
-        if callable(before) and threading.current_thread() is threading.main_thread():
-            self._before = before
-            signal.signal(signal.SIGINT, self._receive)
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._receive)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
         if kind is None:
-            self._pass_on(None)
+            self._deliver(None)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self._working or self._waiting:
-            self._waiting = True
-            self._pass_on(frame)
-        else:
-            self._waiting = True
+        at_once = self._working or self._waiting is not None
+        self._waiting = number
+        if at_once:
+            self._deliver(frame)
 
-    def _pass_on(self, frame: FrameType | None) -> None:
-        """The interrupt that waits, to whoever heeds it."""
-        if self._waiting and self._before is not None:
-            self._waiting = False
-            self._before(signal.SIGINT, frame)
+    def _deliver(self, frame: FrameType | None) -> None:
+        """Call the earlier handler of the signal that waits."""
+        number, self._waiting = self._waiting, None
+        if number is not None and number in self._handlers:
+            self._handlers[number](number, frame)
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """A block that may be stopped; one that came before stops it at once."""
+        """Enter a block that may be stopped; a signal that waits stops it at once."""
         self._working = True
         try:
-            self._pass_on(None)
+            self._deliver(None)
             yield
         finally:
             self._working = False

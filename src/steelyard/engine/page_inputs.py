@@ -47,13 +47,13 @@ class PageRuns:
         if not kinds:
             return {}
         from steelyard.engine.batch import Batch
-        from steelyard.engine.plan import Conditions, Shelf
+        from steelyard.engine.plan import Conditions, ResultLookup
         from steelyard.results import ResultStore
 
         models = self._load()
-        lookup = Shelf(ResultStore(self._results), "only-missing", "parquet")
+        lookup = ResultLookup(ResultStore(self._results), "only-missing", "parquet")
         needed, conditions = [models[kind] for kind in kinds], Conditions.of()
-        stored = lookup.outlook(needed, [task], conditions) == len(needed)
+        stored = lookup.count_stored(needed, [task], conditions) == len(needed)
         with self._evaluation(stored) as listen:
             results = list(Batch(needed, [task], conditions, lookup, listen, self._settings).run())
         for result in results:

@@ -1,4 +1,4 @@
-"""What there is to do: which model on which task, under which conditions, and what is stored already."""
+"""The plan of a batch: conditions, models, evaluations, and the look-up of stored results."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ SaveRuns = Literal["parquet", "trec"]
 
 Profile = Literal["mteb-2.26", "mteb-1.14"]
 PROFILES: tuple[Profile, ...] = ("mteb-2.26", "mteb-1.14")
-"""Whose names, formulas and random draws the `mteb` figures of a result follow; the first unless asked for."""
+"""The mteb version whose names, formulas and random draws the `mteb` scores of a result follow; default: the first."""
 
 TOP_K = 1000
 SEARCHED = ("retrieval", "reranking")
-"""The types of tasks that are weighed by lists."""
+"""The types of tasks that are evaluated by ranked lists."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is the same for every model and task of a batch and could change a figure."""
+    """What is the same for every model and task of a batch and could change a score."""
 
     top_k: int = TOP_K
     metrics: tuple[str, ...] = ()
-    """Canonical names of the metrics asked for beyond the default ones."""
+    """Canonical names of metrics beyond the default ones."""
     limit: int | None = None
     seed: int = 0
     profile: Profile = PROFILES[0]
     limit_documents: bool = False
-    """Whether a limit leaves out documents, too, but for those that are judged or candidates."""
+    """Whether a limit also samples the documents; judged ones and candidates stay."""
 
     @classmethod
     def of(
@@ -60,58 +60,58 @@ class Conditions:
         profile: Profile = PROFILES[0],
         limit_documents: bool = False,
     ) -> Conditions:
-        """Checked conditions; metrics in any spelling.
+        """Return checked conditions; metrics in any spelling.
 
         >>> Conditions.of(metrics=["nDCG@10", "ndcg_cut_7"]).metrics
         ('ndcg_at_7',)
         """
-        top_k, seed = _whole("top_k", top_k), _whole("seed", seed)
-        limit = None if limit is None else _whole("limit", limit)
-        if top_k < 1:
-            raise UsageError(f"a top-k of {top_k} leaves nothing to score", hint="give 1 or more; 1000 is usual")
-        if limit is not None and limit < 1:
-            raise UsageError(f"a limit of {limit} queries leaves nothing", hint="give 1 or more")
+        top_k, seed = _integer("top_k", top_k, 1), _integer("seed", seed, 0)
+        limit = None if limit is None else _integer("limit", limit, 1)
         if profile not in PROFILES:
-            raise UsageError(f"unknown profile {profile!r}", hint=f"one of {', '.join(PROFILES)}")
+            raise UsageError.invalid(
+                "profile", expected=f"one of {', '.join(PROFILES)}", found=profile, option="profile"
+            )
         extra = tuple(str(metric) for metric in resolve(metrics) if metric not in DEFAULT_METRICS)
         return cls(top_k, extra, limit, seed, profile, limit_documents)
 
-    def heeded(self, *, lists: bool) -> Conditions:
-        """What of them changes figures: where there are no lists, neither their depth nor the metrics of lists.
+    def relevant(self, *, lists: bool) -> Conditions:
+        """Return the conditions that change scores: without ranked lists, their depth and metrics do not.
 
-        >>> Conditions.of(top_k=5, metrics=["ndcg@7"], limit=3).heeded(lists=False)
+        >>> Conditions.of(top_k=5, metrics=["ndcg@7"], limit=3).relevant(lists=False)
         Conditions(top_k=1000, metrics=(), limit=3, seed=0, profile='mteb-2.26', limit_documents=False)
         """
         return self if lists else replace(self, top_k=TOP_K, metrics=())
 
     @property
     def generation(self) -> Generation:
-        """Whose repositories published tasks come from: each version of mteb reads its own."""
+        """The repositories of published tasks: each version of mteb reads its own."""
         return "v1" if self.profile == "mteb-1.14" else "v2"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """For the key. The seed is in it only where something is drawn; metrics are the same in any order."""
-        drawn: dict[str, Any] = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
-        if drawn and self.limit_documents:
-            drawn["limit_documents"] = True
-        other = {} if self.profile == PROFILES[0] else {"profile": self.profile}
-        return {"top_k": self.top_k, "metrics": ["default", *sorted(self.metrics)], **drawn, **other}
+        """The part of the key: the seed only with a limit, metrics in a fixed order."""
+        sample: dict[str, Any] = {} if self.limit is None else {"limit": self.limit, "seed": self.seed}
+        if sample and self.limit_documents:
+            sample["limit_documents"] = True
+        profile = {} if self.profile == PROFILES[0] else {"profile": self.profile}
+        return {"top_k": self.top_k, "metrics": ["default", *sorted(self.metrics)], **sample, **profile}
 
 
-def _whole(name: str, number: int) -> int:
-    """The number as one of Python's own: numpy's would do, fractions and words would fail in every task."""
+def _integer(name: str, number: int, least: int) -> int:
+    """Return the number as a Python integer; a UsageError if it is not one, or below the least."""
     try:
-        return index(number)
+        value = index(number)
     except TypeError:
-        raise UsageError(
-            f"{name} is {number!r}, where a whole number was expected", hint=f"such as {name}=10"
-        ) from None
+        value = least - 1
+    if value < least:
+        expected = f"a whole number of at least {least}"
+        raise UsageError.invalid(name, expected=expected, found=number, hint=f"for example {name}=10", option=name)
+    return value
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model of the batch: ready, or with the reason why it is not."""
+    """A model of the batch: loaded, or with the reason why it is not."""
 
     name: str
     retriever: Retriever | None = None
@@ -119,11 +119,11 @@ class Model:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Its name and all that could change its figures."""
+        """Its name and everything that could change its scores."""
         return {"model": self.name, "model_settings": dict(self.retriever.settings) if self.retriever else None}
 
     def on(self, info: TaskInfo) -> Model:
-        """The model for a task: some have prompts for each."""
+        """Return the model for a task: some have prompts for each."""
         if self.retriever is None:
             return self
         from steelyard.retrievers.composite import for_task
@@ -133,7 +133,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """One model on one task; with `stored` if there is nothing left to do."""
+    """One model on one task; `stored` is its result if there is nothing left to do."""
 
     model: Model
     task: str
@@ -142,10 +142,10 @@ class Evaluation:
     key: str
     stored: Result | None = None
 
-    def result(self, *, resampling: Mapping[str, Any] | None = None, **figures: Any) -> Result:
-        """A result of this evaluation, made here and now, with these figures and costs.
+    def result(self, *, resampling: Mapping[str, Any] | None = None, **fields: Any) -> Result:
+        """Return a new result of this evaluation with these scores and costs.
 
-        `resampling` is how its intervals were made.
+        `resampling` records how its intervals were computed.
         """
         return Result(
             task=self.task,
@@ -155,17 +155,17 @@ class Evaluation:
             facts=self.facts,
             provenance=provenance() | ({"intervals": dict(resampling)} if resampling else {}),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            **figures,
+            **fields,
         )
 
 
 def size(task: AnyTask) -> int:
-    """What a limit counts: queries, or samples where nothing is searched."""
+    """Return what a limit counts: queries, or samples of a task without a corpus."""
     return len(task.queries) if isinstance(task, Task) else len(task)
 
 
 def facts_of(task: AnyTask, conditions: Conditions, whole: AnyTask) -> TaskFacts:
-    """What a result says of its task, which may be a part of the `whole`."""
+    """Return the facts of a task, which may be a sample of the `whole`."""
     info = task.info
     limit = conditions.limit if size(task) < size(whole) else None
     counts: dict[str, int]
@@ -193,20 +193,20 @@ def facts_of(task: AnyTask, conditions: Conditions, whole: AnyTask) -> TaskFacts
 
 
 @dataclass(frozen=True, eq=False)
-class Shelf:
-    """What is stored, and when that is good enough."""
+class ResultLookup:
+    """Finds stored results, and decides which of them are used instead of evaluating again."""
 
     store: ResultStore | None
     strategy: OverwriteStrategy = "only-missing"
     save_runs: SaveRuns | None = None
 
     def evaluation(self, model: Model, task: str, facts: TaskFacts, conditions: Conditions) -> Evaluation:
-        """The evaluation, with its stored result if that may stay."""
-        settings = {**model.settings, **conditions.heeded(lists=facts.samples is None).settings}
+        """Return the evaluation, with its stored result if that is used."""
+        settings = {**model.settings, **conditions.relevant(lists=facts.samples is None).settings}
         return self.look_up(Evaluation(model, task, settings, facts, result_key(settings, task, facts)))
 
     def look_up(self, evaluation: Evaluation) -> Evaluation:
-        """The same, with its stored result if that may stay; a failure where only a later version can read it."""
+        """Return the same with its stored result, if that is used; a failure if a later version wrote it."""
         if self.store is None:
             return evaluation
         model, data_hash = evaluation.model.name, evaluation.facts.data_hash
@@ -218,17 +218,15 @@ class Shelf:
             stored = evaluation.result(status="failed", error=failure)
         return replace(evaluation, stored=stored)
 
-    def settle(self, result: Result) -> None:
-        """A finished result that stays is the last word: what failed since it was made (data that could not be read for
-        a while) is forgotten, unless nothing may be touched.
-        """
+    def remove_failures(self, result: Result) -> None:
+        """Remove failures that are newer than a stored result that is used, unless nothing may be changed."""
         if self.store is not None and result.done and self.strategy != "never":
             self.store.remove_failures(result)
 
     def _usable(self, result: Result | None, path: Path) -> Result | None:
-        """A failure is tried again unless nothing may be overwritten; a run that is to be kept must be there.
+        """Return the result if it is used: failures only with the strategy `never`, and with its run if that is saved.
 
-        Where nothing is searched, there is none to keep.
+        A task without a corpus has no run.
         """
         if result is None or self.strategy == "always" or (self.strategy == "only-missing" and not result.done):
             return None
@@ -239,32 +237,34 @@ class Shelf:
             return has_both_ends(attachment_path(path, "run.parquet"))
         return self.save_runs is None or attachment_path(path, f"run.{self.save_runs}").exists()
 
-    def outlook(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:
-        """How many evaluations seem to be stored, judged by file names alone: the data has not been read yet."""
+    def count_stored(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:
+        """Return the number of evaluations that seem to be stored, by file names alone: no data has been read yet."""
         if self.store is None or self.strategy == "always":
             return 0
-        there, known = 0, {}
+        if not self.store.folder.is_dir():
+            return 0
+        count = 0
+        stored: dict[Path, set[str]] = {}
         for task in tasks:
             info = known_info(task)
             slug = task_slug(info.name if info else str(task))
+            relevant = conditions.relevant(lists=info is None or info.type in SEARCHED)
             for model in models:
-                heeded = conditions.heeded(lists=info is None or info.type in SEARCHED)
-                settings = {**(model.on(info) if info else model).settings, **heeded.settings}
+                settings = {**(model.on(info) if info else model).settings, **relevant.settings}
                 folder = self.store.folder / model_slug(model.name) / settings_hash(settings)
-                if folder not in known:
-                    known[folder] = {
-                        path.name.rpartition("@")[0] for path in folder.glob("*@*.json") if self._stays(path)
-                    }
-                there += slug in known[folder]
-        return there
+                if folder not in stored:
+                    paths = (path for path in folder.glob("*@*.json") if self._seems_usable(path))
+                    stored[folder] = {path.name.rpartition("@")[0] for path in paths}
+                count += slug in stored[folder]
+        return count
 
-    def _stays(self, path: Path) -> bool:
-        """Whether the result of that file will do: `_usable` without reading it. A failure has no queries beside it."""
+    def _seems_usable(self, path: Path) -> bool:
+        """Return what `_usable` would, without reading the file. A failure has no scores by query."""
         return self._has_run(path) if queries_path(path).exists() else self.strategy == "never"
 
 
 def known_info(task: str | AnyTask) -> TaskInfo | None:
-    """What is known of a task that need not be in memory; None where nothing is, or where it will not load."""
+    """Return what is known of a task without loading it; None if nothing is, or it cannot be read."""
     if not isinstance(task, str):
         return task.info
     from steelyard.datasets import task_facts

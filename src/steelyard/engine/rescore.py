@@ -11,9 +11,9 @@ from steelyard.config import Settings
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.events import Finished, Listener, Loading, Planned, silent
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model, OverwriteStrategy, Shelf, known_info
+from steelyard.engine.plan import PROFILES, Conditions, Evaluation, Model, OverwriteStrategy, ResultLookup, known_info
 from steelyard.engine.runs import has_run, saved_run
-from steelyard.engine.task import scored_result
+from steelyard.engine.task_evaluator import scored_result
 from steelyard.errors import ResultError
 from steelyard.results import Result, ResultStore
 from steelyard.results.keys import digest, result_key
@@ -23,7 +23,7 @@ from steelyard.types.protocols import ModelSettings
 from steelyard.types.samples import AnyTask
 
 NAMED = 3
-"""Saved runs that are named where none is as it was asked for."""
+"""Saved runs that the error lists if none matches."""
 
 
 def rescore(
@@ -40,54 +40,59 @@ def rescore(
 ) -> Iterator[Result]:
     """Score the saved runs of these tasks (and models, if any are named) with the metrics of `conditions`; store them.
 
-    Everything but the metrics stays as it was; with `made`, only runs count whose settings have these values, such as
-    a `top_k`. A run counts if it was made from the data that the task has now, and `report` is told of one that was
-    not. What cannot be read is a failure, which is not stored, and the others go on.
+    Only the metrics change. With `made`, only runs whose settings have these values count, such as a `top_k`. A run of
+    other data than the task has now is reported and skipped. A task that cannot be loaded is a failure, which is not
+    stored, and the others go on.
     """
     names = [_name(reference) for reference in tasks]
-    runs = [run for run in _distinct(saved(store, report)) if run.task in names or None in names]
-    runs = [run for run in runs if (not models or run.model in models) and _is_so(run.settings, made or {})]
-    bench = _Rescoring(Shelf(store, strategy), conditions, report, settings or Settings.load())
+    known = set(names)
+    runs = [run for run in _distinct(saved(store, report)) if run.task in known or None in known]
+    runs = [run for run in runs if (not models or run.model in models) and _matches(run.settings, made or {})]
+    by_task: dict[str, list[Result]] = {}
+    for run in runs:
+        by_task.setdefault(run.task, []).append(run)
+    rescoring = _Rescoring(ResultLookup(store, strategy), conditions, report, settings or Settings.load())
     listen(Planned(len({run.model for run in runs}), len(tasks), stored=0, runs=len(runs)))
     done = 0
     for name, reference in zip(names, tasks, strict=True):
         listen(Loading(name or str(reference)))
-        for result, stored in bench.task(name, reference, runs):
+        for result, stored in rescoring.task(name, reference, by_task):
             listen(Finished(result, stored))
             done += 1
             yield result
     if not done:
-        so = "".join(f" with {name} {value}" for name, value in (made or {}).items())
+        conditions_text = "".join(f" with {name} {value}" for name, value in (made or {}).items())
         others = dict.fromkeys(f"{run.model} on {run.task}" for run in saved(store, lambda damaged: None))
-        there = f"; saved are those of {', '.join(islice(others, NAMED))}" if others else ""
+        saved_text = f"; saved: {', '.join(islice(others, NAMED))}" if others else ""
         more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         raise ResultError(
-            f"{store.folder} has no saved run of these models and tasks, made{so} from the data they have now",
-            hint=f"evaluate with --save-runs parquet first{there}{more}",
+            f"{store.folder} has no saved run of these models on the current data of these tasks{conditions_text}",
+            hint=f"evaluate with --save-runs parquet first{saved_text}{more}",
+            path=store.folder,
         )
 
 
 def saved(store: ResultStore, report: Report = warn) -> list[Result]:
-    """The results of the store that a run was kept of."""
+    """Return the results of the store that have a saved run."""
     return [result for result in store.all(report) if result.done and result.path and has_run(result.path)]
 
 
 def _name(reference: str | AnyTask) -> str | None:
-    """The name that the task's results go by; None where only its data tells."""
+    """Return the name of the task in results; None if it has to be loaded first."""
     info = known_info(reference)
     return info.name if info else None
 
 
 def _distinct(results: Iterable[Result]) -> list[Result]:
-    """Each run once: results that differ in their metrics alone may have it, too."""
-    found: dict[str, Result] = {}
+    """Return each run once: results that differ only in their metrics share a run."""
+    distinct: dict[str, Result] = {}
     for result in results:
         same = {name: value for name, value in result.settings.items() if name != "metrics"}
-        found.setdefault(digest([result.task, result.facts.data_hash, same]), result)
-    return list(found.values())
+        distinct.setdefault(digest([result.task, result.facts.data_hash, same]), result)
+    return list(distinct.values())
 
 
-def _is_so(settings: ModelSettings, made: Mapping[str, Any]) -> bool:
+def _matches(settings: ModelSettings, made: Mapping[str, Any]) -> bool:
     whole = {"profile": PROFILES[0], **settings}
     return all(whole.get(name) == value for name, value in made.items())
 
@@ -96,64 +101,65 @@ def _is_so(settings: ModelSettings, made: Mapping[str, Any]) -> bool:
 class _Rescoring:
     """Saved runs, task by task."""
 
-    shelf: Shelf
+    lookup: ResultLookup
     conditions: Conditions
     report: Report
     settings: Settings
 
-    def task(self, name: str | None, reference: str | AnyTask, runs: Sequence[Result]) -> Iterator[tuple[Result, bool]]:
-        """Every run of the task scored again, and whether that was stored already."""
+    def task(
+        self, name: str | None, reference: str | AnyTask, runs: Mapping[str, Sequence[Result]]
+    ) -> Iterator[tuple[Result, bool]]:
+        """Yield every run of the task with its new scores, and whether these were stored already."""
         from steelyard.datasets import load_any
 
         task = attempt(lambda: load_any(reference, settings=self.settings) if isinstance(reference, str) else reference)
         if isinstance(task, Failed):
-            spoilt = [old for old in runs if old.task == name]
-            for old in spoilt:
+            affected = runs.get(name, ()) if name else ()
+            for old in affected:
                 yield self._failed(old, task), False
-            if not spoilt:
-                hint = "its runs are not scored again until it can"
-                self.report(ResultError(f"{name or reference} cannot be read: {task.failure}", hint=hint))
-        elif isinstance(task, Task):  # of another type nothing was searched, so nothing was saved
-            for old in runs:
-                if old.task == task.name:
-                    yield from self._run(old, task)
+            if not affected:
+                hint = "its runs are skipped"
+                self.report(ResultError(f"{name or reference} cannot be loaded: {task.failure}", hint=hint))
+        elif isinstance(task, Task):  # other types have no runs
+            for old in runs.get(task.name, ()):
+                yield from self._run(old, task)
 
     def _run(self, old: Result, task: Task) -> Iterator[tuple[Result, bool]]:
         part, evaluation = _part(task, old.settings), self._evaluation(old)
         if part.content_hash != old.facts.data_hash:
             hint = "evaluate again with --save-runs"
-            self.report(ResultError(f"{old.path} was made from other data than {task.name} has now", hint=hint))
+            self.report(ResultError(f"{old.path} is of other data than {task.name} has now", hint=hint, path=old.path))
         elif evaluation.stored is not None:
             yield evaluation.stored, True
         else:
-            again = attempt(lambda: self._again(evaluation, old, part))
-            yield (self._failed(old, again) if isinstance(again, Failed) else again), False
+            rescored = attempt(lambda: self._rescored(evaluation, old, part))
+            yield (self._failed(old, rescored) if isinstance(rescored, Failed) else rescored), False
 
     def _evaluation(self, old: Result) -> Evaluation:
         settings = {**old.settings, "metrics": self.conditions.settings["metrics"]}
         key = result_key(settings, old.task, old.facts)
-        return self.shelf.look_up(Evaluation(Model(old.model), old.task, settings, old.facts, key))
+        return self.lookup.look_up(Evaluation(Model(old.model), old.task, settings, old.facts, key))
 
-    def _again(self, evaluation: Evaluation, old: Result, task: Task) -> Result:
+    def _rescored(self, evaluation: Evaluation, old: Result, task: Task) -> Result:
         run = saved_run(old.path, task) if old.path is not None else None
-        assert run is not None and self.shelf.store is not None, "only what is saved in a store is scored again"
+        assert run is not None and self.lookup.store is not None, "only runs in a store are scored again"
         before = {phase: old.timings[phase] for phase in ("load", "index", "search") if phase in old.timings}
-        asked = replace(self.conditions, profile=old.settings.get("profile", PROFILES[0]))
-        scored = scored_result(evaluation, run, task, asked, before)
-        again = replace(
+        conditions = replace(self.conditions, profile=old.settings.get("profile", PROFILES[0]))
+        scored = scored_result(evaluation, run, task, conditions, before)
+        rescored = replace(
             scored,
             index_bytes=old.index_bytes,
             peak_memory_bytes=old.peak_memory_bytes,
             notes={**old.notes, "rescored_from": old.key},
         )
-        return self.shelf.store.put(again)
+        return self.lookup.store.put(rescored)
 
     def _failed(self, old: Result, failed: Failed) -> Result:
         return self._evaluation(old).result(status="failed", main_metric=old.main_metric, error=failed.failure)
 
 
 def _part(task: Task, settings: ModelSettings) -> Task:
-    """What of the task a result with these settings was made on."""
+    """Return the part of the task that a result with these settings was evaluated on."""
     if (limit := settings.get("limit")) is None:
         return task
     part = limited(task, limit, settings["seed"], documents=settings.get("limit_documents", False))

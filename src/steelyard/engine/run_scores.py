@@ -1,29 +1,31 @@
-"""What a result says about a run, by its scores: figures, intervals, values by query, the worst queries."""
+"""The scores of a run as a result has them: means, intervals, scores by query, the worst queries, the stages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
 from steelyard import stats
 from steelyard.errors import DataError
-from steelyard.metrics import parse
+from steelyard.metrics import parse, score
 from steelyard.metrics.mteb import MtebProfile, mteb_scores
 from steelyard.metrics.reranking import legacy
-from steelyard.results import MAIN_METRIC, Miss, QueryScores
+from steelyard.results import HEADLINES, MAIN_METRIC, Miss, QueryScores
+from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.stats.intervals import DRAWS, Method
 from steelyard.types import Float64, Int32, Interval, Run, Scores, Task, TaskInfo
+from steelyard.types.protocols import Composite, Retriever
 
 MISSES = 10
-CUT = 200
+SHOWN = 200
 """Characters of a text that a miss shows."""
 
 
 class Resampling(TypedDict):
-    """How intervals are made."""
+    """How intervals are computed."""
 
     method: Method
     draws: int
@@ -34,15 +36,15 @@ RESAMPLING: Resampling = {"method": "bootstrap", "draws": DRAWS, "seed": 0}
 """Recorded with every result."""
 
 RERANKED: Mapping[MtebProfile, str] = {"mteb-2.26": "map_at_1000", "mteb-1.14": "map"}
-"""The main figure of reranking tasks: the same, but for equal scores, rounding, and lists longer than 1000."""
+"""The main metric of reranking tasks: both are equal but for ties, rounding, and lists longer than 1000."""
 
 _WHOLE_LIST = "mrr"
-"""The reciprocal rank over the whole list tells where the first relevant document stands."""
+"""The reciprocal rank over the whole list: the rank of the first relevant document follows from it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
-    """What a run is worth on its task."""
+class RunScores:
+    """The scores of a run on its task."""
 
     main_metric: str
     metrics: Mapping[str, float | None]
@@ -52,8 +54,8 @@ class Figures:
     misses: tuple[Miss, ...]
 
 
-def figures(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb-2.26") -> Figures:
-    """What the scores of the run, the default metrics among them, say: under our names and under mteb's."""
+def score_run(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb-2.26") -> RunScores:
+    """Return the scores of the run, which include the default metrics, under our names and under mteb's."""
     ranks = _first_positive(scores.per_query[_WHOLE_LIST])
     misses = worst(run, task, scores.per_query[MAIN_METRIC], ranks)
     metrics = {**scores.means, **scores.whole}
@@ -62,22 +64,22 @@ def figures(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb-2
     intervals = stats.intervals({name: scores.per_query[name] for name in means}, bounds=bounds, **RESAMPLING)
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":
-        found = legacy(run, task.qrels)
-        mteb = found.scores
+        reranked = legacy(run, task.qrels)
+        mteb = reranked.scores
         metrics["map"] = mteb["map"]
         per_query["map"] = np.zeros(len(run))
-        per_query["map"][found.kept] = found.average_precision
-        if len(found.kept):
-            intervals |= stats.intervals({"map": found.average_precision}, **RESAMPLING)
+        per_query["map"][reranked.kept] = reranked.average_precision
+        if len(reranked.kept):
+            intervals |= stats.intervals({"map": reranked.average_precision}, **RESAMPLING)
     else:
         mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)
         del mteb["main_score"]
     queries = QueryScores(task.queries.ids, ranks, per_query)
-    return Figures(main_metric(task.info, profile, metrics), metrics, mteb, intervals, queries, misses)
+    return RunScores(main_metric(task.info, profile, metrics), metrics, mteb, intervals, queries, misses)
 
 
-def main_metric(info: TaskInfo, profile: MtebProfile, found: Mapping[str, float | None]) -> str:
-    """What the task is ranked by: nDCG@10, or for reranking the mean average precision under its name of the version.
+def main_metric(info: TaskInfo, profile: MtebProfile, metrics: Mapping[str, float | None]) -> str:
+    """Return the main metric of the task: nDCG@10, or for reranking the MAP under its name in that mteb version.
 
     >>> main_metric(TaskInfo("X/y", type="reranking"), "mteb-1.14", {"map": 0.5})
     'map'
@@ -85,24 +87,27 @@ def main_metric(info: TaskInfo, profile: MtebProfile, found: Mapping[str, float 
     name = info.main_metric or MAIN_METRIC
     if info.type == "reranking" and info.main_metric in (None, *RERANKED.values()):
         name = RERANKED[profile]
-    if name not in found:
-        raise DataError(
-            f"is ranked by {name!r}, which a task of type {info.type} has not",
+    if name not in metrics:
+        raise DataError.invalid(
+            "the main metric",
+            expected=f"a metric of tasks of type {info.type}",
+            found=name,
             where=info.name,
-            hint=f"it has {', '.join(list(found)[:8])} and more",
+            hint=f"use one of {', '.join(list(metrics)[:8])} ...",
+            field="main_metric",
         )
     return name
 
 
 def _first_positive(reciprocal: Float64) -> Int32:
-    found = reciprocal > 0
-    return np.where(found, np.rint(1 / np.where(found, reciprocal, 1)), 0).astype(np.int32)
+    retrieved = reciprocal > 0
+    return np.where(retrieved, np.rint(1 / np.where(retrieved, reciprocal, 1)), 0).astype(np.int32)
 
 
 def worst(run: Run, task: Task, values: Float64, ranks: Int32) -> tuple[Miss, ...]:
-    """The queries that lost most: nothing relevant found first, then the deepest; ties by query id.
+    """Return the queries with the lowest scores: those without a relevant document in the list first; ties by id.
 
-    Queries without a relevant document are no misses, nor those with a perfect list.
+    Queries without judgements above 0 and queries with a perfect list are left out.
     """
     deep = np.where(ranks == 0, np.iinfo(np.int32).max, ranks)
     lost = np.flatnonzero((task.qrels.positives > 0) & (values < 1))
@@ -117,14 +122,60 @@ def _miss(run: Run, task: Task, query: int, rank: int) -> Miss:
     best = int(rows[inside.argmax()]) if inside.max(initial=0) > 0 else -1
     return Miss(
         query_id=task.queries.ids[query],
-        query=_cut(task.queries.texts[query]),
+        query=_shortened(task.queries.texts[query]),
         rank=rank or None,
         top_id=task.corpus.ids[top] if top >= 0 else None,
-        top=_cut(task.corpus.texts[top]) if top >= 0 else None,
+        top=_shortened(task.corpus.texts[top]) if top >= 0 else None,
         positive_id=task.corpus.ids[best] if best >= 0 else None,
-        positive=_cut(task.corpus.texts[best]) if best >= 0 else None,
+        positive=_shortened(task.corpus.texts[best]) if best >= 0 else None,
     )
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= CUT else text[: CUT - 1] + "…"
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+Notes = dict[str, Any]
+
+
+def stage_notes(retriever: Retriever, run_of: Callable[[Retriever], Run], task: Task, top_k: int) -> list[Notes]:
+    """Return the scores of each stage of a composite model, in the order of their work; empty for other models.
+
+    Scores are those of the top `top_k` of the lists, as in a result. `gain` is the difference from the best input of
+    the stage, which is named as `over`. `recall_ceiling` is the recall of everything that the stage reads.
+    """
+    if not isinstance(retriever, Composite) or not retriever.parts:
+        return []
+    notes: dict[str, Notes] = {}
+
+    def add(stage: Retriever) -> Notes:
+        if stage.name not in notes:
+            inputs = [add(part) for part in stage.parts] if isinstance(stage, Composite) else []
+            means = score(run_of(stage).cut(top_k), task.qrels, tuple(HEADLINES)).means
+            note = {"model": stage.name, **{metric: means[metric] for metric in HEADLINES}}
+            if isinstance(stage, Composite) and inputs:
+                note |= _gain(note, inputs)
+                note["reads"] = stage.reads
+                note["recall_ceiling"] = _recall([run_of(part) for part in stage.parts], stage.reads, task)
+            notes[stage.name] = note
+        return notes[stage.name]
+
+    add(retriever)
+    return list(notes.values())
+
+
+def _gain(note: Notes, inputs: list[Notes]) -> Notes:
+    """Return the gain of a stage over the best of its inputs."""
+    best = max(inputs, key=lambda one: one[MAIN_METRIC])
+    gain = {metric: note[metric] - best[metric] for metric in HEADLINES}
+    if len(inputs) == 1 or gain[MAIN_METRIC] >= 0:
+        return {"over": best["model"], "gain": gain}
+    warning = f"weaker than {best['model']} alone: give the other lists smaller weights"
+    return {"over": best["model"], "gain": gain, "warning": warning}
+
+
+def _recall(runs: list[Run], reads: int | None, task: Task) -> float:
+    """Return the recall of all documents in these lists, down to the depth."""
+    everything = fuse(runs, depth=reads or max(1, *(run.depth for run in runs)))
+    metric = f"recall_at_{max(everything.depth, 1)}"
+    return score(everything, task.qrels, (metric,)).means[metric]

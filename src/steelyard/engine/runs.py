@@ -1,4 +1,4 @@
-"""Runs as files, so that new metrics need no model: Parquet, or the TREC format that every tool of the field reads."""
+"""Runs as files, so that new metrics need no model: Parquet, or the TREC format."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from steelyard.results.store import attachment_path
 from steelyard.types import Int32, Run, Task
 
 FORMS: tuple[SaveRuns, ...] = ("parquet", "trec")
-_HINT = "run the model again with --save-runs"
+_HINT = "evaluate the model again with --save-runs"
 
 
 def run_bytes(run: Run, task: Task, model: str, form: SaveRuns) -> bytes:
-    """The run as a file: ids as strings, lists best first, scores exact."""
+    """Return the content of a run file: ids as strings, lists best first, exact scores."""
     if form == "parquet":
         return _parquet(run, task)
-    exact = Run(run.rows, run.scores.astype(np.float64))  # the decimals of a double hold a float32 exactly
+    exact = Run(run.rows, run.scores.astype(np.float64))  # the decimals of a double represent a float32 exactly
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.trec"
         write_run(path, exact, task.queries.ids, task.corpus.ids, "_".join(model.split()))
@@ -53,12 +53,12 @@ def _parquet(run: Run, task: Task) -> bytes:
 
 
 def has_run(result: Path) -> bool:
-    """Whether a run was kept beside a result file."""
+    """Return whether a run is stored next to a result file."""
     return any(attachment_path(result, f"run.{form}").exists() for form in FORMS)
 
 
 def saved_run(result: Path, task: Task) -> Run | None:
-    """The run beside a result file, for that task; None if none was kept."""
+    """Return the run next to a result file, for that task; None if none is stored."""
     for form in FORMS:
         path = attachment_path(result, f"run.{form}")
         if path.exists():
@@ -76,13 +76,19 @@ def _read_parquet(path: Path, task: Task) -> Run:
     from pyarrow import parquet
 
     try:
-        # Ids are read as numbers and each distinct string once: a deep run names every id thousands of times.
+        # Ids are read as numbers and each distinct string once: a deep run has every id thousands of times.
         names = ("query-id", "corpus-id")
         table = parquet.read_table(path, read_dictionary=list(names)).unify_dictionaries()
         query, document = (table.column(name).combine_chunks() for name in names)
-        scores = table.column("score").to_numpy()
-    except (OSError, KeyError, pyarrow.ArrowException) as error:
-        raise ResultError(f"{path} cannot be read: {error}", hint=_HINT) from error
+        score = table.column("score")
+        if not pyarrow.types.is_floating(score.type):
+            raise TypeError(f"the column score must be of type float, got {score.type}")
+        for name, ids in zip(names, (query, document), strict=True):
+            if not isinstance(ids, pyarrow.DictionaryArray) or ids.null_count:
+                raise TypeError(f"the column {name} must have texts without nulls, got {ids.type}")
+        scores = score.to_numpy()
+    except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise ResultError(f"{path} cannot be read: {error}", hint=_HINT, path=path) from error
     queries = _numbers(path, query.dictionary.to_pylist(), task.queries.row_of)[query.indices.to_numpy()]
     rows = _numbers(path, document.dictionary.to_pylist(), task.corpus.row_of)[document.indices.to_numpy()]
     return _run(queries, rows, scores, task)
@@ -92,7 +98,7 @@ def _read_trec(path: Path, task: Task) -> Run:
     try:
         lines = read_run(path)
     except DataError as error:
-        raise ResultError(error.message, hint=_HINT) from error
+        raise ResultError(error.message, hint=_HINT, path=path) from error
     queries = _numbers(path, lines.queries, task.queries.row_of)[lines.query]
     rows = _numbers(path, lines.documents, task.corpus.row_of)[lines.document]
     return _run(queries, rows, lines.scores, task)
@@ -101,7 +107,7 @@ def _read_trec(path: Path, task: Task) -> Run:
 def _run(queries: Int32, rows: Int32, scores: Any, task: Task) -> Run:
     run = build_run(queries, rows, scores, queries=len(task.queries))
     single = run.scores.astype(np.float32)
-    # Scores that a float32 holds came from a model that gave float32: they are so again, down to the last bit.
+    # Scores that fit into float32 came from a model with float32: they are restored bit by bit.
     return Run(run.rows, single) if np.array_equal(single, run.scores) else run
 
 
@@ -109,4 +115,4 @@ def _numbers(path: Path, ids: Sequence[str], row_of: Mapping[str, int]) -> Int32
     try:
         return np.array([row_of[id_] for id_ in ids], dtype=np.int32)
     except KeyError as error:
-        raise ResultError(f"{path} names {error}, which the task does not have", hint=_HINT) from None
+        raise ResultError(f"{path} has the id {error}, which the task does not have", hint=_HINT, path=path) from None

@@ -1,4 +1,4 @@
-"""Seconds and memory."""
+"""Seconds by phase and peak memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clock:
 
 
 def reset_peak_memory() -> None:
-    """Let the peak count from now on, where the system can (Linux); elsewhere it counts from the process's start."""
+    """Count the peak from now on, on Linux; elsewhere it counts from the start of the process."""
     try:
         _CLEAR_REFS.write_text("5")
     except OSError:
@@ -43,7 +43,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory_bytes() -> int | None:
-    """The most memory that the process has held since the last reset; None where nobody can tell."""
+    """Return the peak memory of the process since the last reset; None if the system does not report it."""
     try:
         lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.engine.measure import peak_memory_bytes, reset_peak_memory
+from steelyard.engine.timing import peak_memory_bytes, reset_peak_memory
 from steelyard.recommendation.latency import Latency, Sampling, fresh_index, measure_latency, without_stores
 from steelyard.retrievers.composite import for_task
 from steelyard.retrievers.model_names import SEARCH_SERVICES

@@ -18,7 +18,7 @@ from steelyard.compat.mteb.files import MtebFolder
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Event, Listener, Planned, silent
-from steelyard.engine.plan import Conditions, Profile, SaveRuns, Shelf
+from steelyard.engine.plan import Conditions, Profile, ResultLookup, SaveRuns
 from steelyard.errors import UsageError
 from steelyard.results import Result, ResultStore
 
@@ -61,12 +61,12 @@ def carry_out(
     # With `use_cache` an earlier run is taken up; EvalScope's own default is to do everything anew.
     anew = config.overwrite if config.overwrite is not None else config.use_cache is None
     saved: SaveRuns | None = "parquet" if crew.pair is not None else None
-    shelf = Shelf(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
-    yield from _weighed(tasks, crew, conditions, shelf, folder, listen)
+    lookup = ResultLookup(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
+    yield from _weighed(tasks, crew, conditions, lookup, folder, listen)
 
 
 def _weighed(
-    tasks: list[Wanted], crew: Crew, conditions: Conditions, shelf: Shelf, folder: Path, listen: Listener
+    tasks: list[Wanted], crew: Crew, conditions: Conditions, lookup: ResultLookup, folder: Path, listen: Listener
 ) -> Generator[Result, None, None]:
     written = {name: MtebFolder(folder / name) for name in ("", FIRST, SECOND)}
     listen(_planned(tasks, crew))
@@ -78,7 +78,7 @@ def _weighed(
     for task in tasks:
         stages = {stage.model.name: stage for stage in crew.stages(task)}
         models = [stage.model for stage in stages.values()]
-        for result in Batch(models, [task.task], conditions, shelf, heard, crew.settings).run():
+        for result in Batch(models, [task.task], conditions, lookup, heard, crew.settings).run():
             stage = stages[result.model]
             _write(result, stage, written[stage.folder])
             yield result
