@@ -1,0 +1,1 @@
+"""Steelyard inside other libraries: evaluators and callbacks for training loops."""
