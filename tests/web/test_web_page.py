@@ -169,6 +169,21 @@ def test_dark_mode_and_print_have_styles_of_their_own(page: Any, site: str) -> N
     assert page.locator("table.board").is_visible()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(browser: Any, site: str, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)  # axe is injected as an inline script
+    page = context.new_page()
+    views = ["", "#/board/small?types=STS", "#/cost", "#/tasks", "#/task/small/Ret0", "#/model/small/org%2Fsmall"]
+    for view in [*views, "#/compare/small/org%2Flarge/org%2Fsmall"]:
+        page.goto(site + view)
+        page.wait_for_selector("main > *:not(.soft)")
+        violations = Axe().run(page).response["violations"]
+        assert not violations, (view, [(item["id"], item["nodes"][0]["html"]) for item in violations])
+    context.close()
+
+
 def test_an_unknown_view_is_reported_with_a_way_back(browser: Any, site: str) -> None:
     context = browser.new_context()
     page = context.new_page()
