@@ -103,7 +103,7 @@ class _Tail:
     def __init__(self, others: Float64, texts: int) -> None:
         self.ordered = np.sort(others)[::-1]
         self.texts = max(1, texts)
-        top = self.ordered[: max(TAIL, texts // 10)]
+        top = self.ordered[: max(TAIL, min(texts, len(others)) // 10)]
         excess = float(top.mean() - top[-1]) if len(top) else 0.0
         self.scale = max(excess, 1e-6)
 
@@ -111,7 +111,7 @@ class _Tail:
         """Return the threshold above which a text has `count` others on average."""
         place = count * self.texts
         if not len(self.ordered):
-            return float("inf")
+            return float("inf") if self.texts < TAIL else 0.0
         if place >= TAIL:
             return float(self.ordered[min(int(place), len(self.ordered) - 1)])
         start = self.ordered[min(TAIL, len(self.ordered)) - 1]

@@ -4,6 +4,7 @@ A candidate is scored by its margin: how much more similar the two texts are tha
 other side (2 cos(x, y) - r(x) - r(y), where r is the mean similarity to four of these). Margins find translations far
 better than similarities, which are high for all texts on one topic (Conneau et al. 2018). For an evaluation text the
 nearest training text is not part of r: whether a text leaks must not change the margins of its other candidates.
+Only a training text whose own nearest evaluation text is the one in question is a candidate.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate
 from steelyard.audit.evaluation_side import EvaluationSide
 from steelyard.audit.match_log import Evidence
+from steelyard.audit.normal_form import Bools
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64
 
@@ -47,6 +49,8 @@ class Nearest:
     places: Int64
     hubness: Float32
     """For each text of the batch: its mean similarity to its nearest evaluation texts."""
+    highest: Float32
+    """For each text of the batch: its similarity to the nearest evaluation text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,8 @@ class SemanticIndex:
         shape = (len(self.numbers), STORED)
         self._similarities: Float32 = np.full(shape, -np.inf, dtype=np.float32)
         self._hubness: Float32 = np.zeros(shape, dtype=np.float32)
+        self._mutual: Bools = np.zeros(shape, dtype=np.bool_)
+        """Whether the evaluation text is the nearest one of its candidate."""
         self._candidates: Int64 = np.full(shape, -1, dtype=np.int64)
         self._stored: dict[int, tuple[int, int, str, str]] = {}
         """File, row, column and text of the candidates that are in use."""
@@ -80,27 +86,31 @@ class SemanticIndex:
         if not texts:
             return None
         vectors = self._encode(texts)
-        parts, hubness = [], []
+        parts, around = [], []
         step = max(1, ENTRIES // max(1, len(self.vectors)))
         for start in range(0, len(vectors), step):
             similarities = self.vectors @ vectors[start : start + step].T
-            hubness.append(_top(similarities.T, NEIGHBOURS)[0].mean(axis=1))
+            around.append(_top(similarities.T, NEIGHBOURS)[0])
             best, places = _top(similarities, STORED)
             parts.append((best, places + start))
         best = np.concatenate([part[0] for part in parts], axis=1)
         places = np.concatenate([part[1] for part in parts], axis=1)
         order = np.argsort(-best, axis=1, kind="stable")[:, :STORED]
         chosen = np.take_along_axis(best, order, axis=1), np.take_along_axis(places, order, axis=1)
-        return Nearest(*chosen, np.concatenate(hubness))
+        neighbours = np.concatenate(around)
+        return Nearest(*chosen, neighbours.mean(axis=1), neighbours[:, 0])
 
     def add(self, file: int, batch: Batch, nearest: Nearest) -> None:
         """Merge the candidates of a batch into the best so far; ties go to the earlier text."""
         similarities = np.concatenate((self._similarities, nearest.similarities), axis=1)
         hubness = np.concatenate((self._hubness, nearest.hubness[nearest.places]), axis=1)
+        mutual = nearest.similarities >= nearest.highest[nearest.places] - SAME
+        mutual = np.concatenate((self._mutual, mutual), axis=1)
         numbers = np.concatenate((self._candidates, nearest.places + self._next), axis=1)
         order = np.argsort(-similarities, axis=1, kind="stable")[:, :STORED]
         self._similarities = np.take_along_axis(similarities, order, axis=1)
         self._hubness = np.take_along_axis(hubness, order, axis=1)
+        self._mutual = np.take_along_axis(mutual, order, axis=1)
         self._candidates = np.take_along_axis(numbers, order, axis=1)
         used = np.unique(self._candidates[self._candidates >= self._next])
         for number in used.tolist():
@@ -117,13 +127,12 @@ class SemanticIndex:
         known = self._candidates >= 0
         similarities = np.where(known, self._similarities, 0).astype(np.float64)
         around = _around(similarities[:, : max(1, min(NEIGHBOURS + 1, int(known.sum(axis=1).max(initial=0))))])[:, None]
-        margins = np.where(known, 2 * similarities - around - self._hubness, -np.inf)
+        margins = np.where(known & self._mutual, 2 * similarities - around - self._hubness, -np.inf)
         first = margins.argmax(axis=1)
         rows = np.arange(len(margins))
         best = margins[rows, first]
         copies = np.abs(similarities - similarities[rows, first][:, None]) < SAME
-        others = margins[known & ~copies]
-        calibration = calibrate(best, others, rate)
+        calibration = calibrate(best, margins[known & self._mutual & ~copies], rate)
         passed = (best >= calibration.threshold) & (similarities[rows, first] >= LEAST_SIMILARITY)
         matches = []
         for row in np.flatnonzero(passed).tolist():
@@ -137,6 +146,7 @@ class SemanticIndex:
         return {
             "similarities": np.where(self._candidates >= 0, self._similarities, 0).tolist(),
             "hubness": self._hubness.tolist(),
+            "mutual": self._mutual.tolist(),
             "candidates": self._candidates.tolist(),
             "stored": [[number, *place] for number, place in self._stored.items()],
             "next": self._next,
@@ -148,6 +158,7 @@ class SemanticIndex:
         similarities = np.array(state["similarities"], dtype=np.float32)
         self._similarities = np.where(self._candidates >= 0, similarities, -np.inf).astype(np.float32)
         self._hubness = np.array(state["hubness"], dtype=np.float32)
+        self._mutual = np.array(state["mutual"], dtype=np.bool_)
         self._stored = {number: (file, row, column, text) for number, file, row, column, text in state["stored"]}
         self._next = state["next"]
 
