@@ -16,13 +16,13 @@ from pages_parts import as_lists, ranked_task
 
 from steelyard.cli import main
 from steelyard.datasets import write_nano_set
-from steelyard.reports.pages import GroupFigures, group_figures, task_figures, write_pages
+from steelyard.reports.pages import GroupValues, measure_group, measure_task, write_pages
 from steelyard.reports.pages.findings.sentences import TEMPLATES
 from steelyard.reports.pages.measure import page_values as page_figures
 from steelyard.reports.pages.measure import values as figures
 from steelyard.reports.pages.render.blocks import Page, Section, Table
 from steelyard.reports.pages.render.html_page import html_page
-from steelyard.reports.pages.render.json_page import limits
+from steelyard.reports.pages.render.json_page import JSON_NAMES, limits
 from steelyard.reports.pages.render.markdown import markdown
 from steelyard.reports.pages.render.task_page import task_page
 from steelyard.types import Corpus, Queries, Task
@@ -32,12 +32,12 @@ PAGES = Path(figures.__file__).parents[1]
 NASTY = "pipes | and\nlines <script>alert('سؤال')</script> [link](x) *bold* `code` \\ $x$"
 
 
-def nasty_group() -> GroupFigures:
+def nasty_group() -> GroupValues:
     task, profiles = ranked_task({"bm25": [40, 0, 1] * 10, "dense": [1, 0, 30] * 10, "hybrid": [1, 20, 2] * 10})
     corpus = Corpus(task.corpus.ids, (NASTY, *task.corpus.bodies[1:]))
     queries = Queries(task.queries.ids, tuple(f"{NASTY} {i}" for i in range(len(task.queries))))
     info = dataclasses.replace(task.info, description=NASTY)
-    return group_figures("NanoToy", [task_figures(Task(info, corpus, queries, task.qrels), profiles)])
+    return measure_group("NanoToy", [measure_task(Task(info, corpus, queries, task.qrels), profiles)])
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,9 @@ def test_the_pictures_of_markdown_are_there_and_are_xml(folder: Path) -> None:
 def test_json_holds_every_figure_and_every_sentence(folder: Path) -> None:
     value = json.loads((folder / "ranks.json").read_text(encoding="utf-8"))
     assert (value["schema_version"], value["kind"]) == (page_figures.PAGE_SCHEMA, "task")
-    assert set(value["figures"]) == {field.name for field in dataclasses.fields(page_figures.TaskFigures)}
+    assert set(value["figures"]) == {
+        JSON_NAMES.get(field.name, field.name) for field in dataclasses.fields(page_figures.TaskValues)
+    }
     assert value["thresholds"] == limits()
     html = (folder / "ranks.html").read_text(encoding="utf-8")
     for one in value["findings"]:
@@ -163,7 +165,7 @@ def test_the_same_figures_give_the_same_bytes(folder: Path, tmp_path: Path) -> N
 
 def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
     task, profiles = ranked_task({"bm25": [1, 2]}, name="../index")
-    files = write_pages(group_figures("..", [task_figures(task, profiles)]), tmp_path / "out", ["json"])
+    files = write_pages(measure_group("..", [measure_task(task, profiles)]), tmp_path / "out", ["json"])
     assert [path.relative_to(tmp_path / "out").as_posix() for path in files] == ["_../index.json", "_../index_.json"]
 
 

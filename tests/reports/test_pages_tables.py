@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard.datasets import catalogue
-from steelyard.reports.pages import GroupFigures, TaskFigures, group_figures
-from steelyard.reports.pages.measure.values import Leakage, Lengths, Positives, ProfileFigures, Source, Spread
+from steelyard.reports.pages import GroupValues, TaskValues, measure_group
+from steelyard.reports.pages.measure.values import Leakage, Lengths, Positives, ProfileValues, Source, Spread
 from steelyard.reports.pages.render.blocks import Bullets, Page, Table
 from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.task_page import task_page
@@ -22,13 +22,13 @@ CONFIGS = {"bm25": "bm25", "dense": "harrier_oss_v1_270m", "hybrid": "reranking_
 DEPTHS = {"bm25": "top-500", "dense": "top-500", "hybrid": "top-100"}
 
 
-def figures(name: str, **more: Any) -> TaskFigures:
+def figures(name: str, **more: Any) -> TaskValues:
     """The figures of a published task, from its counts and scores in the catalogue; nothing was measured here."""
     entry = catalogue.entries()[name]
     counts, scores, task = entry.counts, entry.reference, name.rpartition("/")[2]
     queries, positives, most = (int(counts[key]) for key in ("queries", "positives", "positives_max"))
     several = 0 if most == 1 else queries
-    return TaskFigures(
+    return TaskValues(
         name=name,
         nano_set=entry.group,
         backing_dataset=entry.hub.split("/")[1],
@@ -43,7 +43,7 @@ def figures(name: str, **more: Any) -> TaskFigures:
         query_lengths=Lengths(Spread(counts["query_chars"], 0, 0.0, 0)),
         document_lengths=Lengths(Spread(counts["document_chars"], 0, 0.0, 0)),
         profiles=tuple(
-            ProfileFigures(
+            ProfileValues(
                 kind=kind,  # type: ignore[arg-type]
                 config=config,
                 ndcg_at_10=scores[f"{kind}_ndcg_at_10"],
@@ -97,9 +97,9 @@ def test_sources_and_leakage_metadata(task: str) -> None:
     assert [f"{name}: {value}" for name, value in bullets.items] == tables["Training and Leakage Metadata"]
 
 
-def group() -> GroupFigures:
+def group() -> GroupValues:
     tasks = [figures(f"NanoMMTEB-v2/{task}", focus=focus) for task, focus in PUBLISHED["focus"].items()]
-    return group_figures("NanoMMTEB-v2", tasks)
+    return measure_group("NanoMMTEB-v2", tasks)
 
 
 @pytest.mark.parametrize("heading", ["Task Summary", "Metadata Summary", "Task Metadata Summary"])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pages_parts import ranked_task
 
-from steelyard.reports.pages import task_figures
-from steelyard.reports.pages.measure.languages import read, scripts, tongues
+from steelyard.reports.pages import measure_task
+from steelyard.reports.pages.measure.languages import language_profile, read, scripts
 from steelyard.reports.pages.measure.lengths import TOKENIZER, lengths
 from steelyard.reports.pages.render.tables import pair_languages
 from steelyard.reports.pages.render.task_page import task_page
@@ -28,7 +28,7 @@ def pairs(texts: list[tuple[str, str]], **info: object) -> Task:
 
 
 def kinds(task: Task) -> set[str]:
-    return {one.kind for _, one in task_page(task_figures(task, [])).findings}
+    return {one.kind for _, one in task_page(measure_task(task, [])).findings}
 
 
 def test_lengths_in_every_unit_have_a_distribution() -> None:
@@ -47,7 +47,7 @@ def test_lengths_in_every_unit_have_a_distribution() -> None:
 
 def test_tokens_of_many_texts_are_those_of_a_sample_and_the_page_says_so() -> None:
     task, profiles = ranked_task({"bm25": [1] * 4}, documents=1_200)
-    page = task_page(task_figures(task, profiles))
+    page = task_page(measure_task(task, profiles))
     assert [row[1] for row in page.table("Observed Data Profile").rows][-1] == "tokens (of 1,000)"
     assert TOKENIZER in page.table("Observed Data Profile").note
     captions = [
@@ -92,7 +92,7 @@ def test_a_name_is_in_the_only_language_declared() -> None:
     task = pairs([("Berlin", "Der Fluss ist lang und breit, und er fließt in das Meer.")] * 2, languages=("de",))
     reading = read(task)
     assert reading.query_languages == ["de", "de"]
-    assert tongues(reading).same_language == 1
+    assert language_profile(reading).same_language == 1
     undeclared = read(pairs([("Berlin", "42")] * 2))
     assert undeclared.query_languages == ["und", "und"]
 
@@ -111,9 +111,9 @@ def test_pairs_that_are_nearly_all_undecided_have_no_table() -> None:
     sure = ("Where does the river rise, and what is it called?", "Река берёт начало в горах и впадает в море.")
     for unsure, shown in ((30, False), (10, True)):
         task = pairs([("mano", "hand")] * unsure + [sure], languages=("en", "de", "es", "ru"))
-        figures = task_figures(task, [])
-        assert figures.tongues is not None
-        assert figures.tongues.pair_languages == pytest.approx(
+        figures = measure_task(task, [])
+        assert figures.language_profile is not None
+        assert figures.language_profile.pair_languages == pytest.approx(
             {"und": unsure / (unsure + 1), "en-ru": 1 / (unsure + 1)}
         )
         assert (pair_languages(figures) is not None) is shown
@@ -126,14 +126,14 @@ def test_a_few_exceptions_among_very_many_are_undecided() -> None:
     few = read(pairs([(english, english)] * 299 + [(english, german), (english, russian)], languages=("en",)))
     # Rows stand by descending id; another script is no slip.
     assert few.document_languages == ["ru", "und", *["en"] * 299]
-    assert tongues(few).cross_language == pytest.approx(1 / 301)
+    assert language_profile(few).cross_language == pytest.approx(1 / 301)
     some = read(pairs([(english, english)] * 190 + [(english, german)] * 10, languages=("en",)))
     assert some.document_languages[:10] == ["de"] * 10
 
 
 def test_cross_language_never_rests_on_what_is_undecided() -> None:
     names = pairs([("Berlin", "Paris"), ("река", "Rhein"), ("42", "Rhein")], languages=("de", "en", "ru", "uk"))
-    told = tongues(read(names))
+    told = language_profile(read(names))
     # Latin to Latin: nobody knows; Cyrillic to Latin: no declared language has both; no letters: nobody knows.
     assert (told.same_language, told.cross_language, told.undecided) == pytest.approx((0, 1 / 3, 2 / 3))
     assert told.pair_languages == {"und": 1.0}
@@ -145,12 +145,11 @@ def test_cross_language_never_rests_on_what_is_undecided() -> None:
 
 def test_undecided_is_no_language_among_others() -> None:
     task = pairs([("Where is the river and the lake?", "x1")] * 3 + [("Wo ist der Fluss?", "x2"), ("Ulm", "x3")])
-    (told,) = (
-        one.sentence
-        for _, one in task_page(task_figures(task, [])).findings
-        if one.kind == "some_languages" and one.figures["what"] == "queries"
+    (shown,) = (
+        one
+        for _, one in task_page(measure_task(task, [])).findings
+        if one.kind == "some_languages" and one.values["what"] == "queries"
     )
-    assert told == (
-        "The queries are in 2 languages: English (en) 60.00% and German (de) 20.00%; 20.00% are too short to tell for "
-        "certain."
-    )
+    assert shown.values["shares"] == "English (en) 60.00% and German (de) 20.00%"
+    assert (shown.values["count"], shown.values["hidden"]) == (2, pytest.approx(0.2))
+    assert "2 languages: English (en) 60.00% and German (de) 20.00%; 20.00%" in shown.sentence

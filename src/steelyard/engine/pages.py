@@ -18,7 +18,7 @@ from steelyard.errors import SteelyardError, UsageError
 
 if TYPE_CHECKING:
     from steelyard.engine.events import Listener
-    from steelyard.reports.pages import GroupFigures, TaskFigures
+    from steelyard.reports.pages import GroupValues, TaskValues
     from steelyard.reports.pages.measure.inputs import Context, Kind
     from steelyard.results import Result
     from steelyard.types import Task
@@ -85,7 +85,7 @@ def build_pages(
     task that fails is recorded in `failures`, and the others are written. `against` adds the difference from published
     scores: of a group or task of the catalogue, or 'published' for each task's own.
     """
-    from steelyard.reports.pages.render.writing import left_behind, parse_formats, write_contents, write_pages
+    from steelyard.reports.pages.render.writing import old_formats, parse_formats, write_contents, write_pages
     from steelyard.results import ResultStore
 
     observer, settings = observer or PageObserver(), settings or Settings.load()
@@ -100,7 +100,7 @@ def build_pages(
     built.groups = {group.name: write_pages(group, folder, endings) for group in groups}
     built.contents = write_contents(groups, folder, endings) if groups else []
     built.tasks = sum(len(group.tasks) for group in groups)
-    built.old_formats = left_behind(groups, folder, endings)
+    built.old_formats = old_formats(groups, folder, endings)
     return built
 
 
@@ -149,14 +149,14 @@ class _Builder:
         self._runs = PageRuns(dense, results, settings, self._fail, observer.evaluation)
         self._page_settings = {"dense": dense, "lists": lists}
 
-    def groups(self, names: Sequence[str], published: Mapping[str, Published]) -> list[GroupFigures]:
+    def groups(self, names: Sequence[str], published: Mapping[str, Published]) -> list[GroupValues]:
         """Return the measurements of every group, with the tasks that its page has from earlier builds.
 
         An interrupt ends the work after the tasks that are finished.
         """
-        from steelyard.reports.pages import group_figures
+        from steelyard.reports.pages import measure_group
 
-        measured: dict[str, list[TaskFigures]] = {}
+        measured: dict[str, list[TaskValues]] = {}
         try:
             for number, name in enumerate(names):
                 try:
@@ -169,7 +169,7 @@ class _Builder:
                     measured.setdefault(task.nano_set, []).append(task)
         except KeyboardInterrupt:
             self.built.interrupted = True
-        return [group_figures(name, self._joined(name, tasks)) for name, tasks in measured.items()]
+        return [measure_group(name, self._joined(name, tasks)) for name, tasks in measured.items()]
 
     def _steps(self, name: str, number: int, tasks: int) -> Callable[[str], None]:
         """Return a function to call with each step of a task."""
@@ -185,7 +185,7 @@ class _Builder:
 
         return begin
 
-    def _joined(self, group: str, tasks: Sequence[TaskFigures]) -> list[TaskFigures]:
+    def _joined(self, group: str, tasks: Sequence[TaskValues]) -> list[TaskValues]:
         """Return these tasks and the others of the group's page, in the order of the page."""
         from steelyard.reports.pages.render.writing import earlier_tasks
 
@@ -197,9 +197,9 @@ class _Builder:
         order = {task.name: new.get(task.name, task) for task in earlier}
         return [*order.values(), *(task for name, task in new.items() if name not in order)]
 
-    def _measure(self, name: str, published: Published | None, begin: Callable[[str], None]) -> TaskFigures:
+    def _measure(self, name: str, published: Published | None, begin: Callable[[str], None]) -> TaskValues:
         from steelyard.datasets import load_task
-        from steelyard.reports.pages import stored_profiles, task_figures
+        from steelyard.reports.pages import measure_task, stored_profiles
         from steelyard.reports.pages.findings.published import data_differ
         from steelyard.reports.pages.findings.sentences import finding
         from steelyard.reports.pages.measure.inputs import KINDS, LABELS
@@ -214,7 +214,7 @@ class _Builder:
         if measured is None:
             order = list(LABELS)
             profiles = sorted([*stored, *self._runs.profiles(task, results)], key=lambda one: order.index(one.kind))
-            measured = task_figures(task, profiles, context, begin, self._settings)
+            measured = measure_task(task, profiles, context, begin, self._settings)
         else:
             self.built.up_to_date.append(measured.name)
         missing = measured.published_name and not measured.published
@@ -244,16 +244,16 @@ class _Builder:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return Context(audit, published.scores, published.name, published.counts, digest, self._page_settings)
 
-    def _unchanged(self, task: Task, context: Context) -> TaskFigures | None:
+    def _unchanged(self, task: Task, context: Context) -> TaskValues | None:
         """Return the measurements of the page in the folder if it was made from the same inputs."""
         from steelyard.reports.pages.measure.origins import set_of
-        from steelyard.reports.pages.render.reading import json_file, read_figures
+        from steelyard.reports.pages.render.reading import json_file, read_values
         from steelyard.reports.pages.render.task_page import file_name, slug_of
 
         if self._rebuild:
             return None
         home = self.built.folder / file_name(set_of(task.info))
-        earlier = read_figures(json_file(home, slug_of(task.name, set_of(task.info))))
+        earlier = read_values(json_file(home, slug_of(task.name, set_of(task.info))))
         return earlier if earlier is not None and earlier.made_from == context.made_from else None
 
     def _fail(self, text: str) -> None:

@@ -9,21 +9,21 @@ passed a threshold of `thresholds.py`. Words that come from a card or a catalogu
 
 from __future__ import annotations
 
-from steelyard.reports.pages.measure.group import group_figures
+from steelyard.reports.pages.measure.group import measure_group
 from steelyard.reports.pages.measure.inputs import Audit, Profile, stored_profiles
-from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, GroupFigures, TaskFigures
-from steelyard.reports.pages.measure.task import task_figures
+from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, GroupValues, TaskValues
+from steelyard.reports.pages.measure.task import measure_task
 from steelyard.reports.pages.render.writing import FORMATS, write_pages
 
 __all__ = [
     "FORMATS",
     "PAGE_SCHEMA",
     "Audit",
-    "GroupFigures",
+    "GroupValues",
     "Profile",
-    "TaskFigures",
-    "group_figures",
+    "TaskValues",
+    "measure_group",
+    "measure_task",
     "stored_profiles",
-    "task_figures",
     "write_pages",
 ]

@@ -1,19 +1,19 @@
-"""What the texts of a task are like: positives, lengths, languages, overlap."""
+"""Findings about the texts of a task: relevant documents, lengths, languages, overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, language_name, listed, script_name
-from steelyard.reports.pages.measure.page_values import TaskFigures
-from steelyard.reports.pages.measure.values import Lengths, Tongues
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.values import LanguageProfile, Lengths
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL
 from steelyard.text.language_id.detect import UNDECIDED
 
 
-def data(figures: TaskFigures) -> Iterator[Finding]:
-    """Counts, positives, lengths."""
-    one = figures.positives
+def data(task: TaskValues) -> Iterator[Finding]:
+    """Yield counts, relevant documents and lengths."""
+    one = task.positives
     if one.min == one.max == 1:
         yield finding("single_positive")
     else:
@@ -24,7 +24,7 @@ def data(figures: TaskFigures) -> Iterator[Finding]:
         yield finding("no_positive", queries=one.queries_without)
     if one.outside_corpus:
         yield finding("outside", count=one.outside_corpus)
-    for what, lengths in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
+    for what, lengths in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
         yield from _lengths(what, lengths)
 
 
@@ -46,33 +46,38 @@ def _lengths(what: str, lengths: Lengths) -> Iterator[Finding]:
         yield finding("empty_texts", what=what, count=lengths.empty)
 
 
-def languages(figures: TaskFigures) -> Iterator[Finding]:
-    """Languages and scripts of queries and documents."""
-    told = figures.tongues
-    if told is not None:
-        for what, shares in (("queries", told.query_languages), ("documents", told.document_languages)):
+def languages(task: TaskValues) -> Iterator[Finding]:
+    """Yield the languages and scripts of queries and documents."""
+    profile = task.language_profile
+    if profile is not None:
+        for what, shares in (("queries", profile.query_languages), ("documents", profile.document_languages)):
             yield _languages(what, shares)
-        for what, shares in (("queries", told.query_scripts), ("documents", told.document_scripts)):
+        for what, shares in (("queries", profile.query_scripts), ("documents", profile.document_scripts)):
             if len(shares) > 1:
                 yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, script_name))
 
 
-def pairs(figures: TaskFigures) -> Iterator[Finding]:
-    """How queries and their positives relate: languages, scripts, overlap of terms."""
-    if figures.tongues is not None:
-        yield from _pairs(figures.tongues)
-    if figures.overlap is not None:
-        one = figures.overlap
+def pairs(task: TaskValues) -> Iterator[Finding]:
+    """Yield how queries and their relevant documents relate: languages, scripts, overlap of terms."""
+    if task.language_profile is not None:
+        yield from _pairs(task.language_profile)
+    if task.overlap is not None:
+        one = task.overlap
         yield finding("overlap", mean=one.mean, none=one.none, full=one.full)
 
 
-def _pairs(told: Tongues) -> Iterator[Finding]:
-    """How queries and positives relate; a share counts only what is certain, and what is not is told beside it."""
-    if not told.pairs:
+def _pairs(profile: LanguageProfile) -> Iterator[Finding]:
+    """Yield the shares of pairs in one or two languages; uncertain pairs are counted separately."""
+    if not profile.pairs:
         return
-    facts = {"pairs": told.pairs, "same": told.same_language, "cross": told.cross_language, "script": told.cross_script}
-    if told.undecided:
-        yield finding("uncertain_pairs", undecided=told.undecided, **facts)
+    facts = {
+        "pairs": profile.pairs,
+        "same": profile.same_language,
+        "cross": profile.cross_language,
+        "script": profile.cross_script,
+    }
+    if profile.undecided:
+        yield finding("uncertain_pairs", undecided=profile.undecided, **facts)
     else:
         yield finding("pairs", **facts)
 

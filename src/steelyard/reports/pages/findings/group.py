@@ -1,4 +1,4 @@
-"""What the figures of a group say."""
+"""The findings of a group of tasks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from steelyard.reports.pages.findings.metrics import near_ceiling
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
 from steelyard.reports.pages.measure.inputs import LABELS, Kind
-from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS
 
 
-def overview(group: GroupFigures) -> Iterator[Finding]:
-    """Size, languages, and whether a profile leads over the tasks."""
+def overview(group: GroupValues) -> Iterator[Finding]:
+    """Yield the size, the languages, and whether a profile leads over the tasks."""
     yield finding(
         "group_size",
         name=group.name,
@@ -22,13 +22,13 @@ def overview(group: GroupFigures) -> Iterator[Finding]:
         positives=group.positives,
         mean=group.positives / max(group.queries, 1),
     )
-    spoken = sorted({code for task in group.tasks for code in (task.languages or (task.language,))})
-    yield finding("group_languages", languages=listed(spoken))
+    languages = sorted({code for task in group.tasks for code in (task.languages or (task.language,))})
+    yield finding("group_languages", languages=listed(languages))
     yield from lead(group)
 
 
-def lead(group: GroupFigures) -> Iterator[Finding]:
-    """The profile that is ahead over tasks, where one is."""
+def lead(group: GroupValues) -> Iterator[Finding]:
+    """Yield the profile that is best over tasks, and whether significantly."""
     if len(group.means) < 2 or len(group.tasks) < 2:
         return
     best = max(group.means, key=lambda kind: group.means[kind])
@@ -41,8 +41,8 @@ def lead(group: GroupFigures) -> Iterator[Finding]:
         yield finding("group_no_lead", **facts)
 
 
-def measures(group: GroupFigures) -> Iterator[Finding]:
-    """What others say of the data."""
+def measures(group: GroupValues) -> Iterator[Finding]:
+    """Yield how many tasks are described."""
     count = sum(bool(task.description) for task in group.tasks)
     if 0 < count < len(group.tasks):
         yield finding("group_described", count=count, tasks=len(group.tasks))
@@ -50,17 +50,17 @@ def measures(group: GroupFigures) -> Iterator[Finding]:
         yield finding("group_all_described" if count else "group_not_described")
 
 
-def families(group: GroupFigures) -> Iterator[Finding]:
-    """Tasks of the same focus."""
-    found: dict[str, list[str]] = {}
+def families(group: GroupValues) -> Iterator[Finding]:
+    """Yield the tasks of each kind of texts."""
+    kinds: dict[str, list[str]] = {}
     for task in group.tasks:
-        found.setdefault(task.focus or "no focus was told", []).append(task.task)
-    for family, names in found.items():
+        kinds.setdefault(task.focus or "kind of texts unknown", []).append(task.task)
+    for family, names in kinds.items():
         yield finding("family", family=family[:1].upper() + family[1:], names=listed(names))
 
 
-def shape(group: GroupFigures) -> Iterator[Finding]:
-    """Positives, lengths and languages over tasks."""
+def shape(group: GroupValues) -> Iterator[Finding]:
+    """Yield relevant documents, lengths and languages over tasks."""
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
         yield finding("group_multi", names=_names(several))
@@ -80,13 +80,13 @@ def shape(group: GroupFigures) -> Iterator[Finding]:
             yield finding("corpora", smallest=sizes[0], largest=sizes[-1])
         else:
             yield finding("even_corpora", documents=sizes[0])
-    cross = [task for task in group.tasks if task.tongues and task.tongues.cross_language > MOST]
+    cross = [task for task in group.tasks if task.language_profile and task.language_profile.cross_language > MOST]
     if cross:
         yield finding("group_cross", names=_names(cross))
 
 
-def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
-    """Where a profile is high and low, and where it leads."""
+def profile(group: GroupValues, kind: Kind) -> Iterator[Finding]:
+    """Yield where a profile is high and low, and where it leads."""
     scored = [(one.ndcg_at_10, task) for task in group.tasks if (one := task.profile(kind))]
     if not scored:
         yield finding("no_profile")
@@ -99,21 +99,21 @@ def profile(group: GroupFigures, kind: Kind) -> Iterator[Finding]:
     if count:
         yield finding("profile_strong", names=_scored(ranked[:count]))
         yield finding("profile_weak", names=_scored(list(reversed(ranked[-count:]))))
-    clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.rivals]
+    clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.tied]
     if clear:
         yield finding("group_wins", clear=len(clear), tasks=len(scored), names=_names(clear))
     elif any(_tested(task) for _, task in scored):
         yield finding("group_wins_none")
 
 
-def _tested(task: TaskFigures) -> bool:
+def _tested(task: TaskValues) -> bool:
     return bool(task.comparisons)
 
 
-def interpretation(group: GroupFigures) -> Iterator[Finding]:
-    """How to read the figures of this group."""
+def interpretation(group: GroupValues) -> Iterator[Finding]:
+    """Yield how to interpret the scores of this group."""
     yield from lead(group)
-    shared = [task for task in group.tasks if task.rivals]
+    shared = [task for task in group.tasks if task.tied]
     if shared:
         yield finding("group_open", count=len(shared), tasks=len(group.tasks), names=_names(shared))
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
@@ -127,16 +127,16 @@ def interpretation(group: GroupFigures) -> Iterator[Finding]:
         yield finding("group_small", names=_names(small), limit=SMALL_CORPUS)
 
 
-def leakage(group: GroupFigures) -> Iterator[Finding]:
-    """How many tasks were audited."""
+def leakage(group: GroupValues) -> Iterator[Finding]:
+    """Yield how many tasks were audited."""
     audited = sum(task.leakage.audit != "not_audited" for task in group.tasks)
     yield finding("group_audit", audited=audited, tasks=len(group.tasks)) if audited else finding("group_not_audited")
     yield finding("group_keep_out")
 
 
-def _names(tasks: Sequence[TaskFigures]) -> str:
+def _names(tasks: Sequence[TaskValues]) -> str:
     return listed([task.task for task in tasks])
 
 
-def _scored(ranked: Sequence[tuple[float, TaskFigures]]) -> str:
+def _scored(ranked: Sequence[tuple[float, TaskValues]]) -> str:
     return listed([f"{task.task} ({value:.4f})" for value, task in ranked])

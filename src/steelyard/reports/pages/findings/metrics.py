@@ -1,4 +1,4 @@
-"""How to read the metrics on a task: positives, grades, ceilings, candidates."""
+"""Findings about the metrics of a task: relevant documents, grades, ceilings, candidates."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, listed
 from steelyard.reports.pages.measure.inputs import SAFEGUARD_DEPTH
-from steelyard.reports.pages.measure.page_values import TaskFigures
-from steelyard.reports.pages.measure.values import ProfileFigures
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.values import ProfileValues
 from steelyard.reports.pages.thresholds import NEAR_CEILING, SMALL_CORPUS
 
 
-def interpretation(figures: TaskFigures) -> Iterator[Finding]:
-    """How to read the metrics on this task."""
-    yield finding("multi_reading" if figures.positives.multi_positive_queries else "single_reading")
-    if figures.positives.grades:
+def interpretation(task: TaskValues) -> Iterator[Finding]:
+    """Yield how to interpret the metrics of this task."""
+    yield finding("multi_reading" if task.positives.multi_positive_queries else "single_reading")
+    if task.positives.grades:
         yield finding("graded")
-    yield from _reranking(figures)
-    yield from _other_metrics(figures.main)
-    if figures.ceiling is not None:
-        yield finding("ceiling", ndcg=figures.ceiling.ndcg_at_10, recall=figures.ceiling.recall_at_100)
-        if figures.type == "retrieval":
-            yield from _small_corpus(figures.documents, figures.ceiling.random_recall_at_100)
-        if (share := near_ceiling(figures)) is not None and figures.best is not None:
-            yield finding("near_ceiling", best=figures.best.label, share=share)
-    for one in figures.main:
+    yield from _reranking(task)
+    yield from _other_metrics(task.main)
+    if task.ceiling is not None:
+        yield finding("ceiling", ndcg=task.ceiling.ndcg_at_10, recall=task.ceiling.recall_at_100)
+        if task.type == "retrieval":
+            yield from _small_corpus(task.documents, task.ceiling.random_recall_at_100)
+        if (share := near_ceiling(task)) is not None and task.best is not None:
+            yield finding("near_ceiling", best=task.best.label, share=share)
+    for one in task.main:
         if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None:
             yield finding("rerank", label=one.label, perfect=one.perfect_rerank_ndcg_at_10, now=one.ndcg_at_10)
 
 
-def _other_metrics(main: Sequence[ProfileFigures]) -> Iterator[Finding]:
-    """Which profiles are highest by the metrics that are not tested."""
+def _other_metrics(main: Sequence[ProfileValues]) -> Iterator[Finding]:
+    """Yield the profiles with the highest values of metrics that are not tested."""
     hits = {one.label: one.hit_rate_at_10 for one in main}
     recalls = {one.label: one.recall_at_100 for one in main if one.recall_at_100 is not None}
     if len(main) > 1 and len(recalls) == len(main):
@@ -38,7 +38,7 @@ def _other_metrics(main: Sequence[ProfileFigures]) -> Iterator[Finding]:
 
 
 def _highest(values: Mapping[str, float]) -> str:
-    """The names of the highest value, as far as four decimals tell, and the value.
+    """Return the names with the highest value, at four decimals, and the value.
 
     >>> _highest({"BM25": 0.5, "Dense": 0.75, "Reranking hybrid": 0.75})
     'Dense and Reranking hybrid (0.7500)'
@@ -48,25 +48,25 @@ def _highest(values: Mapping[str, float]) -> str:
 
 
 def _small_corpus(documents: int, chance: float) -> Iterator[Finding]:
-    """How easily a recall@100 comes, where that is worth a word."""
+    """Yield the recall@100 of chance for a small corpus."""
     if documents <= SAFEGUARD_DEPTH:
         yield finding("tiny_corpus", documents=documents)
     elif documents < SMALL_CORPUS:
         yield finding("small_corpus", documents=documents, chance=chance)
 
 
-def _reranking(figures: TaskFigures) -> Iterator[Finding]:
-    """What is ranked where queries come with candidates."""
-    ranked = [one.candidates_max for one in figures.main if not one.stored and one.candidates_max is not None]
-    if figures.type == "reranking" and ranked:
+def _reranking(task: TaskValues) -> Iterator[Finding]:
+    """Yield what is ranked in a reranking task."""
+    ranked = [one.candidates_max for one in task.main if not one.stored and one.candidates_max is not None]
+    if task.type == "reranking" and ranked:
         yield finding("reranking_task")
         if max(ranked) <= SAFEGUARD_DEPTH:
             yield finding("reranking_recall")
 
 
-def near_ceiling(figures: TaskFigures) -> float | None:
-    """The share of the best possible nDCG@10 that the best profile reaches, where that is nearly all of it."""
-    if figures.ceiling is None or figures.best is None or figures.ceiling.ndcg_at_10 <= 0:
+def near_ceiling(task: TaskValues) -> float | None:
+    """Return the share of the best possible nDCG@10 that the best profile reaches, if it is nearly all."""
+    if task.ceiling is None or task.best is None or task.ceiling.ndcg_at_10 <= 0:
         return None
-    share = figures.best.ndcg_at_10 / figures.ceiling.ndcg_at_10
+    share = task.best.ndcg_at_10 / task.ceiling.ndcg_at_10
     return share if share >= NEAR_CEILING else None

@@ -1,4 +1,4 @@
-"""How far figures are from published ones."""
+"""Findings about the difference from published scores."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, listed
 from steelyard.reports.pages.measure.inputs import LABELS
-from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.render.tables import METRIC_NAMES
 
 
-def of_task(figures: TaskFigures) -> Iterator[Finding]:
-    """How far our figures are from the published ones, and whether the data are the same."""
-    if not figures.published:
-        yield finding("not_published", name=figures.published_name)
+def of_task(task: TaskValues) -> Iterator[Finding]:
+    """Yield the significant differences from published scores, and whether the data are the same."""
+    if not task.published:
+        yield finding("not_published", name=task.published_name)
         return
-    yield finding("published", name=figures.published_name)
-    yield from _same_data(figures)
-    searched = [one.label for one in figures.main if not one.stored]
+    yield finding("published", name=task.published_name)
+    yield from _same_data(task)
+    searched = [one.label for one in task.main if not one.stored]
     if searched:
         yield finding("searched_here", names=listed(searched))
-    known = [one for one in figures.published if one.inside is not None]
+    known = [one for one in task.published if one.inside is not None]
     outside = [one for one in known if not one.inside]
     if known and not outside:
         yield finding("all_inside", count=len(known))
@@ -37,26 +37,26 @@ def of_task(figures: TaskFigures) -> Iterator[Finding]:
         )
 
 
-def _same_data(figures: TaskFigures) -> Iterator[Finding]:
-    """Whether the counts are those of the data behind the published figures."""
-    if not figures.published_counts:
+def _same_data(task: TaskValues) -> Iterator[Finding]:
+    """Yield whether the counts are those of the data of the published scores."""
+    if not task.published_counts:
         yield finding("data_unknown")
         return
-    other = [one for one in figures.published_counts if one.here != one.published]
+    other = [one for one in task.published_counts if one.here != one.published]
     if other:
-        told = listed([f"{one.here:,} {one.what} here and {one.published:,} there" for one in other])
-        yield finding("other_data", counts=told)
+        counts = listed([f"{one.here:,} {one.what} here and {one.published:,} in the published data" for one in other])
+        yield finding("other_data", counts=counts)
     else:
-        yield finding("same_counts", what=listed([one.what for one in figures.published_counts]))
+        yield finding("same_counts", what=listed([one.what for one in task.published_counts]))
 
 
-def data_differ(figures: TaskFigures) -> str:
-    """The warning that published figures are of other data; empty where none is due."""
-    return "".join(one.sentence for one in _same_data(figures) if one.kind == "other_data") if figures.published else ""
+def data_differ(task: TaskValues) -> str:
+    """Return the warning that published scores are of other data; empty if there is none."""
+    return "".join(one.sentence for one in _same_data(task) if one.kind == "other_data") if task.published else ""
 
 
-def of_group(group: GroupFigures) -> Iterator[Finding]:
-    """How many published figures lie outside our intervals, and which tasks have other data."""
+def of_group(group: GroupValues) -> Iterator[Finding]:
+    """Yield how many published scores are outside our intervals, and which tasks have other data."""
     known = [one for task in group.tasks for one in task.published if one.inside is not None]
     if known:
         yield finding("group_published", outside=sum(not one.inside for one in known), count=len(known))

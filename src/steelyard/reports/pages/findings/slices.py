@@ -1,4 +1,4 @@
-"""Which queries set the profiles apart, where the best one loses, and what that advises."""
+"""Findings about slices of queries: where another profile leads, where the best is weak, what to improve."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed, script_name
 from steelyard.reports.pages.measure.inputs import LABELS
-from steelyard.reports.pages.measure.page_values import TaskFigures
-from steelyard.reports.pages.measure.values import SliceFigures
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.values import SliceValues
 from steelyard.reports.pages.render.tables import pair_in_words
 from steelyard.reports.pages.thresholds import FEWEST, SIGNIFICANT, SOME, WEAK
 from steelyard.text.language_id.detect import UNDECIDED
 
 NOTES = 4
-"""Slices that the improvement notes name at most, the widest gaps first."""
+"""Maximum number of slices in the improvement notes, largest differences first."""
 
 
-def slices(figures: TaskFigures) -> Iterator[Finding]:
-    """Slices where another profile leads than on the whole, and what overlap does."""
-    best = figures.best
-    led = [part for part in figures.slices if best and part.best != best.kind and not part.rivals]
-    # A script and its only language are the same queries: the first to name them is enough.
+def slices(task: TaskValues) -> Iterator[Finding]:
+    """Yield slices where another profile leads than on the whole task, and the effect of overlap."""
+    best = task.best
+    led = [part for part in task.slices if best and part.best != best.kind and not part.tied]
+    # A script and its only language are the same queries: name them once.
     distinct = {(part.queries, tuple(part.ndcg_at_10.values())): part for part in reversed(led)}
     for part in reversed(distinct.values()):
         if best is not None and part.queries >= FEWEST:
@@ -32,16 +32,16 @@ def slices(figures: TaskFigures) -> Iterator[Finding]:
                 score=part.ndcg_at_10[part.best],
                 whole=best.label,
             )
-    rho, p = figures.overlap_gain_correlation, figures.overlap_gain_p_value
+    rho, p = task.overlap_gain_correlation, task.overlap_gain_p_value
     if rho is not None and p is not None and p < SIGNIFICANT:
         facts = {"more": "more" if rho > 0 else "fewer", "rho": rho, "p": P(p)}
         yield finding("overlap_gain", **facts) if abs(rho) >= WEAK else finding("weak_overlap_gain", **facts)
-    if not any(True for part in figures.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
+    if not any(True for part in task.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
         yield finding("no_slices")
 
 
-def where(part: SliceFigures) -> str:
-    """The slice in a sentence."""
+def where(part: SliceValues) -> str:
+    """Return the name of a slice for a sentence."""
     if part.dimension == "language":
         return (
             f"on queries in {language_name(part.name)}"
@@ -59,21 +59,21 @@ def where(part: SliceFigures) -> str:
 
 
 def sentence_case(text: str) -> str:
-    """The text with its first letter in upper case."""
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
-def weak_slices(figures: TaskFigures) -> list[SliceFigures]:
-    """Slices on which the best profile is below the other queries beyond doubt, the widest gap first.
+def weak_slices(task: TaskValues) -> list[SliceValues]:
+    """Return slices on which the best profile is significantly weaker than on the other queries, weakest first.
 
-    A script and its only language are one set of queries: it is named once.
+    A script and its only language are the same queries and are named once.
     """
-    best = figures.best
+    best = task.best
     if best is None:
         return []
     weak = [
         part
-        for part in figures.slices
+        for part in task.slices
         if part.rest_p_values.get(best.kind, 1.0) < SIGNIFICANT and part.against_rest[best.kind] < 0
     ]
     ranked = sorted(weak, key=lambda part: part.against_rest[best.kind])
@@ -81,21 +81,21 @@ def weak_slices(figures: TaskFigures) -> list[SliceFigures]:
     return sorted(distinct.values(), key=lambda part: part.against_rest[best.kind])[:NOTES]
 
 
-def training(figures: TaskFigures) -> Iterator[Finding]:
-    """What the figures can say of training data."""
+def training(task: TaskValues) -> Iterator[Finding]:
+    """Yield findings about training data."""
     yield finding("not_tried")
-    weak = weak_slices(figures)
-    if weak and figures.best is not None:
-        yield finding("try_first", best=figures.best.label, slices=listed([where(part) for part in weak]))
+    weak = weak_slices(task)
+    if weak and task.best is not None:
+        yield finding("try_first", best=task.best.label, slices=listed([where(part) for part in weak]))
 
 
-def _joining(figures: TaskFigures) -> Iterator[Finding]:
-    """Whether the hybrid is significantly below the best profile, or above all others."""
-    best = figures.best
-    tests = [test for test in figures.comparisons if best is not None and test.better == best.kind]
+def _fusion(task: TaskValues) -> Iterator[Finding]:
+    """Yield whether the fusion is significantly below the best profile, or above all others."""
+    best = task.best
+    tests = [test for test in task.comparisons if best is not None and test.better == best.kind]
     if best is None or not tests:
         return
-    if best.kind == "hybrid" and not figures.rivals:
+    if best.kind == "hybrid" and not task.tied:
         next_best = min(tests, key=lambda test: test.difference)
         p = P(max(test.p_value for test in tests))
         yield finding("hybrid_helps", difference=next_best.difference, other=LABELS[next_best.worse], p=p)
@@ -104,10 +104,10 @@ def _joining(figures: TaskFigures) -> Iterator[Finding]:
             yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=P(test.p_value))
 
 
-def improvement(figures: TaskFigures) -> Iterator[Finding]:
-    """Where the best profile loses, whether joining lists pays, and what reordering could add."""
-    best, count = figures.best, 0
-    for part in weak_slices(figures):
+def improvement(task: TaskValues) -> Iterator[Finding]:
+    """Yield where the best profile is weak, whether fusion helps, and what reranking could add."""
+    best, count = task.best, 0
+    for part in weak_slices(task):
         assert best is not None
         count += 1
         yield finding(
@@ -119,9 +119,9 @@ def improvement(figures: TaskFigures) -> Iterator[Finding]:
             score=part.ndcg_at_10[best.kind],
             p=P(part.rest_p_values[best.kind]),
         )
-    for told in _joining(figures):
+    for one in _fusion(task):
         count += 1
-        yield told
+        yield one
     if best is not None and best.perfect_rerank_ndcg_at_10 is not None:
         gain = best.perfect_rerank_ndcg_at_10 - best.ndcg_at_10
         if gain >= SOME:

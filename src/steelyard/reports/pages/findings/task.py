@@ -1,4 +1,4 @@
-"""What the figures of a task say, section by section. What is not significant is not claimed."""
+"""The findings of a task, section by section. Only significant differences are claimed."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, isolated, language_name, listed
 from steelyard.reports.pages.measure.inputs import LABELS, Kind
-from steelyard.reports.pages.measure.page_values import TaskFigures
-from steelyard.reports.pages.measure.values import Comparison, ProfileFigures
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.values import Comparison, ProfileValues
 from steelyard.reports.pages.thresholds import FOUND, SAFEGUARDS, SOME
 from steelyard.results.schema import with_interval
 
 
-def overview(figures: TaskFigures) -> Iterator[Finding]:
-    """Size, positives, and which profile is strongest."""
+def overview(task: TaskValues) -> Iterator[Finding]:
+    """Yield the size, the relevant documents, and the best profile."""
     yield finding(
         "task_size",
-        name=figures.name,
-        queries=figures.queries,
-        documents=figures.documents,
-        positives=figures.positives.count,
-        focus=figures.focus or "no focus was told",
+        name=task.name,
+        queries=task.queries,
+        documents=task.documents,
+        positives=task.positives.count,
+        focus=task.focus or "kind of texts unknown",
     )
-    yield _positives_in_short(figures)
-    yield from strongest(figures)
+    yield _positives_in_short(task)
+    yield from strongest(task)
 
 
-def _positives_in_short(figures: TaskFigures) -> Finding:
-    one = figures.positives
+def _positives_in_short(task: TaskValues) -> Finding:
+    one = task.positives
     if one.min == one.max == 1:
         return finding("single_positive")
-    if one.multi_positive_queries == figures.queries:
+    if one.multi_positive_queries == task.queries:
         return finding("all_multi_positive", mean=one.mean, median=one.median, max=one.max)
     return finding(
         "multi_positive",
         several=one.multi_positive_queries,
-        queries=figures.queries,
+        queries=task.queries,
         share=one.multi_positive_share,
         mean=one.mean,
         median=one.median,
@@ -43,41 +43,41 @@ def _positives_in_short(figures: TaskFigures) -> Finding:
     )
 
 
-def strongest(figures: TaskFigures) -> Iterator[Finding]:
-    """The best profile, and whether its lead is one."""
-    best = figures.best
+def strongest(task: TaskValues) -> Iterator[Finding]:
+    """Yield the best profile, and whether its lead is significant."""
+    best = task.best
     if best is None:
         return
-    tests = [test for test in figures.comparisons if test.better == best.kind]
+    tests = [test for test in task.comparisons if test.better == best.kind]
     if not tests:
         yield finding("highest", best=best.label, score=best.ndcg_at_10)
-    elif figures.rivals:
+    elif task.tied:
         close = max(test.p_value for test in tests)
-        rivals = listed([rival.label for rival in figures.rivals])
-        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=rivals, p=P(close))
+        others = listed([profile.label for profile in task.tied])
+        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=others, p=P(close))
     else:
         others = listed([LABELS[test.worse] for test in tests])
         p = max(test.p_value for test in tests)
         yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=P(p))
 
 
-def measures(figures: TaskFigures) -> Iterator[Finding]:
-    """What others say of the data."""
-    yield finding("described" if figures.description else "not_described")
+def measures(task: TaskValues) -> Iterator[Finding]:
+    """Yield whether the data is described."""
+    yield finding("described" if task.description else "not_described")
 
 
-def declared(figures: TaskFigures) -> Finding:
-    """What the source declares."""
-    spoken = listed([language_name(code) for code in figures.languages]) or figures.language
-    noun = "languages" if len(figures.languages) > 1 else "language"
+def declared(task: TaskValues) -> Finding:
+    """Return what the source declares."""
+    languages = listed([language_name(code) for code in task.languages]) or task.language
+    noun = "languages" if len(task.languages) > 1 else "language"
     return finding(
-        "declared", noun=noun, language=spoken, category=figures.category, licence=figures.licence or "not stated"
+        "declared", noun=noun, language=languages, category=task.category, licence=task.licence or "not stated"
     )
 
 
-def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
-    """The figures of one profile."""
-    one = figures.profile(kind)
+def profile(task: TaskValues, kind: Kind) -> Iterator[Finding]:
+    """Yield the scores and lists of one profile."""
+    one = task.profile(kind)
     if one is None:
         yield finding("no_profile")
         return
@@ -86,7 +86,7 @@ def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
         "profile",
         label=one.label,
         config=one.config,
-        origin=_origin(figures, one),
+        origin=_origin(task, one),
         ndcg=with_interval(one.ndcg_at_10, one.intervals.get("ndcg_at_10")),
         hit=with_interval(one.hit_rate_at_10, one.intervals.get("hit_rate_at_10")),
         recall=with_interval(mean, one.intervals.get("recall_at_100")),
@@ -94,22 +94,22 @@ def profile(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
     pooled = one.pooled_recall_at_100
     if mean is not None and pooled is not None and abs(mean - pooled) >= 0.00005:
         yield finding("pooled", pooled=pooled)
-    yield from _lists(figures, one)
+    yield from _lists(task, one)
 
 
-def _origin(figures: TaskFigures, one: ProfileFigures) -> str:
+def _origin(task: TaskValues, one: ProfileValues) -> str:
     if one.stored:
         return "lists stored with the set"
-    return f"{'ranked' if figures.type == 'reranking' else 'searched'} for this page"
+    return f"{'ranked' if task.type == 'reranking' else 'searched'} for this page"
 
 
-def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
+def _lists(task: TaskValues, one: ProfileValues) -> Iterator[Finding]:
     if one.candidates_min is not None and one.candidates_min == one.candidates_max:
         yield finding("even_candidates", count=one.candidates_min)
     elif one.candidates_mean is not None:
         yield finding("candidates", mean=one.candidates_mean, min=one.candidates_min, max=one.candidates_max)
     if one.safeguard_rows:
-        share = one.safeguard_rows / max(figures.queries, 1)
+        share = one.safeguard_rows / max(task.queries, 1)
         yield finding("safeguards", rows=one.safeguard_rows, share=share)
         if share >= SAFEGUARDS:
             yield finding("many_safeguards")
@@ -122,9 +122,9 @@ def _lists(figures: TaskFigures, one: ProfileFigures) -> Iterator[Finding]:
         yield finding("never_found", lost=lost) if lost else finding("always_found")
 
 
-def comparisons(figures: TaskFigures, kind: Kind) -> Iterator[Finding]:
-    """How a profile stands to the others, where that was tested."""
-    for test in figures.comparisons:
+def comparisons(task: TaskValues, kind: Kind) -> Iterator[Finding]:
+    """Yield the tested differences of a profile from the others."""
+    for test in task.comparisons:
         if kind in (test.better, test.worse):
             yield _comparison(test, kind)
 
@@ -148,9 +148,9 @@ def _comparison(test: Comparison, kind: Kind) -> Finding:
     )
 
 
-def tendencies(figures: TaskFigures) -> Iterator[Finding]:
-    """What queries are like."""
-    one = figures.tendencies
+def tendencies(task: TaskValues) -> Iterator[Finding]:
+    """Yield the properties of the queries."""
+    one = task.tendencies
     if one is None:
         return
     if one.questions >= SOME:
@@ -166,7 +166,7 @@ def tendencies(figures: TaskFigures) -> Iterator[Finding]:
         yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
     else:
         yield finding("without_numbers")
-    if figures.category != "code":  # where a capital is no sign of a name
+    if task.category != "code":  # capital letters do not mark names in code
         yield _names(one.names)
     if not one.duplicate_queries and not one.duplicate_documents:
         yield finding("no_duplicates")
@@ -187,18 +187,18 @@ def _names(share: float | None) -> Finding:
     return finding("names" if share >= SOME else "few_names", share=share)
 
 
-def failures(figures: TaskFigures) -> Iterator[Finding]:
-    """How many queries went badly, in which way."""
+def failures(task: TaskValues) -> Iterator[Finding]:
+    """Yield the number of queries of each kind of failure."""
     yield finding("found_means", found=FOUND)
-    for mode in figures.failures:
+    for mode in task.failures:
         yield finding(mode.mode, queries=mode.queries, share=mode.share)
 
 
-def leakage(figures: TaskFigures) -> Iterator[Finding]:
-    """What is known of leakage."""
-    if figures.leakage.audit == "not_audited":
+def leakage(task: TaskValues) -> Iterator[Finding]:
+    """Yield what is known about leakage."""
+    if task.leakage.audit == "not_audited":
         yield finding("not_audited")
     else:
-        yield finding("audited", status=figures.leakage.audit)
-    if figures.leakage.note:
-        yield finding("keep_out", note=figures.leakage.note)
+        yield finding("audited", status=task.leakage.audit)
+    if task.leakage.note:
+        yield finding("keep_out", note=task.leakage.note)

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard import stats
 from steelyard.metrics import score
 from steelyard.reports.pages.measure.inputs import SAFEGUARD_DEPTH, Kind, Profile
-from steelyard.reports.pages.measure.values import Ceiling, Comparison, ProfileFigures
+from steelyard.reports.pages.measure.values import Ceiling, Comparison, ProfileValues
 from steelyard.reports.pages.thresholds import SIGNIFICANT
 from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int32, Int64, Interval, Run, Scores, Task
@@ -30,7 +30,7 @@ class Measured:
     scores: Scores
     ranks: Int64
     """Of the first relevant document, from 1; 0 where none is in the list."""
-    figures: ProfileFigures
+    figures: ProfileValues
 
     @property
     def kind(self) -> Kind:
@@ -59,7 +59,7 @@ def _measured(task: Task, profile: Profile, scores: Scores, intervals: Mapping[s
     ranks = np.where(reciprocal > 0, np.rint(1 / np.maximum(reciprocal, 1e-9)), 0).astype(np.int64)
     lengths = profile.run.lengths
     deepest = int(lengths.max(initial=0))
-    figures = ProfileFigures(
+    figures = ProfileValues(
         kind=profile.kind,
         config=profile.config,
         ndcg_at_10=scores.means["ndcg_at_10"],

@@ -8,15 +8,15 @@ import numpy as np
 
 from steelyard.reports.pages.measure.evaluation import compare_values
 from steelyard.reports.pages.measure.inputs import KINDS, Kind
-from steelyard.reports.pages.measure.page_values import GroupFigures, LanguageRow, TaskFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, LanguageRow, TaskValues
 
 
-def group_figures(name: str, tasks: Sequence[TaskFigures]) -> GroupFigures:
+def measure_group(name: str, tasks: Sequence[TaskValues]) -> GroupValues:
     """Every figure of a group's page."""
     distinct = dict.fromkeys(source for task in tasks for source in task.sources)
     common = [kind for kind in KINDS if tasks and all(task.profile(kind) for task in tasks)]
     values = {kind: np.array([_ndcg(task, kind) for task in tasks]) for kind in common}
-    return GroupFigures(
+    return GroupValues(
         name=name,
         tasks=tuple(tasks),
         languages=_languages(tasks),
@@ -26,13 +26,13 @@ def group_figures(name: str, tasks: Sequence[TaskFigures]) -> GroupFigures:
     )
 
 
-def _ndcg(task: TaskFigures, kind: Kind) -> float:
+def _ndcg(task: TaskValues, kind: Kind) -> float:
     profile = task.profile(kind)
     assert profile is not None
     return profile.ndcg_at_10
 
 
-def _languages(tasks: Sequence[TaskFigures]) -> tuple[LanguageRow, ...]:
+def _languages(tasks: Sequence[TaskValues]) -> tuple[LanguageRow, ...]:
     """Queries by the language they show. A task in one language, few exceptions aside, counts whole under it."""
     sums: dict[str, tuple[int, int, dict[Kind, float]]] = {}
     for task in tasks:
@@ -47,10 +47,10 @@ def _languages(tasks: Sequence[TaskFigures]) -> tuple[LanguageRow, ...]:
     )
 
 
-def _task_languages(task: TaskFigures) -> list[tuple[str, int, dict[Kind, float]]]:
+def _task_languages(task: TaskValues) -> list[tuple[str, int, dict[Kind, float]]]:
     cut = [part for part in task.slices if part.dimension == "language"]
     if cut:
         return [(part.name, part.queries, dict(part.ndcg_at_10)) for part in cut]
     whole = {profile.kind: profile.ndcg_at_10 for profile in task.main}
-    shown = next(iter(task.tongues.query_languages), task.language) if task.tongues else task.language
+    shown = next(iter(task.language_profile.query_languages), task.language) if task.language_profile else task.language
     return [(shown, task.queries, whole)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.reports.pages.measure.lengths import word_counts
-from steelyard.reports.pages.measure.values import Overlap, Tongues
+from steelyard.reports.pages.measure.values import LanguageProfile, Overlap
 from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
 from steelyard.text.analysis.language_policy import Policy, choose
 from steelyard.text.characters import SCRIPT_NAMES, script_table
@@ -149,14 +149,14 @@ def _scripts(texts: Sequence[str]) -> list[str]:
     return [names[number] for number in np.where(counts.any(axis=1), counts.argmax(axis=1), 0).tolist()]
 
 
-def tongues(reading: Reading) -> Tongues:
+def language_profile(reading: Reading) -> LanguageProfile:
     """Shares of languages and scripts, and how queries and positives relate."""
     pairs = list(zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True))
     told = [(reading.query_languages[q], reading.document_languages[d]) for q, d in pairs]
     written = [(reading.query_scripts[q], reading.document_scripts[d]) for q, d in pairs]
     kinds = Counter(map(_Relation(reading.among), told, written))
     count = max(len(pairs), 1)
-    return Tongues(
+    return LanguageProfile(
         query_languages=shares(reading.query_languages),
         document_languages=shares(reading.document_languages),
         query_scripts=shares(reading.query_scripts),

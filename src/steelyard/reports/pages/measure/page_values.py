@@ -12,17 +12,17 @@ from steelyard.reports.pages.measure.values import (
     Comparison,
     Example,
     FailureMode,
+    LanguageProfile,
     Leakage,
     Lengths,
     Overlap,
     Positives,
-    ProfileFigures,
+    ProfileValues,
     PublishedCount,
-    PublishedFigure,
-    SliceFigures,
+    PublishedScore,
+    SliceValues,
     Source,
     Tendencies,
-    Tongues,
 )
 
 PAGE_SCHEMA = 3
@@ -30,7 +30,7 @@ PAGE_SCHEMA = 3
 
 
 @dataclass(frozen=True)
-class TaskFigures:
+class TaskValues:
     """Everything that a task's page says in numbers."""
 
     name: str
@@ -46,7 +46,7 @@ class TaskFigures:
     positives: Positives
     query_lengths: Lengths
     document_lengths: Lengths
-    profiles: tuple[ProfileFigures, ...] = ()
+    profiles: tuple[ProfileValues, ...] = ()
     focus: str = ""
     """What is asked with, and what is sought, in a few words."""
     description: str = ""
@@ -60,11 +60,11 @@ class TaskFigures:
     languages: tuple[str, ...] = ()
     """As the source declares them."""
     content_hash: str = ""
-    tongues: Tongues | None = None
+    language_profile: LanguageProfile | None = None
     overlap: Overlap | None = None
     tendencies: Tendencies | None = None
     comparisons: tuple[Comparison, ...] = ()
-    slices: tuple[SliceFigures, ...] = ()
+    slices: tuple[SliceValues, ...] = ()
     failures: tuple[FailureMode, ...] = ()
     overlap_gain: tuple[Bubble, ...] = ()
     overlap_gain_correlation: float | None = None
@@ -74,7 +74,7 @@ class TaskFigures:
     examples: tuple[Example, ...] = ()
     sources: tuple[Source, ...] = ()
     leakage: Leakage = field(default_factory=Leakage)
-    published: tuple[PublishedFigure, ...] = ()
+    published: tuple[PublishedScore, ...] = ()
     published_name: str = ""
     published_counts: tuple[PublishedCount, ...] = ()
     """Counts that the catalogue tells of the data behind the published figures."""
@@ -83,22 +83,22 @@ class TaskFigures:
     settings: Mapping[str, str] = field(default_factory=dict)
     """What was asked for: the dense model, and whether stored lists were taken."""
 
-    def profile(self, kind: Kind) -> ProfileFigures | None:
+    def profile(self, kind: Kind) -> ProfileValues | None:
         """The profile of that kind."""
         return next((profile for profile in self.profiles if profile.kind == kind), None)
 
     @property
-    def main(self) -> tuple[ProfileFigures, ...]:
+    def main(self) -> tuple[ProfileValues, ...]:
         """The profiles that stand in summaries."""
         return tuple(profile for profile in self.profiles if profile.kind != "other")
 
     @property
-    def best(self) -> ProfileFigures | None:
+    def best(self) -> ProfileValues | None:
         """The profile with the highest nDCG@10; the earlier of equal ones."""
         return max(self.main, key=lambda profile: profile.ndcg_at_10, default=None)
 
     @property
-    def rivals(self) -> tuple[ProfileFigures, ...]:
+    def tied(self) -> tuple[ProfileValues, ...]:
         """Profiles that the paired tests cannot tell from the best."""
         best = self.best
         close = {c.worse for c in self.comparisons if best and c.better == best.kind and not c.significant}
@@ -116,11 +116,11 @@ class LanguageRow:
 
 
 @dataclass(frozen=True)
-class GroupFigures:
+class GroupValues:
     """Everything that a group's page says in numbers."""
 
     name: str
-    tasks: tuple[TaskFigures, ...]
+    tasks: tuple[TaskValues, ...]
     languages: tuple[LanguageRow, ...] = ()
     sources: tuple[Source, ...] = ()
     means: Mapping[Kind, float] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from steelyard.reports.pages.measure.evaluation import Measured
 from steelyard.reports.pages.measure.inputs import Context
-from steelyard.reports.pages.measure.values import ProfileFigures, PublishedCount, PublishedFigure
+from steelyard.reports.pages.measure.values import ProfileValues, PublishedCount, PublishedScore
 from steelyard.types import Interval, Task
 
 PUBLISHED = {
@@ -17,20 +17,20 @@ PUBLISHED = {
 """Names of published figures (after the profile's), and ours."""
 
 
-def published_figures(main: Sequence[Measured], context: Context) -> tuple[PublishedFigure, ...]:
+def published_figures(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
     """Our figures beside the published ones, of profiles that have both."""
-    found: list[PublishedFigure] = []
+    found: list[PublishedScore] = []
     for one in main:
         for theirs, ours in PUBLISHED.items():
             published = context.published.get(f"{one.kind}_{theirs}")
             here = getattr(one.figures, ours)
             if published is not None and here is not None:
                 interval = _of_difference(one.figures, ours, published)
-                found.append(PublishedFigure(one.kind, ours, here, published, here - published, interval))
+                found.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
     return tuple(found)
 
 
-def _of_difference(figures: ProfileFigures, metric: str, published: float) -> Interval | None:
+def _of_difference(figures: ProfileValues, metric: str, published: float) -> Interval | None:
     """Our interval minus the published figure. Pooled recall has that of recall where both are the same figure."""
     if metric == "pooled_recall_at_100" and figures.recall_at_100 == figures.pooled_recall_at_100:
         metric = "recall_at_100"

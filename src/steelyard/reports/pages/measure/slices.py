@@ -14,7 +14,7 @@ from steelyard.reports.pages.measure.evaluation import Measured, by_kind
 from steelyard.reports.pages.measure.evidence import randomisation, welch
 from steelyard.reports.pages.measure.inputs import Kind
 from steelyard.reports.pages.measure.languages import Reading, pair_name
-from steelyard.reports.pages.measure.values import SliceFigures
+from steelyard.reports.pages.measure.values import SliceValues
 from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
 from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int64, Task
@@ -101,7 +101,7 @@ def _parts_queries(sizes: Sequence[int]) -> bool:
     return beside >= FEW or (beside > 0 and sum(sizes) < FEWEST)
 
 
-def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceFigures, ...]:
+def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceValues, ...]:
     """The figures of every slice; what is claimed of them is tested, and adjusted for how many there are."""
     if not measured:
         return ()
@@ -112,7 +112,7 @@ def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[
     return tuple(
         replace(
             one,
-            rivals=one.rivals or tuple(kind for kind, p in lead.items() if p >= SIGNIFICANT),
+            tied=one.tied or tuple(kind for kind, p in lead.items() if p >= SIGNIFICANT),
             rest_p_values=apart,
         )
         for one, lead, apart in zip(figures, leads, rest, strict=True)
@@ -128,18 +128,18 @@ def _adjusted(raw: Sequence[Mapping[Kind, float]]) -> list[dict[Kind, float]]:
     return adjusted
 
 
-def _figures(part: Part, measured: Sequence[Measured]) -> SliceFigures:
+def _figures(part: Part, measured: Sequence[Measured]) -> SliceValues:
     inside: dict[Kind, Float64] = {one.kind: one.ndcg[part.queries] for one in measured}
     outside: dict[Kind, Float64] = {one.kind: np.delete(one.ndcg, part.queries) for one in measured}
     best = max(inside, key=lambda kind: float(inside[kind].mean()))
-    return SliceFigures(
+    return SliceValues(
         dimension=part.dimension,
         name=part.name,
         queries=len(part.queries),
         ndcg_at_10={kind: float(values.mean()) for kind, values in inside.items()},
         intervals=stats.intervals(inside, method=_method(part)),  # type: ignore[arg-type]
         best=best,
-        rivals=() if len(part.queries) >= FEWEST else tuple(kind for kind in inside if kind != best),
+        tied=() if len(part.queries) >= FEWEST else tuple(kind for kind in inside if kind != best),
         against_rest={k: float(inside[k].mean() - v.mean()) for k, v in outside.items() if len(v)},
     )
 
@@ -159,7 +159,7 @@ def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]
 
 
 def _leads(
-    found: Sequence[Part], figures: Sequence[SliceFigures], measured: Sequence[Measured]
+    found: Sequence[Part], figures: Sequence[SliceValues], measured: Sequence[Measured]
 ) -> list[dict[Kind, float]]:
     """P-values of the best profile of each slice against the others, of the slices that are large enough.
 

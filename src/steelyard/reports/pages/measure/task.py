@@ -11,34 +11,34 @@ from steelyard.reports.pages.measure.evaluation import Measured, by_kind, ceilin
 from steelyard.reports.pages.measure.evidence import spearman
 from steelyard.reports.pages.measure.failures import examples, failures
 from steelyard.reports.pages.measure.inputs import KINDS, Context, Profile
-from steelyard.reports.pages.measure.languages import Reading, overlap, read, tongues
+from steelyard.reports.pages.measure.languages import Reading, language_profile, overlap, read
 from steelyard.reports.pages.measure.lengths import lengths
 from steelyard.reports.pages.measure.origins import leakage, origin, sources
-from steelyard.reports.pages.measure.page_values import TaskFigures
+from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.published import published_counts, published_figures
 from steelyard.reports.pages.measure.slices import slices
 from steelyard.reports.pages.measure.tendencies import tendencies
-from steelyard.reports.pages.measure.values import Bubble, Lengths, Positives, Tendencies, Tongues
+from steelyard.reports.pages.measure.values import Bubble, LanguageProfile, Lengths, Positives, Tendencies
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
 from steelyard.types import Task
 
 STEPS = ("languages", "lengths", "profiles", "slices")
-"""What `task_figures` does one after the other, and tells of."""
+"""What `measure_task` does one after the other, and tells of."""
 
 
-def task_figures(
+def measure_task(
     task: Task,
     profiles: Sequence[Profile],
     context: Context | None = None,
     at: Callable[[str], None] = lambda step: None,
     settings: Settings | None = None,
-) -> TaskFigures:
+) -> TaskValues:
     """Every figure of a task's page; `at` hears each of the `STEPS` as it begins."""
     context = context or Context()
     info = task.info
     at("languages")
     reading = read(task)
-    told, likings = tongues(reading), tendencies(task, reading)
+    told, likings = language_profile(reading), tendencies(task, reading)
     at("lengths")
     asked, sought = lengths(task.queries.texts, settings), lengths(task.corpus.texts, settings)
     at("profiles")
@@ -48,7 +48,7 @@ def task_figures(
     at("slices")
     cut = slices(task, reading, main)
     bubbles, correlation = _gains(reading, main)
-    return TaskFigures(
+    return TaskValues(
         **origin(info),
         queries=len(task.queries),
         documents=len(task.corpus),
@@ -58,7 +58,7 @@ def task_figures(
         profiles=tuple(one.figures for one in measured),
         focus=focus(info.category, likings, told, asked, sought),
         content_hash=task.content_hash,
-        tongues=told,
+        language_profile=told,
         overlap=overlap(reading.overlap),
         tendencies=likings,
         comparisons=compared,
@@ -104,7 +104,7 @@ def _grades(task: Task) -> dict[str, int]:
     return named if len(named) > 1 else {}
 
 
-def focus(category: str, likings: Tendencies, told: Tongues, asked: Lengths, sought: Lengths) -> str:
+def focus(category: str, likings: Tendencies, told: LanguageProfile, asked: Lengths, sought: Lengths) -> str:
     """What is asked with and what is sought, told from lengths, question words, category and languages."""
     query_words = asked.words.median if asked.words else 0.0
     document_words = sought.words.median if sought.words else 0.0

@@ -66,7 +66,7 @@ class Positives:
 
 
 @dataclass(frozen=True)
-class Tongues:
+class LanguageProfile:
     """Languages and scripts, told from the beginning of each text; shares of queries, documents, pairs."""
 
     query_languages: Mapping[str, float]
@@ -118,7 +118,7 @@ class Tendencies:
 
 
 @dataclass(frozen=True)
-class ProfileFigures:
+class ProfileValues:
     """What one profile's lists are worth.
 
     `recall_at_100` is the mean over queries; pooled recall counts all positives together, as published tables do.
@@ -167,7 +167,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class SliceFigures:
+class SliceValues:
     """A part of the queries: nDCG@10 by profile, and what sets the part apart."""
 
     dimension: str
@@ -177,7 +177,7 @@ class SliceFigures:
     ndcg_at_10: Mapping[Kind, float]
     intervals: Mapping[Kind, Interval]
     best: Kind
-    rivals: tuple[Kind, ...] = ()
+    tied: tuple[Kind, ...] = ()
     """Profiles that a paired test cannot tell from the best; all others for a slice too small to test."""
     against_rest: Mapping[Kind, float] = field(default_factory=dict)
     """The slice's mean minus that of the other queries."""
@@ -272,7 +272,7 @@ class Leakage:
 
 
 @dataclass(frozen=True)
-class PublishedFigure:
+class PublishedScore:
     """A figure of ours beside the published one."""
 
     kind: Kind

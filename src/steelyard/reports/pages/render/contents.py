@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard.reports.pages.findings.sentences import finding
 from steelyard.reports.pages.measure.inputs import KINDS
-from steelyard.reports.pages.measure.page_values import GroupFigures
+from steelyard.reports.pages.measure.page_values import GroupValues
 from steelyard.reports.pages.render.blocks import Links, Page, Section, said, section, table
 from steelyard.reports.pages.render.reading import json_file, read_page
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, decimals
@@ -29,7 +29,7 @@ class Entry:
     means: Mapping[str, float]
 
 
-def entries(folder: Path, groups: Iterable[GroupFigures]) -> list[Entry]:
+def entries(folder: Path, groups: Iterable[GroupValues]) -> list[Entry]:
     """The groups that were just written, and those whose JSON form stands in the folder; by name."""
     found = {file_name(one.name): _entry(one) for one in groups}
     for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in found):
@@ -41,7 +41,7 @@ def entries(folder: Path, groups: Iterable[GroupFigures]) -> list[Entry]:
     return sorted(found.values(), key=lambda one: one.name)
 
 
-def _entry(group: GroupFigures) -> Entry:
+def _entry(group: GroupValues) -> Entry:
     names = tuple(task.name for task in group.tasks)
     means = {str(kind): mean for kind, mean in group.means.items()}
     return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from steelyard.reports.pages.findings import group as findings
 from steelyard.reports.pages.findings import published as published_findings
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS
-from steelyard.reports.pages.measure.page_values import GroupFigures
+from steelyard.reports.pages.measure.page_values import GroupValues
 from steelyard.reports.pages.render import group_tables, pictures, tables
 from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, said, section, table
 from steelyard.reports.pages.render.task_page import slug_of
@@ -15,12 +15,12 @@ from steelyard.reports.pages.render.task_page import slug_of
 HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranking Hybrid Profile"}
 
 
-def group_page(group: GroupFigures) -> Page:
-    """The page of these figures."""
+def group_page(group: GroupValues) -> Page:
+    """The page of these task."""
     return Page(group.name, "index", tuple(_sections(group)))
 
 
-def _sections(group: GroupFigures) -> Iterator[Section]:
+def _sections(group: GroupValues) -> Iterator[Section]:
     home = Links((("All groups", "../index"),))
     yield section("Overview", said(findings.overview(group)), pictures.group_scores(group), home)
     yield section("What This Group Measures", said(findings.measures(group)), group_tables.descriptions(group))
@@ -41,7 +41,7 @@ def _sections(group: GroupFigures) -> Iterator[Section]:
         yield section("Against Published Figures", said(published_findings.of_group(group)), _published(group))
 
 
-def _published(group: GroupFigures) -> Table | None:
+def _published(group: GroupValues) -> Table | None:
     """nDCG@10 of all tasks beside the published ones."""
     rows = []
     for task in group.tasks:

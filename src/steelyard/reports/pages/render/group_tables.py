@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name
 from steelyard.reports.pages.measure.inputs import KINDS
-from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.render.blocks import Table, table
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, decimals
 
 
-def descriptions(group: GroupFigures) -> Table | None:
+def descriptions(group: GroupValues) -> Table | None:
     """What cards or the catalogue say of the tasks, marked as theirs."""
     rows = ((one.task, one.description) for one in group.tasks if one.description)
     return table(("Task", "In the words of its card or catalogue"), rows)
 
 
-def task_summary(group: GroupFigures, slugs: Sequence[str] = ()) -> Table | None:
+def task_summary(group: GroupValues, slugs: Sequence[str] = ()) -> Table | None:
     """The tasks of a group and their best profile; each leads to its page."""
     columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
     rows = (
@@ -27,12 +27,12 @@ def task_summary(group: GroupFigures, slugs: Sequence[str] = ()) -> Table | None
     return table(columns, rows, links=slugs)
 
 
-def _scores(one: TaskFigures) -> tuple[str, ...]:
+def _scores(one: TaskValues) -> tuple[str, ...]:
     profiles = (one.profile(kind) for kind in KINDS)
     return (*(decimals(p.ndcg_at_10 if p else None) for p in profiles), best_profile(one))
 
 
-def metadata_summary(group: GroupFigures) -> Table | None:
+def metadata_summary(group: GroupValues) -> Table | None:
     """A group in numbers."""
     rows = [
         ("Task pages", f"{len(group.tasks):,}"),
@@ -46,7 +46,7 @@ def metadata_summary(group: GroupFigures) -> Table | None:
     return table(("Field", "Value"), rows)
 
 
-def task_metadata(group: GroupFigures) -> Table | None:
+def task_metadata(group: GroupValues) -> Table | None:
     """The tasks of a group, with counts."""
     columns = ("Task", "Backing dataset", "Lang", "Category", "Queries", "Docs", "Positives")
     rows = (
@@ -60,7 +60,7 @@ def task_metadata(group: GroupFigures) -> Table | None:
     return table((*columns, *NDCG_COLUMNS, "Best profile"), rows)
 
 
-def language_summary(group: GroupFigures) -> Table | None:
+def language_summary(group: GroupValues) -> Table | None:
     """Queries of a group by language."""
     rows = (
         (

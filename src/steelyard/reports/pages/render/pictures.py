@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from steelyard.reports.components.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, heat_map, histograms
 from steelyard.reports.pages.findings.sentences import language_name
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS, Kind
-from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
-from steelyard.reports.pages.measure.values import Lengths, ProfileFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
+from steelyard.reports.pages.measure.values import Lengths, ProfileValues
 from steelyard.reports.pages.render.blocks import Picture
 from steelyard.reports.pages.thresholds import FEW
 
@@ -18,26 +18,26 @@ MOST_LANGUAGES = 25
 METRICS = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
 
 
-def scores(figures: TaskFigures) -> Picture | None:
+def scores(task: TaskValues) -> Picture | None:
     """The metrics of each profile, with intervals."""
-    main = figures.main
+    main = task.main
     if not main:
         return None
     labels = tuple(one.label for one in main)
     dots = [[_dot(one, metric) for one in main] for metric in METRICS]
-    caption = f"Scores of {figures.name} by profile, with 95 % intervals where values by query are known."
+    caption = f"Scores of {task.name} by profile, with 95 % intervals where values by query are known."
     return Picture("scores", caption, dot_plot(list(METRICS.values()), labels, dots, caption), labels)
 
 
-def _dot(one: ProfileFigures, metric: str) -> Dot | None:
+def _dot(one: ProfileValues, metric: str) -> Dot | None:
     value = getattr(one, metric)
     interval = one.intervals.get(metric)
     return None if value is None else Dot(value, *((interval.low, interval.high) if interval else ()))
 
 
-def first_positive(figures: TaskFigures) -> Picture | None:
+def first_positive(task: TaskValues) -> Picture | None:
     """Where the first relevant document stands, by profile."""
-    main = [one for one in figures.main if one.first_positive]
+    main = [one for one in task.main if one.first_positive]
     if not main:
         return None
     classes = list(main[0].first_positive)
@@ -47,11 +47,11 @@ def first_positive(figures: TaskFigures) -> Picture | None:
     return Picture("ranks", caption, bars(classes, labels, counts, caption, "rank of the first relevant"), labels)
 
 
-def overlap_gain(figures: TaskFigures) -> Picture | None:
+def overlap_gain(task: TaskValues) -> Picture | None:
     """What overlap does for BM25, against the dense profile."""
-    if not figures.overlap_gain:
+    if not task.overlap_gain:
         return None
-    spots = [Spot(one.overlap, one.gain, one.queries) for one in figures.overlap_gain]
+    spots = [Spot(one.overlap, one.gain, one.queries) for one in task.overlap_gain]
     caption = (
         "Queries by the share of their terms that a positive holds, and by nDCG@10 of BM25 minus that of Dense; "
         "the area of a circle is their number."
@@ -60,15 +60,15 @@ def overlap_gain(figures: TaskFigures) -> Picture | None:
     return Picture("overlap", caption, drawn)
 
 
-def task_languages(figures: TaskFigures) -> Picture | None:
+def task_languages(task: TaskValues) -> Picture | None:
     """nDCG@10 by query language and profile."""
-    parts = [part for part in figures.slices if part.dimension == "language" and part.queries >= FEW]
+    parts = [part for part in task.slices if part.dimension == "language" and part.queries >= FEW]
     rows = [(f"{language_name(part.name)}, {part.queries:,}", part.ndcg_at_10) for part in parts]
     caption = "nDCG@10 by language of the query (with their number) and profile."
     return _heat("languages", caption, rows[:MOST_LANGUAGES]) if len(rows) > 1 else None
 
 
-def group_languages(group: GroupFigures) -> Picture | None:
+def group_languages(group: GroupValues) -> Picture | None:
     """The same over all tasks of a group."""
     shown = [one for one in group.languages if one.queries >= FEW]
     rows = [(f"{language_name(one.language)}, {one.queries:,}", one.ndcg_at_10) for one in shown]
@@ -107,7 +107,7 @@ def _sampled(measured: Lengths) -> bool:
     return whole is not None and measured.tokens_of < sum(whole.counts)
 
 
-def group_scores(group: GroupFigures) -> Picture | None:
+def group_scores(group: GroupValues) -> Picture | None:
     """nDCG@10 of every task by profile."""
     kinds = [kind for kind in KINDS if any(task.profile(kind) for task in group.tasks)]
     if not kinds:

@@ -1,4 +1,4 @@
-"""JSON pages back to figures, so that what has not changed is not measured again."""
+"""Read the values of JSON pages, so that unchanged tasks are not measured again."""
 
 from __future__ import annotations
 
@@ -10,47 +10,49 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, TaskFigures
+from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, TaskValues
+from steelyard.reports.pages.render.json_page import JSON_NAMES
 
-ASIDE = ".figures"
-"""The folder among the pages of a group that keeps their JSON form where nobody asked for it."""
+PYTHON_NAMES = {json_name: name for name, json_name in JSON_NAMES.items()}
+HIDDEN = ".figures"
+"""The folder in that of a group with the JSON files that were not requested."""
 
 
 def json_file(home: Path, slug: str) -> Path:
-    """The JSON form of a page: what was set aside, which is newer where it is there, or the page itself."""
-    aside = home / ASIDE / f"{slug}.json"
-    return aside if aside.is_file() else home / f"{slug}.json"
+    """Return the JSON file of a page: the hidden one, which is newer, or the visible one."""
+    hidden = home / HIDDEN / f"{slug}.json"
+    return hidden if hidden.is_file() else home / f"{slug}.json"
 
 
 def read_page(path: Path, kind: str) -> dict[str, Any] | None:
-    """The object of a JSON page of that kind; None where none stands there, or one of another schema."""
+    """Return the object of a JSON page of that kind; None if there is none, or one of another schema."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or (value.get("schema_version"), value.get("kind")) != (PAGE_SCHEMA, kind):
         return None
     return value
 
 
-def read_figures(path: Path) -> TaskFigures | None:
-    """The figures of a task's JSON page, equal to those it was written from; None where they cannot be had."""
+def read_values(path: Path) -> TaskValues | None:
+    """Return the values of a task's JSON page; None if they cannot be read."""
     value = read_page(path, "task")
     if value is None:
         return None
     try:
-        figures: TaskFigures = figures_of(TaskFigures, value["figures"])
-        return figures
-    except (KeyError, TypeError, AttributeError):  # somebody edited it
+        values: TaskValues = values_of(TaskValues, value["figures"])
+        return values
+    except (KeyError, TypeError, AttributeError, ValueError):  # the file was edited
         return None
 
 
-def figures_of(kind: Any, value: Any) -> Any:
-    """A value of that type from what JSON made of it.
+def values_of(kind: Any, value: Any) -> Any:
+    """Return a value of that type from its JSON form.
 
     >>> from steelyard.reports.pages.measure.values import Histogram, Spread
     >>> spread = Spread(1.5, 1, 1.5, 2, Histogram((1, 2, 4), (1, 1)))
-    >>> figures_of(Spread, json.loads(json.dumps(dataclasses.asdict(spread)))) == spread
+    >>> values_of(Spread, json.loads(json.dumps(dataclasses.asdict(spread)))) == spread
     True
     """
     if value is None:
@@ -58,12 +60,13 @@ def figures_of(kind: Any, value: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(one for one in get_args(kind) if one is not type(None))
     if get_origin(kind) is tuple:
-        return tuple(figures_of(get_args(kind)[0], one) for one in value)
+        return tuple(values_of(get_args(kind)[0], one) for one in value)
     if get_origin(kind) is Mapping:
-        return {name: figures_of(get_args(kind)[1], one) for name, one in value.items()}
+        return {name: values_of(get_args(kind)[1], one) for name, one in value.items()}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
-        return kind(**{name: figures_of(hints[name], one) for name, one in value.items()})
+        named = {PYTHON_NAMES.get(name, name): one for name, one in value.items()}
+        return kind(**{name: values_of(hints[name], one) for name, one in named.items()})
     return value
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name, script_name
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS
-from steelyard.reports.pages.measure.page_values import TaskFigures
-from steelyard.reports.pages.measure.values import FailureMode, ProfileFigures, SliceFigures, Source, Text
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.values import FailureMode, ProfileValues, SliceValues, Source, Text
 from steelyard.reports.pages.render.blocks import Bullets, Table, table
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.results.schema import with_interval
@@ -34,68 +34,68 @@ def decimals(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def best_profile(figures: TaskFigures) -> str:
+def best_profile(task: TaskValues) -> str:
     """The best profile; with those that cannot be told from it."""
-    names = [one.label for one in (figures.best, *figures.rivals) if one is not None]
+    names = [one.label for one in (task.best, *task.tied) if one is not None]
     return " or ".join(names) or "-"
 
 
-def dataset_information(figures: TaskFigures) -> Table | None:
+def dataset_information(task: TaskValues) -> Table | None:
     """What the set is, in numbers."""
-    one = figures.positives
+    one = task.positives
     rows = [
-        ("Nano set", figures.nano_set),
-        ("Backing dataset", figures.backing_dataset),
-        ("Task / split", figures.task),
-        ("Hugging Face dataset" if figures.on_hub else "Source", figures.dataset or "-"),
-        ("Language", figures.language),
-        ("Category", figures.category),
-        ("Queries", f"{figures.queries:,}"),
-        ("Documents", f"{figures.documents:,}"),
+        ("Nano set", task.nano_set),
+        ("Backing dataset", task.backing_dataset),
+        ("Task / split", task.task),
+        ("Hugging Face dataset" if task.on_hub else "Source", task.dataset or "-"),
+        ("Language", task.language),
+        ("Category", task.category),
+        ("Queries", f"{task.queries:,}"),
+        ("Documents", f"{task.documents:,}"),
         ("Positive qrels", f"{one.count:,}"),
         ("Positives / query avg", f"{one.mean:.2f}"),
         ("Positives / query min", f"{one.min:,}"),
         ("Positives / query median", f"{one.median:.2f}"),
         ("Positives / query max", f"{one.max:,}"),
         ("Multi-positive queries", f"{one.multi_positive_queries:,} ({one.multi_positive_share:.2%})"),
-        ("Query length avg chars", f"{figures.query_lengths.characters.mean:.2f}"),
-        ("Document length avg chars", f"{figures.document_lengths.characters.mean:.2f}"),
+        ("Query length avg chars", f"{task.query_lengths.characters.mean:.2f}"),
+        ("Document length avg chars", f"{task.document_lengths.characters.mean:.2f}"),
     ]
     return table(("Field", "Value"), rows)
 
 
-def candidate_subsets(figures: TaskFigures) -> Table | None:
+def candidate_subsets(task: TaskValues) -> Table | None:
     """What each profile's lists are worth."""
     columns = ("Profile", "Config", "nDCG@10", "Hit@10", "Recall@100", "Candidates")
-    note = "Recall@100 counts all positives together, as published tables do." if figures.profiles else ""
-    return table(columns, map(_subset, figures.profiles), note)
+    note = "Recall@100 counts all positives together, as published tables do." if task.profiles else ""
+    return table(columns, map(_subset, task.profiles), note)
 
 
-def _subset(one: ProfileFigures) -> tuple[str, ...]:
+def _subset(one: ProfileValues) -> tuple[str, ...]:
     scores = (one.ndcg_at_10, one.hit_rate_at_10, one.pooled_recall_at_100)
     return (one.label, one.config, *map(decimals, scores), one.candidates)
 
 
-def lengths(figures: TaskFigures) -> Table | None:
+def lengths(task: TaskValues) -> Table | None:
     """Characters, words and tokens of queries and documents."""
     rows = []
-    for what, one in (("Queries", figures.query_lengths), ("Documents", figures.document_lengths)):
-        count = figures.queries if what == "Queries" else figures.documents
+    for what, one in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
+        count = task.queries if what == "Queries" else task.documents
         sampled = f" (of {one.tokens_of:,})" if one.tokens_of < count else ""
         for unit, spread in (("characters", one.characters), ("words", one.words), (f"tokens{sampled}", one.tokens)):
             if spread is not None:
                 cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
                 rows.append((what, unit, *cells))
     note = (
-        f"Tokens: {figures.query_lengths.tokenizer}. Words stand between spaces and punctuation; in scripts without "
+        f"Tokens: {task.query_lengths.tokenizer}. Words stand between spaces and punctuation; in scripts without "
         "spaces a Han or kana character, or a cluster of Thai, Lao, Khmer or Burmese, counts as one."
     )
     return table(("Texts", "Unit", "Mean", "Min", "Median", "Max"), rows, note)
 
 
-def pair_languages(figures: TaskFigures) -> Table | None:
+def pair_languages(task: TaskValues) -> Table | None:
     """Shares of the pairs of languages, where there is more than one, unless nearly all are undecided."""
-    told = figures.tongues
+    told = task.language_profile
     if told is None or len(told.pair_languages) < 2 or told.pair_languages.get(UNDECIDED, 0.0) > NEARLY_ALL:
         return None
     known = [(name, share) for name, share in told.pair_languages.items() if name != UNDECIDED]
@@ -112,7 +112,7 @@ def _pair(name: str, share: float) -> tuple[str, str, str]:
     return language_name(asked), language_name(sought), f"{share:.2%}"
 
 
-def slices(parts: Sequence[SliceFigures]) -> Table | None:
+def slices(parts: Sequence[SliceValues]) -> Table | None:
     """nDCG@10 by slice and profile, with intervals; the largest slices of each dimension."""
     kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
     shown = [part for part in parts if part.queries >= FEW and _place(part, parts) < MOST_SLICES]
@@ -137,17 +137,17 @@ def _rest(left: int) -> str:
     return f"{left:,} smaller slice{'s are' if left > 1 else ' is'} in the JSON form of this page."
 
 
-def _place(part: SliceFigures, parts: Sequence[SliceFigures]) -> int:
+def _place(part: SliceValues, parts: Sequence[SliceValues]) -> int:
     return [other for other in parts if other.dimension == part.dimension].index(part)
 
 
-def _best(part: SliceFigures) -> str:
+def _best(part: SliceValues) -> str:
     if part.queries < FEWEST:
         return "too few to tell"
-    return " or ".join(LABELS[kind] for kind in (part.best, *part.rivals))
+    return " or ".join(LABELS[kind] for kind in (part.best, *part.tied))
 
 
-def slice_name(part: SliceFigures) -> str:
+def slice_name(part: SliceValues) -> str:
     """The value of a slice; languages by name."""
     if part.dimension == "language":
         return language_name(part.name)
@@ -193,9 +193,9 @@ def with_length(text: Text) -> str:
     return f"{text.text} [{text.characters} chars]"
 
 
-def example_data(figures: TaskFigures) -> Table | None:
+def example_data(task: TaskValues) -> Table | None:
     """Queries with a positive, drawn with a seed."""
-    rows = ((with_length(one.query), with_length(one.document)) for one in figures.examples)
+    rows = ((with_length(one.query), with_length(one.document)) for one in task.examples)
     return table(("Query", "Positive document"), rows)
 
 
@@ -204,9 +204,9 @@ def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
     return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
 
 
-def leakage_metadata(figures: TaskFigures) -> Bullets:
+def leakage_metadata(task: TaskValues) -> Bullets:
     """What is on record about training."""
-    one = figures.leakage
+    one = task.leakage
     return Bullets(
         (
             ("Original train split", one.train_split),
@@ -219,8 +219,8 @@ def leakage_metadata(figures: TaskFigures) -> Bullets:
     )
 
 
-def published(figures: TaskFigures) -> Table | None:
-    """Our figures beside the published ones."""
+def published(task: TaskValues) -> Table | None:
+    """Our task beside the published ones."""
     words = {True: "inside", False: "outside", None: "-"}
     rows = (
         (
@@ -231,7 +231,7 @@ def published(figures: TaskFigures) -> Table | None:
             signed(one.difference, one.interval),
             words[one.inside],
         )
-        for one in figures.published
+        for one in task.published
     )
     return table(("Profile", "Metric", "Here", "Published", "Difference", "Published in our interval"), rows)
 

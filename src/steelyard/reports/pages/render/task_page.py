@@ -1,4 +1,4 @@
-"""The page of a task: its figures and findings under the headings that published pages have."""
+"""The page of a task: its task and findings under the headings that published pages have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.reports.pages.findings import published as published_findings
 from steelyard.reports.pages.findings import slices as slice_findings
 from steelyard.reports.pages.findings import task as findings
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS
-from steelyard.reports.pages.measure.page_values import TaskFigures
+from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.render import pictures, tables
 from steelyard.reports.pages.render.blocks import Block, Links, Page, Quote, Section, said, section
 
@@ -39,75 +39,75 @@ def slug_of(name: str, nano_set: str) -> str:
     return f"{slug}_" if slug == "index" else slug
 
 
-def task_page(figures: TaskFigures) -> Page:
-    """The page of these figures."""
-    title = f"{figures.nano_set} / {figures.name.removeprefix(figures.nano_set + '/')}"
-    return Page(title, slug_of(figures.name, figures.nano_set), tuple(_sections(figures)), figures.made_from)
+def task_page(task: TaskValues) -> Page:
+    """The page of these task."""
+    title = f"{task.nano_set} / {task.name.removeprefix(task.nano_set + '/')}"
+    return Page(title, slug_of(task.name, task.nano_set), tuple(_sections(task)), task.made_from)
 
 
-def _sections(figures: TaskFigures) -> Iterator[Section]:
-    back = Links(((f"{figures.nano_set}: all tasks", "index"), ("All groups", "../index")))
-    yield section("Overview", said(findings.overview(figures)), pictures.scores(figures), back)
+def _sections(task: TaskValues) -> Iterator[Section]:
+    back = Links(((f"{task.nano_set}: all tasks", "index"), ("All groups", "../index")))
+    yield section("Overview", said(findings.overview(task)), pictures.scores(task), back)
     yield section("Details")
-    yield _measures(figures)
-    yield _data(figures)
+    yield _measures(task)
+    yield _data(task)
     for kind in KINDS:
-        drawn = pictures.first_positive(figures) if kind == KINDS[-1] else None
-        told = said(findings.profile(figures, kind))
-        yield section(HEADINGS[kind], told, said(findings.comparisons(figures, kind)), drawn, level=3)
-    yield section("Metric Interpretation for Model Researchers", said(metric_findings.interpretation(figures)), level=3)
-    yield section("Query and Relevance Type Tendencies", said(findings.tendencies(figures)), level=3)
-    yield from _failures(figures)
+        drawn = pictures.first_positive(task) if kind == KINDS[-1] else None
+        told = said(findings.profile(task, kind))
+        yield section(HEADINGS[kind], told, said(findings.comparisons(task, kind)), drawn, level=3)
+    yield section("Metric Interpretation for Model Researchers", said(metric_findings.interpretation(task)), level=3)
+    yield section("Query and Relevance Type Tendencies", said(findings.tendencies(task)), level=3)
+    yield from _failures(task)
     yield section(
         "Slices",
-        said(slice_findings.slices(figures)) if figures.slices else None,
-        pictures.overlap_gain(figures),
-        pictures.task_languages(figures),
-        tables.slices(figures.slices),
+        said(slice_findings.slices(task)) if task.slices else None,
+        pictures.overlap_gain(task),
+        pictures.task_languages(task),
+        tables.slices(task.slices),
         level=3,
     )
-    yield section("Training Data That May Help", said(slice_findings.training(figures)), level=3)
-    yield section("Training and Leakage Notes", said(findings.leakage(figures)), level=3)
-    yield section("Model Improvement Notes", said(slice_findings.improvement(figures)), level=3)
-    yield section("Example Data", tables.example_data(figures))
-    yield section("Source Reference Table", tables.sources(figures.sources))
-    yield section("Dataset Information", tables.dataset_information(figures))
-    yield section("Candidate Subsets", tables.candidate_subsets(figures))
-    if figures.published_name:
-        yield _published(figures)
-    yield section("Training and Leakage Metadata", tables.leakage_metadata(figures))
+    yield section("Training Data That May Help", said(slice_findings.training(task)), level=3)
+    yield section("Training and Leakage Notes", said(findings.leakage(task)), level=3)
+    yield section("Model Improvement Notes", said(slice_findings.improvement(task)), level=3)
+    yield section("Example Data", tables.example_data(task))
+    yield section("Source Reference Table", tables.sources(task.sources))
+    yield section("Dataset Information", tables.dataset_information(task))
+    yield section("Candidate Subsets", tables.candidate_subsets(task))
+    if task.published_name:
+        yield _published(task)
+    yield section("Training and Leakage Metadata", tables.leakage_metadata(task))
 
 
-def _measures(figures: TaskFigures) -> Section:
-    quoted = Quote(figures.description, f"card or catalogue of {figures.name}") if figures.description else None
-    told = said(findings.measures(figures))
-    return section("What the Original Data Measures", told, quoted, said([findings.declared(figures)]), level=3)
+def _measures(task: TaskValues) -> Section:
+    quoted = Quote(task.description, f"card or catalogue of {task.name}") if task.description else None
+    told = said(findings.measures(task))
+    return section("What the Original Data Measures", told, quoted, said([findings.declared(task)]), level=3)
 
 
-def _data(figures: TaskFigures) -> Section:
+def _data(task: TaskValues) -> Section:
     return section(
         "Observed Data Profile",
-        said(data_findings.data(figures)),
-        said(data_findings.languages(figures)),
-        said(data_findings.pairs(figures)),
-        tables.lengths(figures) if figures.query_lengths.words else None,
-        pictures.lengths("Queries", figures.query_lengths),
-        pictures.lengths("Documents", figures.document_lengths),
-        tables.pair_languages(figures),
+        said(data_findings.data(task)),
+        said(data_findings.languages(task)),
+        said(data_findings.pairs(task)),
+        tables.lengths(task) if task.query_lengths.words else None,
+        pictures.lengths("Queries", task.query_lengths),
+        pictures.lengths("Documents", task.document_lengths),
+        tables.pair_languages(task),
         level=3,
     )
 
 
-def _failures(figures: TaskFigures) -> Iterator[Section]:
-    if not figures.failures:
+def _failures(task: TaskValues) -> Iterator[Section]:
+    if not task.failures:
         yield section("Representative Failure Modes", level=3)
         return
-    found, *modes = findings.failures(figures)
+    found, *modes = findings.failures(task)
     blocks: list[Block | None] = [said([found])]
-    for told, mode in zip(modes, figures.failures, strict=True):
+    for told, mode in zip(modes, task.failures, strict=True):
         blocks += [said([told]), tables.failure_examples(mode)]
     yield section("Representative Failure Modes", *blocks, level=3)
 
 
-def _published(figures: TaskFigures) -> Section:
-    return section("Against Published Figures", said(published_findings.of_task(figures)), tables.published(figures))
+def _published(task: TaskValues) -> Section:
+    return section("Against Published Figures", said(published_findings.of_task(task)), tables.published(task))

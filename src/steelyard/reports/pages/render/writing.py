@@ -1,4 +1,4 @@
-"""Pages to files: a folder for each group, `index` for its page, a file for each task; `index` above for them all."""
+"""Write pages to files: a folder per group with `index` and a file per task, and an `index` of all groups."""
 
 from __future__ import annotations
 
@@ -7,62 +7,63 @@ from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.files import write_output
-from steelyard.reports.pages.measure.page_values import GroupFigures, TaskFigures
+from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.render.blocks import Page, Picture
 from steelyard.reports.pages.render.contents import contents_page, entries
 from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.html_page import html_page, standalone
 from steelyard.reports.pages.render.json_page import json_page
 from steelyard.reports.pages.render.markdown import markdown, picture_file
-from steelyard.reports.pages.render.reading import ASIDE, json_file, read_figures, read_page
+from steelyard.reports.pages.render.reading import HIDDEN, json_file, read_page, read_values
 from steelyard.reports.pages.render.task_page import file_name, slug_of, task_page
 
-Figures = TaskFigures | GroupFigures
+Values = TaskValues | GroupValues
 
-FORMATS: Mapping[str, Callable[[Page, Figures], str]] = {
-    "md": lambda page, figures: markdown(page),
-    "html": lambda page, figures: html_page(page),
+FORMATS: Mapping[str, Callable[[Page, Values], str]] = {
+    "md": lambda page, values: markdown(page),
+    "html": lambda page, values: html_page(page),
     "json": json_page,
 }
-"""The forms of a page, by the ending of the file."""
+"""The formats of a page, by the ending of the file."""
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """The forms that were asked for, each once.
+    """Return the requested formats, each once.
 
     >>> parse_formats("html,md,html")
     ('html', 'md')
     """
-    asked = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    odd = [part for part in asked if part not in FORMATS]
-    if odd or not asked:
-        raise UsageError(f"unknown format {', '.join(odd) or text!r}", hint=f"one or more of {', '.join(FORMATS)}")
-    return asked
+    formats = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not formats or any(part not in FORMATS for part in formats):
+        raise UsageError.invalid(
+            "--format", expected=f"one or more of {', '.join(FORMATS)}", found=text, option="--format"
+        )
+    return formats
 
 
-def write_pages(group: GroupFigures, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
-    """Write the page of a group and those of its tasks under `folder/<group>`; the files, the group's first.
+def write_pages(group: GroupValues, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
+    """Write the page of a group and those of its tasks to `folder/<group>`; return the files, the group's first.
 
-    A file that says the same already is left as it is. Without `json` among the formats that form is set aside, in a
-    hidden folder, so that the next time what has not changed is known.
+    A file with the same content is not written again. Without `json` among the formats, that file is kept in a hidden
+    folder, so that the next build knows what has not changed.
     """
     home = folder / file_name(group.name)
-    wanted = tuple(formats)
-    files = _write(home, group_page(group), group, wanted)
+    endings = tuple(formats)
+    files = _write(home, group_page(group), group, endings)
     for task in group.tasks:
-        files += _write(home, task_page(task), task, wanted)
+        files += _write(home, task_page(task), task, endings)
     return files
 
 
-def left_behind(groups: Iterable[GroupFigures], folder: Path, formats: Iterable[str]) -> list[str]:
-    """Formats that were not asked for, of which the groups have pages from before."""
+def old_formats(groups: Iterable[GroupValues], folder: Path, formats: Iterable[str]) -> list[str]:
+    """Return the formats that were not requested, but that the groups have from an earlier build."""
     homes = [folder / file_name(group.name) for group in groups]
-    unasked = [ending for ending in FORMATS if ending not in tuple(formats)]
-    return [ending for ending in unasked if any((home / f"index.{ending}").is_file() for home in homes)]
+    others = [ending for ending in FORMATS if ending not in tuple(formats)]
+    return [ending for ending in others if any((home / f"index.{ending}").is_file() for home in homes)]
 
 
-def write_contents(groups: Sequence[GroupFigures], folder: Path, formats: Iterable[str]) -> list[Path]:
-    """Write the page that leads to all groups of the folder, in the forms that people read; the files."""
+def write_contents(groups: Sequence[GroupValues], folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Write the page that links to all groups of the folder, as Markdown and HTML; return the files."""
     page = contents_page(entries(folder, groups))
     forms = {"md": markdown, "html": html_page}
     written = []
@@ -74,33 +75,30 @@ def write_contents(groups: Sequence[GroupFigures], folder: Path, formats: Iterab
     return written
 
 
-def earlier_tasks(group: str, folder: Path, settings: Mapping[str, str]) -> tuple[list[TaskFigures], list[str]]:
-    """The tasks on the group's page as it stands in the folder, and the names of those made with other settings.
-
-    They are read from their JSON form; a task without one is not there.
-    """
+def earlier_tasks(group: str, folder: Path, settings: Mapping[str, str]) -> tuple[list[TaskValues], list[str]]:
+    """Return the tasks of the group's page in the folder, and the names of those made with other settings."""
     home = folder / file_name(group)
     page = read_page(json_file(home, "index"), "group")
     names = page["figures"]["tasks"] if page else []
-    found = [read_figures(json_file(home, slug_of(name, group))) for name in names]
-    there = [one for one in found if one is not None]
+    read = [read_values(json_file(home, slug_of(name, group))) for name in names]
+    tasks = [task for task in read if task is not None]
     return (
-        [one for one in there if one.settings == settings],
-        [one.name for one in there if one.settings != settings],
+        [task for task in tasks if task.settings == settings],
+        [task.name for task in tasks if task.settings != settings],
     )
 
 
-def _write(home: Path, page: Page, figures: Figures, formats: tuple[str, ...]) -> list[Path]:
+def _write(home: Path, page: Page, values: Values, formats: tuple[str, ...]) -> list[Path]:
     written = []
     for ending in formats:
         path = home / f"{page.slug}.{ending}"
-        _put(path, FORMATS[ending](page, figures))
+        _put(path, FORMATS[ending](page, values))
         written.append(path)
-    aside = home / ASIDE / f"{page.slug}.json"
+    hidden = home / HIDDEN / f"{page.slug}.json"
     if "json" in formats:
-        aside.unlink(missing_ok=True)
+        hidden.unlink(missing_ok=True)
     else:
-        _put(aside, json_page(page, figures))
+        _put(hidden, json_page(page, values))
     if "md" in formats:
         for picture in (block for part in page.sections for block in part.blocks if isinstance(block, Picture)):
             _put(home / picture_file(page, picture), standalone(picture.svg))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from pages_parts import as_lists, ranked_task, run_with
 
-from steelyard.reports.pages import Audit, Profile, stored_profiles, task_figures
+from steelyard.reports.pages import Audit, Profile, measure_task, stored_profiles
 from steelyard.reports.pages.measure.evaluation import compare_values
 from steelyard.reports.pages.measure.evidence import spearman, welch
 from steelyard.reports.pages.measure.inputs import KINDS, Context, as_run
-from steelyard.reports.pages.measure.languages import read, tongues
+from steelyard.reports.pages.measure.languages import language_profile, read
 from steelyard.reports.pages.measure.tendencies import tendencies
 from steelyard.reports.pages.render.task_page import task_page
 from steelyard.stats.corrections import holm
@@ -18,7 +18,7 @@ from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 
 
 def kinds(task: Task, profiles: list[Profile]) -> set[str]:
-    return {one.kind for _, one in task_page(task_figures(task, profiles)).findings}
+    return {one.kind for _, one in task_page(measure_task(task, profiles)).findings}
 
 
 def test_tests_of_means_and_ranks() -> None:
@@ -38,7 +38,7 @@ def test_tests_of_means_and_ranks() -> None:
 
 def test_profile_figures() -> None:
     task, profiles = ranked_task({"bm25": [1, 2, 11, 0], "dense": [1, 1, 1, 3]})
-    bm25, dense = task_figures(task, profiles).profiles
+    bm25, dense = measure_task(task, profiles).profiles
     discount = 1 / np.log2([2, 3, 4])
     assert bm25.ndcg_at_10 == pytest.approx((1 + discount[1]) / 4)
     assert (bm25.hit_rate_at_10, bm25.recall_at_100, bm25.pooled_recall_at_100) == (0.5, 0.75, 0.75)
@@ -56,8 +56,8 @@ def test_a_clear_lead_is_claimed_and_a_narrow_one_is_not() -> None:
     found = kinds(*narrow)
     assert "strongest_shared" in found
     assert "strongest" not in found
-    page = task_page(task_figures(*narrow))
-    assert "cannot tell it from Dense" in " ".join(one.sentence for _, one in page.findings)
+    (shared,) = [one for _, one in task_page(measure_task(*narrow)).findings if one.kind == "strongest_shared"]
+    assert shared.values["rivals"] == "Dense" and "Dense" in shared.sentence
 
 
 def test_luck_is_hardly_ever_claimed() -> None:
@@ -72,14 +72,14 @@ def test_luck_is_hardly_ever_claimed() -> None:
 
 def test_slices_of_noise_have_no_leader() -> None:
     ranks = np.random.default_rng(1).integers(0, 12, (2, 60)).tolist()
-    figures = task_figures(*ranked_task({"bm25": ranks[0], "dense": ranks[1]}, documents=14))
+    figures = measure_task(*ranked_task({"bm25": ranks[0], "dense": ranks[1]}, documents=14))
     assert not figures.comparisons[0].significant
-    assert all(part.rivals for part in figures.slices)
+    assert all(part.tied for part in figures.slices)
 
 
 def test_failure_modes_show_ranks_and_the_winner() -> None:
     task, profiles = ranked_task({"bm25": [40, 1, 0, 1], "dense": [1, 30, 0, 1], "hybrid": [1, 1, 2, 20]})
-    modes = {mode.mode: mode for mode in task_figures(task, profiles).failures}
+    modes = {mode.mode: mode for mode in measure_task(task, profiles).failures}
     assert {name: mode.queries for name, mode in modes.items()} == {
         "bm25_misses_dense_finds": 1,
         "dense_misses_bm25_finds": 1,
@@ -111,7 +111,7 @@ def test_stored_lists_and_their_safeguards() -> None:
         ("hybrid", "reranking_hybrid", 1),
         ("other", "zebra", 0),
     ]
-    figures = task_figures(task, found)
+    figures = measure_task(task, found)
     shown = {one.config: one for one in figures.profiles}
     assert shown["reranking_hybrid"].candidates == "top-100"
     assert shown["reranking_hybrid"].safeguard_rows == 1
@@ -144,7 +144,7 @@ def test_languages_scripts_and_overlap_of_pairs() -> None:
     task = mixed_task()
     reading = read(task)
     assert reading.query_languages == ["en", "en", "en", "zh"]
-    told = tongues(reading)
+    told = language_profile(reading)
     assert told.pairs == 5
     assert (told.same_language, told.cross_language, told.undecided) == pytest.approx((0.4, 0.6, 0.0))
     assert told.cross_script == pytest.approx(0.4)
@@ -155,7 +155,7 @@ def test_languages_scripts_and_overlap_of_pairs() -> None:
 
 
 def test_positives_outside_the_corpus_lower_the_ceiling() -> None:
-    figures = task_figures(mixed_task(), [])
+    figures = measure_task(mixed_task(), [])
     assert figures.positives.outside_corpus == 1
     assert figures.positives.multi_positive_queries == 2
     assert figures.ceiling is not None
@@ -185,9 +185,9 @@ def test_a_weak_slice_is_named_only_where_it_is_one() -> None:
     task, profiles = ranked_task({"bm25": ranks, "dense": ranks})
     longer = [f"{text} {'very ' * 9}" if i >= half else text for i, text in enumerate(task.queries.texts)]
     task = Task(task.info, task.corpus, Queries(task.queries.ids, tuple(longer)), task.qrels)
-    told = [one.sentence for _, one in task_page(task_figures(task, profiles)).findings if one.kind == "weak_slice"]
-    assert told
-    assert all("characters than on the other queries" in sentence and "up to" not in sentence for sentence in told)
+    weak = [one for _, one in task_page(measure_task(task, profiles)).findings if one.kind == "weak_slice"]
+    assert weak
+    assert all("characters" in one.values["where"] and "up to" not in one.values["where"] for one in weak)
     flat, same = ranked_task({"bm25": [1, 2] * half, "dense": [1, 2] * half})
     assert "weak_slice" not in kinds(flat, same)
 
@@ -195,18 +195,20 @@ def test_a_weak_slice_is_named_only_where_it_is_one() -> None:
 def test_an_audit_and_published_figures_reach_the_page() -> None:
     task, profiles = ranked_task({"bm25": [1] * 4, "dense": [0] * 4})
     context = Context(Audit("web crawl", 3, 5, "13-grams"), {"bm25_ndcg_at_10": 0.9, "hybrid_ndcg_at_10": 0.1}, "X/y")
-    figures = task_figures(task, profiles, context)
+    figures = measure_task(task, profiles, context)
     assert figures.leakage.audit == "audited: 3 queries and 5 documents found in web crawl (13-grams)"
     (published,) = figures.published
     assert (published.kind, published.difference) == ("bm25", pytest.approx(0.1))
     table = task_page(figures).table("Against Published Figures")
     assert table.rows[0][:4] == ("BM25", "nDCG@10", "1.0000", "0.9000")
     assert table.rows[0][4].startswith("+0.1000 [")
-    assert task_figures(task, profiles).leakage.audit == "not_audited"
+    assert measure_task(task, profiles).leakage.audit == "not_audited"
 
 
 def test_signed_figures_have_four_decimals() -> None:
     task, profiles = ranked_task({"bm25": [1] * 30, "dense": [1] * 29 + [2]})
-    told = [one.sentence for _, one in task_page(task_figures(task, profiles)).findings if one.kind == "no_difference"]
-    assert told[0].startswith("Its difference from Dense, +0.0123, may be luck (p = 1.0000")
-    assert told[1].startswith("Its difference from BM25, -0.0123, may")
+    sentences = [
+        one.sentence for _, one in task_page(measure_task(task, profiles)).findings if one.kind == "no_difference"
+    ]
+    assert "Dense, +0.0123," in sentences[0] and "p = 1.0000" in sentences[0]
+    assert "BM25, -0.0123," in sentences[1]
