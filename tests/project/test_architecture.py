@@ -113,8 +113,8 @@ def test_nothing_writes_to_the_environment() -> None:
     assert not writes
 
 
-def test_every_error_has_a_hint() -> None:
-    """Also those that no other test provokes: every call that creates one of our errors passes a hint."""
+def test_every_error_has_a_hint_or_reports_what_was_expected() -> None:
+    """Also those that no other test provokes: every call that creates one of our errors passes one of the two."""
     ours = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelyardError)]
     kinds = {kind.__name__ for kind in ours} - {"UnknownName"}  # it guesses
     silent = [
@@ -123,7 +123,7 @@ def test_every_error_has_a_hint() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.IfExp)
         if kinds & {part.id for part in ast.walk(node.func) if isinstance(part, ast.Name)}
-        if all(option.arg not in ("hint", None) for option in node.keywords)
+        if all(option.arg not in ("hint", "expected", None) for option in node.keywords)
     ]
     assert not silent
 
