@@ -17,13 +17,13 @@ from evalscope_parts import QUERIES, RELEVANT, config, first_generation, retriev
 
 from steelyard import run_task
 from steelyard.cli import main
-from steelyard.compat.evalscope.models import ApiKeys, spec_of
-from steelyard.compat.evalscope.naming import Names, identity, label
-from steelyard.compat.evalscope.reading import read
-from steelyard.compat.evalscope.running import output_folder
-from steelyard.compat.evalscope.schema import ModelEntry, parse
-from steelyard.compat.evalscope.stages import prompt_for
-from steelyard.compat.evalscope.tasks import Wanted, references, wanted
+from steelyard.compat.evalscope.config_file import read
+from steelyard.compat.evalscope.config_models import ApiKeys, spec_of
+from steelyard.compat.evalscope.config_schema import ModelEntry, parse
+from steelyard.compat.evalscope.config_tasks import Wanted, references, wanted
+from steelyard.compat.evalscope.model_stages import prompt_for
+from steelyard.compat.evalscope.output_names import Names, identity, label
+from steelyard.compat.evalscope.run_config import output_folder
 from steelyard.config import Settings
 from steelyard.datasets import load_any
 from steelyard.engine import Results

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from steelyard.cli._ui.output import Output
-    from steelyard.compat.evalscope.schema import Config
+    from steelyard.compat.evalscope.config_schema import Config
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def _run_config(config: Config, arguments: argparse.Namespace, output: Output, r
 
     Its `verbosity` decides what is printed: 0 failures, 1 also the table, 2 also progress, 3 also intervals.
     """
-    from steelyard.compat.evalscope.running import OWN, carry_out, default_hub, output_folder
+    from steelyard.compat.evalscope.run_config import OWN, carry_out, default_hub, output_folder
 
     own = type(output)(
         json=output.json,

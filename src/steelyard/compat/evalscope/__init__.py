@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from steelyard.compat.evalscope.reading import read
-from steelyard.compat.evalscope.running import carry_out, output_folder
-from steelyard.compat.evalscope.schema import Config, parse
+from steelyard.compat.evalscope.config_file import read
+from steelyard.compat.evalscope.config_schema import Config, parse
+from steelyard.compat.evalscope.run_config import carry_out, output_folder
 from steelyard.config import Settings
 from steelyard.engine.events import Event, Finished
 from steelyard.results import Result, Results

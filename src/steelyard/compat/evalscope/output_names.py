@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from steelyard.compat.evalscope.models import is_local, is_ours
-from steelyard.compat.evalscope.schema import ModelEntry
+from steelyard.compat.evalscope.config_models import is_local, is_ours
+from steelyard.compat.evalscope.config_schema import ModelEntry
 from steelyard.files import write_output
 from steelyard.results.keys import digest, model_slug
 from steelyard.spec import parse

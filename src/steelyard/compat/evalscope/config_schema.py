@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.compat.evalscope.fields import Fields, wrong
+from steelyard.compat.evalscope.config_fields import Fields, wrong
 from steelyard.encoders.model_folder import HUBS
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.errors import UsageError

@@ -8,12 +8,12 @@ from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from steelyard.compat.evalscope.models import ApiKeys
-from steelyard.compat.evalscope.naming import Names
+from steelyard.compat.evalscope.config_models import ApiKeys
+from steelyard.compat.evalscope.config_schema import Config
+from steelyard.compat.evalscope.config_tasks import CUSTOM, Wanted, wanted
+from steelyard.compat.evalscope.model_stages import FIRST, SECOND, Crew, Stage
+from steelyard.compat.evalscope.output_names import Names
 from steelyard.compat.evalscope.predictions import write_predictions
-from steelyard.compat.evalscope.schema import Config
-from steelyard.compat.evalscope.stages import FIRST, SECOND, Crew, Stage
-from steelyard.compat.evalscope.tasks import CUSTOM, Wanted, wanted
 from steelyard.compat.mteb.files import MtebFolder
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch

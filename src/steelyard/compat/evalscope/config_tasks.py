@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.compat.evalscope.schema import TYPES, Config, CustomEntry
+from steelyard.compat.evalscope.config_schema import TYPES, Config, CustomEntry
 from steelyard.config import Settings
 from steelyard.datasets import catalogue, load_any, task_facts, task_names
 from steelyard.datasets.language_codes import language_code

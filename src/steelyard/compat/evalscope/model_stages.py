@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.compat.evalscope.models import ApiKeys, is_local, is_ours, spec_of
-from steelyard.compat.evalscope.naming import MASTER, Names, identity, label
-from steelyard.compat.evalscope.schema import Config, ModelEntry
-from steelyard.compat.evalscope.tasks import SEARCHED, Wanted
+from steelyard.compat.evalscope.config_models import ApiKeys, is_local, is_ours, spec_of
+from steelyard.compat.evalscope.config_schema import Config, ModelEntry
+from steelyard.compat.evalscope.config_tasks import SEARCHED, Wanted
+from steelyard.compat.evalscope.output_names import MASTER, Names, identity, label
 from steelyard.compat.mteb.names import MtebModel
 from steelyard.config import Settings
 from steelyard.engine.batch import Failed, attempt

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steelyard.compat.evalscope.schema import MAX_SEQ_LENGTH, ModelEntry
+from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
 from steelyard.encoders.backends.transformers.loading import DTYPES
 from steelyard.encoders.load import kind_of
 from steelyard.encoders.model_folder import ModelFolder
