@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.reports.components.charts import SERIES_CLASSES
+from steelyard.reports.components.charts import SERIES_CLASSES, SHAPES
 from steelyard.reports.components.markup import Markup, join, tag
 from steelyard.types import Float64
 
@@ -95,7 +95,7 @@ def scatter(clouds: Sequence[Cloud], title: str, horizontal: str, vertical: str)
     shapes.append(tag("text", horizontal, x=left + size / 2, y=top + size + 36, class_="tick"))
     turned = f"translate(16 {top + size / 2}) rotate(-90)"
     shapes.append(tag("text", vertical, transform=turned, class_="tick"))
-    return _svg(title, left + size + 20, top + size + 46, shapes, kind="chart narrow")
+    return _svg(title, left + size + 20, top + size + 46, shapes, kind="chart narrow square")
 
 
 def _points(cloud: Cloud, number: int, left: float, bottom: float, place: object) -> list[Markup]:
@@ -106,16 +106,16 @@ def _points(cloud: Cloud, number: int, left: float, bottom: float, place: object
     marks = []
     for (x, y), ids in groups.items():
         named = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        size = 0.5 + 0.2 * math.sqrt(len(ids))
         note = f"{cloud.task}: {named}: {x:.4f} and {y:.4f}"
         marks.append(
             tag(
-                "circle",
+                "path",
                 tag("title", note),
-                cx=round(left + place(x), 1),
-                cy=round(bottom - place(y), 1),
-                r=round(2 + math.sqrt(len(ids)), 1),
+                d=SHAPES[number % len(SHAPES)],
+                transform=f"translate({left + place(x):.1f} {bottom - place(y):.1f}) scale({size:.2f})",
                 class_=f"mark s{number % SERIES_CLASSES}",
-                fill_opacity=0.5,
+                fill_opacity=0.55,
             )
         )
     return marks

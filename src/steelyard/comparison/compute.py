@@ -141,6 +141,7 @@ def compare_means(models: Sequence[str], by_task: Mapping[str, QueryScoresOf], m
     ends = [(1 - method.level) / 2, (1 + method.level) / 2]
     means, task_means = group.means, group.task_means
     group_queries = sum(len(one.ids) for one in by_task.values())
+    scale = detectable_difference(1.0, group_queries, alpha=1 - method.level) * sqrt(group_queries)
     found = []
     for a, b in model_pairs(len(models)):
         gap, by = fixed[a] - fixed[b], task_means[a] - task_means[b]
@@ -160,9 +161,7 @@ def compare_means(models: Sequence[str], by_task: Mapping[str, QueryScoresOf], m
                 wins=int((by > 1e-12).sum()),
                 ties=int((np.abs(by) <= 1e-12).sum()),
                 losses=int((by < -1e-12).sum()),
-                detectable=float(gap.std())
-                * detectable_difference(1.0, group_queries, alpha=1 - method.level)
-                * sqrt(group_queries),
+                detectable=float(gap.std()) * scale,
                 low_over_tasks=far_low,
                 high_over_tasks=far_high,
             )

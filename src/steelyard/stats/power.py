@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import nan, sqrt
 
 from steelyard.stats.student import t_quantile
@@ -21,5 +22,9 @@ def detectable_difference(deviation: float, queries: int, *, alpha: float = 0.05
     """
     if queries < 2:
         return nan
-    freedom = queries - 1
-    return (t_quantile(1 - alpha / 2, freedom) + t_quantile(power, freedom)) * deviation / sqrt(queries)
+    return _quantiles(queries - 1, alpha, power) * deviation / sqrt(queries)
+
+
+@lru_cache(maxsize=256)
+def _quantiles(freedom: int, alpha: float, power: float) -> float:
+    return t_quantile(1 - alpha / 2, freedom) + t_quantile(power, freedom)

@@ -14,6 +14,14 @@ LONGEST_LABEL = 40
 SERIES_CLASSES = 8
 """How many series get a colour and shape of their own (classes s0 to s7 in the style sheet)."""
 
+SHAPES = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
+    "M-3.6 -3.6h7.2v7.2h-7.2Z",
+    "M0 -5L5 0L0 5L-5 0Z",
+    "M0 -4.6L4.6 3.6H-4.6Z",
+)
+"""Circle, square, diamond, triangle: the marks of series in turn, around the origin."""
+
 
 @dataclass(frozen=True)
 class Dot:
@@ -109,16 +117,10 @@ def swatch(series: int, name: str) -> Markup:
 
 def _mark(series: int, x: float, y: float, note: str) -> Markup:
     """Circle, square, diamond, triangle in turn, so that colour is never the only difference."""
-    shapes = (
-        "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
-        "M-3.6 -3.6h7.2v7.2h-7.2Z",
-        "M0 -5L5 0L0 5L-5 0Z",
-        "M0 -4.6L4.6 3.6H-4.6Z",
-    )
     return tag(
         "path",
         tag("title", note),
-        d=shapes[series % len(shapes)],
+        d=SHAPES[series % len(SHAPES)],
         transform=f"translate({x:g} {y:g})",
         class_=f"mark s{series % SERIES_CLASSES}",
     )
