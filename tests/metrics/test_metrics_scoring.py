@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.metrics import CUTOFFS, DEFAULT_METRICS, METRICS, parse_many, score
 from steelyard.metrics.dicts import run_from_dicts
-from steelyard.metrics.mteb import mteb_scores
+from steelyard.metrics.mteb import legacy_reranking, mteb_scores
 from steelyard.metrics.nauc import confidence, nauc
-from steelyard.metrics.reranking import legacy
 from steelyard.metrics.scoring import leave_out, order_by_double
 from steelyard.types import Qrels, Run
 
@@ -224,4 +223,4 @@ def test_scores_made_before_serve_no_list_that_leaves_something_out() -> None:
 def test_the_reciprocal_rank_of_mteb_1_14_ends_at_rank_10(rank: int, expected: float) -> None:
     run = Run.of([np.arange(12)], [-np.arange(12.0)])
     qrels = Qrels.of(np.zeros(12), np.arange(12), np.arange(12) == rank - 1, queries=1)
-    assert legacy(run, qrels).reciprocal_rank.tolist() == [expected]
+    assert legacy_reranking(run, qrels).reciprocal_rank.tolist() == [expected]

@@ -17,10 +17,10 @@ from sklearn.metrics.cluster import v_measure_score
 from task_parts import clusters, labels, vectors_of
 
 from steelyard.errors import DataError, MissingPart
-from steelyard.tasks import texts_of, weigh
-from steelyard.tasks.agreement import v_measures
+from steelyard.tasks import score_task, texts_of
 from steelyard.tasks.classification import drawn
 from steelyard.tasks.cluster_samples import levels_of, rounds_of, sampled
+from steelyard.tasks.clustering import v_measures
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels
 from steelyard.types import TaskInfo
 from steelyard.types.samples import Bootstrap, ClusterTask, LabelTask, Problem
@@ -95,13 +95,16 @@ def test_labels_may_be_words() -> None:
         labels=tuple(words[label] for label in task.labels),
     )
     texts = texts_of(task)
-    assert weigh(named, texts, vectors_of(texts), "cosine").mteb == weigh(task, texts, vectors_of(texts), "cosine").mteb
+    assert (
+        score_task(named, texts, vectors_of(texts), "cosine").mteb
+        == score_task(task, texts, vectors_of(texts), "cosine").mteb
+    )
 
 
 def test_one_label_cannot_be_learned() -> None:
     task = LabelTask(TaskInfo("X/y", type="classification"), ("a", "b"), (1, 1), ("c",), (1,))
     with pytest.raises(DataError, match="texts of two labels"):
-        weigh(task, texts_of(task), np.ones((3, 2), dtype=np.float32), "cosine")
+        score_task(task, texts_of(task), np.ones((3, 2), dtype=np.float32), "cosine")
 
 
 def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,13 +112,13 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.Monkey
     task = labels("binary")
     texts = texts_of(task)
     with pytest.raises(MissingPart, match=r"pip install 'steelyard\[tasks\]'"):
-        weigh(task, texts, vectors_of(texts), "cosine")
+        score_task(task, texts, vectors_of(texts), "cosine")
 
 
 def test_accuracy_is_the_mean_over_texts() -> None:
     task = labels("classification")
     texts = texts_of(task)
-    found = weigh(task, texts, vectors_of(texts), "cosine")
+    found = score_task(task, texts, vectors_of(texts), "cosine")
     assert found.samples is not None
     assert found.metrics["accuracy"] == pytest.approx(found.samples["accuracy"].mean())
     assert {"accuracy", "f1", "f1_weighted"} <= set(found.intervals)
@@ -168,15 +171,15 @@ def test_a_problem_with_one_label_is_met_without_reading_it() -> None:
     more = replace(task, problems=(*task.problems, one))
     texts = texts_of(more)
     assert texts == texts_of(task)
-    values = weigh(more, texts, vectors_of(texts), "cosine").mteb["v_measures"]
-    assert values[-1] == 1.0 and values[:-1] == weigh(task, texts, vectors_of(texts), "cosine").mteb["v_measures"]
+    values = score_task(more, texts, vectors_of(texts), "cosine").mteb["v_measures"]
+    assert values[-1] == 1.0 and values[:-1] == score_task(task, texts, vectors_of(texts), "cosine").mteb["v_measures"]
 
 
 def test_one_problem_has_an_interval_over_its_texts() -> None:
     task = clusters("clustering_legacy")
     alone = replace(task, problems=task.problems[:1])
     texts = texts_of(alone)
-    found = weigh(alone, texts, vectors_of(texts), "cosine")
+    found = score_task(alone, texts, vectors_of(texts), "cosine")
     interval = found.intervals["v_measure"]
     assert found.resampling["over"] == "texts, as clustered"
     assert 0 < interval.low < interval.high < 1
@@ -185,4 +188,4 @@ def test_one_problem_has_an_interval_over_its_texts() -> None:
 def test_two_problems_cannot_be_sampled_as_one() -> None:
     task = ClusterTask(TaskInfo("X/y", type="clustering"), (problem(20), problem(20)), Bootstrap())
     with pytest.raises(DataError, match="2 problems"):
-        weigh(task, texts_of(task), np.ones((20, 2), dtype=np.float32), "cosine")
+        score_task(task, texts_of(task), np.ones((20, 2), dtype=np.float32), "cosine")

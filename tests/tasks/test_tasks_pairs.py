@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import paired_cosine_distances, paired_euclidean_d
 from task_parts import pairs, vectors_of
 
 from steelyard.errors import DataError
-from steelyard.tasks import texts_of, weigh
+from steelyard.tasks import score_task, texts_of
 from steelyard.tasks.correlation import _resampled, average_ranks, correlation, correlations
 from steelyard.tasks.pairs import _COMPARED, Sides, _own_cosine, _own_dot, compare
 from steelyard.tasks.resampling import draws_for, resampled_counts
@@ -149,29 +149,29 @@ def random_vectors(task: PairTask) -> np.ndarray:
 
 def test_a_gold_that_never_varies_has_no_correlation() -> None:
     task = tiny([1, 1, 1, 1])
-    found = weigh(task, texts_of(task), random_vectors(task), "cosine")
+    found = score_task(task, texts_of(task), random_vectors(task), "cosine")
     assert set(found.metrics.values()) == {None} and found.intervals == {}
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
 def test_the_models_own_similarity_stands_first(similarity: str) -> None:
     task = tiny([1, 0, 1, 0, 1, 0], "pair_classification")
-    found = weigh(task, texts_of(task), random_vectors(task), similarity)
+    found = score_task(task, texts_of(task), random_vectors(task), similarity)
     assert found.metrics["similarity_ap"] == pytest.approx(found.metrics[f"{similarity}_ap"])
 
 
 def test_other_labels_than_two_are_refused() -> None:
     task = tiny([1, 0, 3], "pair_classification")
     with pytest.raises(DataError, match=r"pair 2 has the label 3.*type is sts"):
-        weigh(task, texts_of(task), random_vectors(task), "cosine")
+        score_task(task, texts_of(task), random_vectors(task), "cosine")
 
 
 def test_a_main_metric_that_there_is_not_is_refused() -> None:
     task = tiny([1, 2, 3], main_metric="ndcg_at_10")
     with pytest.raises(DataError, match=r"ranked by 'ndcg_at_10'.*cosine_spearman"):
-        weigh(task, texts_of(task), random_vectors(task), "cosine")
+        score_task(task, texts_of(task), random_vectors(task), "cosine")
     other = replace(task, info=replace(task.info, main_metric="manhattan_pearson"))
-    assert weigh(other, texts_of(other), random_vectors(other), "cosine").main_metric == "manhattan_pearson"
+    assert score_task(other, texts_of(other), random_vectors(other), "cosine").main_metric == "manhattan_pearson"
 
 
 @settings(max_examples=6)

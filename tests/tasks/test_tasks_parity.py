@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from task_parts import FOLDER, VERSIONS, expected, sample_tasks, vectors_of
 
-from steelyard.tasks import Profile, Weighed, texts_of, weigh
+from steelyard.tasks import Profile, SampleScores, score_task, texts_of
 
 FITTED = 1e-6
 LAST_BITS = 1e-12
@@ -31,14 +31,14 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
         yield path, value
 
 
-def weighed_anew(name: str, profile: Profile) -> Weighed:
+def computed(name: str, profile: Profile) -> SampleScores:
     texts = texts_of(TASKS[name], profile)
-    return weigh(TASKS[name], texts, vectors_of(texts), "cosine", profile)
+    return score_task(TASKS[name], texts, vectors_of(texts), "cosine", profile)
 
 
 @cache
-def weighed(name: str, profile: Profile = "mteb-2.26") -> Weighed:
-    return weighed_anew(name, profile)
+def scores_of(name: str, profile: Profile = "mteb-2.26") -> SampleScores:
+    return computed(name, profile)
 
 
 def tolerance(name: str) -> float:
@@ -55,7 +55,7 @@ def test_the_fixtures_are_what_they_were() -> None:
 def test_every_key_of_both_versions(profile: Profile, name: str) -> None:
     theirs = expected(profile)[name]
     main = theirs.pop("main_score")
-    found = weighed(name, profile)
+    found = scores_of(name, profile)
     assert list(found.mteb) == list(theirs)
     ours, wanted = dict(flat(dict(found.mteb))), dict(flat(theirs))
     assert list(ours) == list(wanted)
@@ -69,7 +69,7 @@ def test_every_key_of_both_versions(profile: Profile, name: str) -> None:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_main_figure_lies_in_its_interval_and_is_the_same_again(name: str) -> None:
-    first, second = weighed(name), weighed_anew(name, "mteb-2.26")
+    first, second = scores_of(name), computed(name, "mteb-2.26")
     interval = first.intervals[first.main_metric]
     value = first.metrics[first.main_metric]
     assert value is not None and interval.low <= value <= interval.high and interval.low < interval.high
@@ -85,12 +85,12 @@ def test_only_what_is_drawn_is_encoded() -> None:
 
 
 def test_texts_without_a_label_are_a_class_in_mteb_and_a_figure_without_them_stands_beside() -> None:
-    found = weighed("FixtureClusteringHier")
+    found = scores_of("FixtureClusteringHier")
     assert found.notes["unlabelled_as_a_class"] == [0, 35]
     assert found.metrics["v_measure_labelled"] != found.metrics["v_measure"]
     assert "v_measure_labelled" not in found.mteb
 
 
 def test_undefined_is_null_in_a_result_file() -> None:
-    assert weighed("FixtureClassification").mteb["ap"] is None
-    assert "NaN" not in json.dumps(dict(weighed("FixtureClassification").mteb), allow_nan=False)
+    assert scores_of("FixtureClassification").mteb["ap"] is None
+    assert "NaN" not in json.dumps(dict(scores_of("FixtureClassification").mteb), allow_nan=False)

@@ -11,8 +11,7 @@ import numpy as np
 from steelyard import stats
 from steelyard.errors import DataError
 from steelyard.metrics import parse, score
-from steelyard.metrics.mteb import MtebProfile, mteb_scores
-from steelyard.metrics.reranking import legacy
+from steelyard.metrics.mteb import MtebProfile, legacy_reranking, mteb_scores
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, QueryScores
 from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.stats.intervals import DRAWS, Method
@@ -64,12 +63,12 @@ def score_run(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb
     intervals = stats.intervals({name: scores.per_query[name] for name in means}, bounds=bounds, **RESAMPLING)
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":
-        reranked = legacy(run, task.qrels)
+        reranked = legacy_reranking(run, task.qrels)
         mteb = reranked.scores
         metrics["map"] = mteb["map"]
         per_query["map"] = np.zeros(len(run))
-        per_query["map"][reranked.kept] = reranked.average_precision
-        if len(reranked.kept):
+        per_query["map"][reranked.queries] = reranked.average_precision
+        if len(reranked.queries):
             intervals |= stats.intervals({"map": reranked.average_precision}, **RESAMPLING)
     else:
         mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)

@@ -20,7 +20,7 @@ from steelyard.results import Result
 from steelyard.results.keys import digest
 from steelyard.retrievers.candidates import own_lists
 from steelyard.retrievers.ranking import rank
-from steelyard.tasks import texts_of, weigh
+from steelyard.tasks import score_task, texts_of
 from steelyard.types import Ragged, Run, Task
 from steelyard.types.protocols import Composite, Embeds, ModelSettings, Retriever, Tick, Unjudged, no_tick
 from steelyard.types.samples import SampleTask
@@ -173,7 +173,7 @@ class SampleEvaluator:
             texts = texts_of(self.task, self.profile)
             vectors, notes = model.embed(texts, "text", tick)
         with clock.phase("score"):
-            scored = weigh(self.task, texts, vectors, model.similarity, self.profile)
+            scored = score_task(self.task, texts, vectors, model.similarity, self.profile)
         return evaluation.result(
             main_metric=scored.main_metric,
             metrics=scored.metrics,

@@ -1,4 +1,4 @@
-"""How good is a ranking? Metrics as values, computed for a whole run at once, with the value of every query kept."""
+"""Metrics of rankings: values with names, computed for a whole run at once, with the score of every query."""
 
 from steelyard.metrics.definition import METRICS, Definition
 from steelyard.metrics.names import Metric, parse, parse_many

@@ -1,6 +1,6 @@
-"""Runs and judgements as dictionaries of string ids, the form that pytrec_eval, mteb and BEIR hand around.
+"""Runs and judgements as dictionaries of string ids, as pytrec_eval, mteb and BEIR use them.
 
-At the edges only: inside, ids are row numbers (see `steelyard.types`).
+Inside Steelyard, ids are row numbers (see `steelyard.types`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ QrelsDict = Mapping[str, Mapping[str, int]]
 
 
 def number_documents(*parts: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Row numbers for every document id that the parts name: descending byte order, as in a `Corpus`.
+    """Return row numbers for all document ids of the parts: in descending byte order, as in a `Corpus`.
 
     >>> number_documents({"q1": ["a", "c"]}, {"q1": ["b"]})
     {'c': 0, 'b': 1, 'a': 2}
@@ -33,11 +33,11 @@ def number_documents(*parts: Mapping[str, Iterable[str]]) -> dict[str, int]:
 def run_from_dicts(
     run: RunDict, queries: Iterable[str], rows: Mapping[str, int], *, ties: Literal["id", "given"] = "id"
 ) -> Run:
-    """The run of the given queries, in their order; a query that the dictionary lacks gets an empty list.
+    """Return the run of these queries, in their order; a query that is not in the dictionary has an empty list.
 
-    Scores stay float64; None and NaN are a DataError. Every document must have a row. With `ties="given"` lists are in
-    the order of the unrounded scores, and equal ones in that of the dictionary: not a proper `Run`, but what the MRR
-    of mteb 1.14 read.
+    Scores stay float64; None and NaN raise a DataError. Every document must have a row. With `ties="given"`, lists are
+    in the order of the unrounded scores, and equal scores in the order of the dictionary: not a proper `Run`, but what
+    mteb 1.14 read for MRR.
 
     >>> run_from_dicts({"q": {"a": 0.5, "b": 0.5}}, ["q", "r"], {"b": 0, "a": 1}).rows.tolist()
     [[0, 1], [-1, -1]]
@@ -47,14 +47,16 @@ def run_from_dicts(
     depth = max(map(len, lists), default=0)
     matrix = np.full((len(lists), depth), -1, dtype=np.int32)
     scores = np.full((len(lists), depth), -np.inf)
-    for number, found in enumerate(lists):
-        matrix[number, : len(found)] = [rows[id_] for id_ in found]
-        scores[number, : len(found)] = list(found.values())
+    for number, ranked in enumerate(lists):
+        matrix[number, : len(ranked)] = [rows[id_] for id_ in ranked]
+        scores[number, : len(ranked)] = list(ranked.values())
         if np.isnan(scores[number]).any():
-            document = next(id_ for id_, score in found.items() if score is None or score != score)
+            document = next(id_ for id_, score in ranked.items() if score is None or score != score)
             raise DataError(
-                f"the score of document {document!r} for query {ids[number]!r} is {found[document]}",
-                hint="every score is a number",
+                f"the score of document {document!r} for query {ids[number]!r} must be a number, "
+                f"got {ranked[document]}",
+                expected="a number",
+                found=ranked[document],
             )
     if ties == "id":
         return Run.of(matrix, scores)
@@ -63,7 +65,7 @@ def run_from_dicts(
 
 
 def qrels_from_dicts(qrels: QrelsDict, queries: Iterable[str], rows: Mapping[str, int]) -> Qrels:
-    """The judgements of the given queries, in their order; a document without a row is outside the corpus (-1).
+    """Return the judgements of these queries, in their order; a document without a row is outside the corpus (-1).
 
     >>> qrels_from_dicts({"q": {"a": 1, "x": 2}}, ["q"], {"a": 0}).rows.tolist()
     [-1, 0]
@@ -77,7 +79,7 @@ def qrels_from_dicts(qrels: QrelsDict, queries: Iterable[str], rows: Mapping[str
 
 
 def own_rows(queries: Iterable[str], rows: Mapping[str, int]) -> Int32:
-    """For each query the row of the document with the same id, -1 if there is none; what `ignore` takes.
+    """Return for each query the row of the document with the same id, or -1; for the argument `ignore` of `score`.
 
     >>> own_rows(["a", "q"], {"a": 3}).tolist()
     [3, -1]

@@ -1,4 +1,4 @@
-"""Geometric means over queries: one bad query costs more than a good one gains."""
+"""Geometric means over queries: a bad query costs more than a good one gains."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from steelyard.metrics.measures import average_precision
 from steelyard.metrics.preferences import bpref
 from steelyard.types import Float64
 
-LEAST = 0.00001
-"""What a query counts at the least: with a 0 the whole product would be 0."""
+MINIMUM = 0.00001
+"""The smallest score of a query, because a 0 would make the whole product 0."""
 
 
 def geometric_mean(values: Float64) -> float:
-    """The geometric mean, every value at least `LEAST`; 0 of nothing.
+    """Return the geometric mean, with every value at least `MINIMUM`; 0 without values.
 
     >>> import numpy as np
     >>> geometric_mean(np.array([1.0, 0.25])), geometric_mean(np.array([]))
@@ -22,7 +22,7 @@ def geometric_mean(values: Float64) -> float:
     """
     total = 0.0
     for value in values.tolist():  # one by one with the C library's logarithm, as trec_eval does
-        total += log(max(value, LEAST))
+        total += log(max(value, MINIMUM))
     return exp(total / len(values)) if len(values) else 0.0
 
 

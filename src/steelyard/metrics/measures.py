@@ -1,6 +1,6 @@
-"""The metrics that everyone reports: each a few lines over the hits of a `Ranking`.
+"""The common metrics, each a few lines over the hits of a `Ranking`.
 
-A query without a relevant document has 0 in every metric that divides by their number, as in trec_eval.
+A query without a relevant document scores 0 in every metric that divides by their number, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -8,62 +8,72 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.metrics.definition import Definition
-from steelyard.metrics.graded import ndcg_given
+from steelyard.metrics.graded import ndcg_with_parameters
 from steelyard.metrics.ranking import Ranking, ratio
 from steelyard.types import Float64
 
 
 def ndcg(ranking: Ranking, cutoff: int | None) -> Float64:
-    """Discounted cumulative gain over that of the best possible list."""
+    """Return the discounted cumulative gain divided by that of the ideal list."""
     gained = ranking.total(ranking.gainful, ranking.gains, cutoff)
     return ratio(gained, ranking.total(ranking.ideal, ranking.ideal_gains, cutoff))
 
 
 def ndcg_exponential(ranking: Ranking, cutoff: int | None) -> Float64:
-    """As nDCG, but the gain of a grade is 2^grade - 1."""
+    """Return nDCG with the gain 2^grade - 1."""
     gained = ranking.total(ranking.gainful, ranking.discounted(ranking.gainful, "exponential"), cutoff)
     return ratio(gained, ranking.total(ranking.ideal, ranking.discounted(ranking.ideal, "exponential"), cutoff))
 
 
 def average_precision(ranking: Ranking, cutoff: int | None) -> Float64:
-    """Precision at the rank of each relevant document found, summed, over R."""
+    """Return the sum of precision at the rank of each relevant document, divided by R."""
     hits = ranking.relevant
     return ratio(ranking.total(hits, hits.nth / (hits.rank + 1), cutoff), ranking.positives)
 
 
 def reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Float64:
-    """One over the rank of the first relevant document."""
+    """Return one divided by the rank of the first relevant document."""
     first = ranking.relevant.where(ranking.relevant.nth == 1)
     return ranking.total(first, 1 / (first.rank + 1), cutoff)
 
 
 def recall(ranking: Ranking, cutoff: int | None) -> Float64:
-    """The share of the relevant documents that was found."""
+    """Return the fraction of the relevant documents that was retrieved."""
     return ratio(ranking.total(ranking.relevant, None, cutoff), ranking.positives)
 
 
 def precision(ranking: Ranking, cutoff: int | None) -> Float64:
-    """The share of the first ranks that is relevant; a short list is divided by the cut-off all the same."""
-    found = ranking.total(ranking.relevant, None, cutoff)
-    return found / cutoff if cutoff else ratio(found, ranking.lengths)
+    """Return the fraction of the first ranks that is relevant; a short list is divided by the cutoff, too."""
+    relevant = ranking.total(ranking.relevant, None, cutoff)
+    return relevant / cutoff if cutoff else ratio(relevant, ranking.lengths)
 
 
 def hit_rate(ranking: Ranking, cutoff: int | None) -> Float64:
-    """1 where at least one relevant document was found."""
+    """Return 1 if at least one relevant document was retrieved, else 0."""
     return (ranking.total(ranking.relevant, None, cutoff) > 0).astype(np.float64)
 
 
 def r_precision(ranking: Ranking, cutoff: int | None) -> Float64:
-    """Precision at rank R."""
+    """Return the precision at rank R."""
     hits = ranking.relevant
     within = hits.where(hits.rank < ranking.positives[hits.query])
     return ratio(ranking.total(within, None, None), ranking.positives)
 
 
 def judged(ranking: Ranking, cutoff: int | None) -> Float64:
-    """The share of the first ranks that somebody judged, whatever the grade."""
-    seen = ranking.total(ranking.hits, None, cutoff)
-    return seen / cutoff if cutoff else ratio(seen, ranking.lengths)
+    """Return the fraction of the first ranks that was judged, with any grade."""
+    judged_documents = ranking.total(ranking.hits, None, cutoff)
+    return judged_documents / cutoff if cutoff else ratio(judged_documents, ranking.lengths)
+
+
+def pooled_recall(ranking: Ranking, cutoff: float | None) -> float | None:
+    """Return the recall of all queries together; None without a relevant document.
+
+    HAKARI-Bench's tables call this Recall. A query with many relevant documents counts more.
+    """
+    positives = int(ranking.positives.sum())
+    retrieved = float(ranking.total(ranking.relevant, None, cutoff).sum())
+    return retrieved / positives if positives else None
 
 
 NDCG = Definition(
@@ -72,7 +82,7 @@ NDCG = Definition(
     "DCG@k / IDCG@k, where DCG@k = sum over i <= k of rel_i / log2(i + 1)",
     ndcg,
     ("ndcg", "ndcg_cut"),
-    given=ndcg_given,
+    with_parameters=ndcg_with_parameters,
 )
 NDCG_EXP = Definition(
     "nDCG-exp",
@@ -90,28 +100,28 @@ MAP = Definition(
 )
 MRR = Definition(
     "MRR",
-    "mean reciprocal rank: how soon the first relevant document comes",
+    "mean reciprocal rank: how early the first relevant document is",
     "1 / (rank of the first relevant document), 0 if it is below k",
     reciprocal_rank,
     ("recip_rank", "recip_rank_cut"),
 )
 RECALL = Definition(
     "recall",
-    "the share of the relevant documents that was found",
+    "the fraction of the relevant documents that was retrieved",
     "(relevant in the first k) / R",
     recall,
     ("set_recall", "recall"),
 )
 PRECISION = Definition(
     "P",
-    "the share of the first k documents that is relevant",
+    "the fraction of the first k documents that is relevant",
     "(relevant in the first k) / k",
     precision,
     ("set_P", "P"),
 )
 HIT_RATE = Definition(
     "hit",
-    "whether at least one relevant document was found (trec_eval's success)",
+    "whether at least one relevant document was retrieved (trec_eval's success)",
     "1 if (relevant in the first k) > 0, else 0",
     hit_rate,
     ("success", "success"),
@@ -126,8 +136,16 @@ R_PRECISION = Definition(
 )
 JUDGED = Definition(
     "judged",
-    "the share of the first k documents that somebody judged: how far the other figures can be trusted",
+    "the fraction of the first k documents that was judged: how far the other scores can be trusted",
     "(judged in the first k) / k",
     judged,
     ("judged", "judged"),
+)
+POOLED_RECALL = Definition(
+    "pooled recall",
+    "recall of all queries together: HAKARI-Bench's Recall",
+    "(relevant in the first k of all lists) / (sum of R over queries)",
+    recall,
+    ("pooled_recall", "pooled_recall"),
+    whole=pooled_recall,
 )

@@ -1,8 +1,8 @@
-"""nAUC: does a model know when it is wrong? (Gisserot-Boukhlef et al. 2024, as mteb computes it.)
+"""nAUC: how well a model's confidence predicts its errors (Gisserot-Boukhlef et al. 2024, as mteb computes it).
 
-Queries are set aside in order of a confidence, the least confident first; the mean of a metric over the rest, at
-0 %, 10 % ... 90 % set aside, is the abstention curve. The area under it is scaled so that setting aside at random
-gives 0 and setting aside the worst queries gives 1.
+Queries are removed in order of confidence, the least confident first. The mean of a metric over the rest, with 0 %,
+10 % ... 90 % removed, is the abstention curve. The area under it is scaled so that removing queries at random gives 0
+and removing the worst queries gives 1.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from steelyard.types import Float64, Run
 
 Ties = Literal["averaged", "as-sorted"]
-"""Equal confidences: take their mean metric (mteb since 2.26.5), or whatever numpy's sort makes of them (before)."""
+"""Queries of equal confidence: use their mean (mteb since 2.26.5), or the order of numpy's sort (before)."""
 
 CONFIDENCES = ("max", "std", "diff1")
-"""Largest score; standard deviation of the scores; distance from the largest to the second."""
+"""The largest score; the standard deviation of the scores; the difference of the two largest."""
 
 STEPS = np.linspace(0, 1, 11)[:-1]
 BLOCK = 128
 
 
 def confidence(run: Run) -> Float64:
-    """How sure of itself the model was: shape (`CONFIDENCES`, queries); 0 for an empty list.
+    """Return the confidences of each query: shape (`CONFIDENCES`, queries); 0 for an empty list.
 
-    Lists must be in the order of their scores, unrounded (`scoring.order_by_double`).
+    Lists must be in the order of their unrounded scores (`scoring.order_by_double`).
 
     >>> confidence(Run.of([[0, 1], [2, -1]], [[0.75, 0.25], [0.5, 0]])).tolist()
     [[0.75, 0.5], [0.25, 0.0], [0.5, 0.0]]
@@ -40,7 +40,7 @@ def confidence(run: Run) -> Float64:
         empty = run.rows[part] < 0
         scores = np.where(empty, 0.0, run.scores[part]) if empty[:, -1].any() else run.scores[part].astype(np.float64)
         out[0, part] = scores[:, 0]
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are as far apart as nobody can say: NaN
+        with np.errstate(invalid="ignore", over="ignore"):  # the difference of infinite scores is NaN
             if run.depth > 1:
                 out[2, part] = np.where(empty[:, 1], 0.0, scores[:, 0] - scores[:, 1])
             scores -= (scores.sum(axis=1) / lengths[part])[:, None]
@@ -50,10 +50,9 @@ def confidence(run: Run) -> Float64:
 
 
 def nauc(confidences: Float64, values: Float64, *, ties: Ties = "averaged") -> Float64:
-    """The nAUC of every series of values by every confidence: shape (series, confidences).
+    """Return the nAUC of every series of values by every confidence: shape (series, confidences).
 
-    NaN where the metric is the same for all queries: there is nothing to tell apart; and for a confidence that is
-    NaN itself for some query.
+    NaN if the metric is the same for all queries, or if a confidence is NaN for some query.
 
     >>> nauc(np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]])).tolist()
     [[1.0], [nan]]
@@ -72,7 +71,7 @@ def nauc(confidences: Float64, values: Float64, *, ties: Ties = "averaged") -> F
 
 
 def _by_confidence(confidences: Float64, values: Float64, ties: Ties) -> Float64:
-    """The values of every series in ascending order of confidence."""
+    """Return the values of every series in ascending order of confidence."""
     if ties == "as-sorted":
         return np.asarray(values[:, np.argsort(confidences)])
     order = np.argsort(confidences, kind="stable")
@@ -83,6 +82,6 @@ def _by_confidence(confidences: Float64, values: Float64, ties: Ties) -> Float64
 
 
 def _area(ascending: Float64, first: np.typing.NDArray[np.int64]) -> Float64:
-    """The area under the abstention curve of each series: trapezoids over the means of what remains."""
+    """Return the area under the abstention curve of each series, by trapezoids over the means of the rest."""
     curve = np.stack([ascending[:, start:].mean(axis=1) for start in first.tolist()], axis=1)
     return np.asarray((np.diff(STEPS) * (curve[:, 1:] + curve[:, :-1]) / 2).sum(axis=1))

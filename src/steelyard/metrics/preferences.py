@@ -1,4 +1,4 @@
-"""Metrics for incomplete judgements: they look at judged documents and take nothing for irrelevant unseen.
+"""Metrics for incomplete judgements: an unjudged document does not count as irrelevant.
 
 A grade below 0 means that a document was in the pool but not judged, as in trec_eval.
 """
@@ -12,11 +12,11 @@ from steelyard.metrics.ranking import Ranking, ratio
 from steelyard.types import Float64, Int64
 
 EPSILON = 0.00001
-"""What inferred average precision adds to both sides, so that nothing judged yet is no division by 0."""
+"""Added to both sides by inferred average precision, to avoid a division by 0."""
 
 
 def bpref(ranking: Ranking, cutoff: None) -> Float64:
-    """Of the first R documents judged irrelevant, the share that stands below a relevant one; mean over R."""
+    """Return how many of the first R documents judged irrelevant are below each relevant one, as a mean over R."""
     hits, before = ranking.relevant, ranking.nonrelevant_before
     wrong = ratio(
         np.minimum(before, ranking.positives[hits.query]),
@@ -26,19 +26,19 @@ def bpref(ranking: Ranking, cutoff: None) -> Float64:
 
 
 def inferred_average_precision(ranking: Ranking, cutoff: None) -> Float64:
-    """Average precision as a random sample of the pool lets one expect it."""
+    """Return the average precision that is expected from a random sample of the pool."""
     hits, nonrelevant = ranking.relevant, ranking.nonrelevant_before
-    found = hits.nth - 1
-    judged = found + nonrelevant
+    relevant = hits.nth - 1
+    judged = relevant + nonrelevant
     above = np.maximum(hits.rank, 1)
     expected = 1.0 / (hits.rank + 1.0) + (hits.rank / (hits.rank + 1.0)) * (
         (judged + _unjudged_before(ranking)) / above
-    ) * ((found + EPSILON) / (judged + 2 * EPSILON))
+    ) * ((relevant + EPSILON) / (judged + 2 * EPSILON))
     return ratio(ranking.total(hits, np.where(hits.rank == 0, 1.0, expected), None), ranking.positives)
 
 
 def _unjudged_before(ranking: Ranking) -> Int64:
-    """For each of the `relevant`: pooled but unjudged documents of its list above it."""
+    """Return the number of pooled but unjudged documents above each relevant one."""
     return ranking.count_above(ranking.hits.where(ranking.hits.grade < 0), ranking.relevant)
 
 

@@ -1,4 +1,4 @@
-"""From a run and its judgements to figures: every metric for every query, in one pass over the run."""
+"""Score a run by its judgements: every metric for every query, in one pass over the run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy.typing as npt
 from steelyard.errors import SteelyardError, UnknownName
 from steelyard.metrics import nauc
 from steelyard.metrics.definition import METRICS
+from steelyard.metrics.measures import pooled_recall
 from steelyard.metrics.names import Metric, parse_many
-from steelyard.metrics.pooled import pooled_recall
 from steelyard.metrics.ranking import Gain, Ranking, find_hits
 from steelyard.types import Float64, Qrels, Run, Scores
 
 Profile = Literal["steelyard", "mteb-2.26", "mteb-1.14"]
-"""Whose conventions hold where they differ; see `score`."""
+"""Whose conventions apply if they differ; see `score`."""
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
-"""Where mteb cuts, and so where everyone compares."""
+"""The cutoffs of mteb, by which results are compared."""
 
 DEFAULT_METRICS: tuple[Metric, ...] = (
     *(Metric(name, k) for name in ("ndcg", "map", "mrr", "recall", "precision", "hit_rate") for k in CUTOFFS),
@@ -31,7 +31,7 @@ DEFAULT_METRICS: tuple[Metric, ...] = (
 )
 
 NAUC_METRICS = ("ndcg", "map", "recall", "precision", "mrr")
-"""The metrics that mteb gives an nAUC, where they have a cut-off."""
+"""The metrics for which mteb computes nAUC, if they have a cutoff."""
 
 
 def score(
@@ -46,20 +46,18 @@ def score(
     level: int = 1,
     documents: int = 0,
 ) -> Scores:
-    """Every metric for every query of the run, and the figures that only exist for all of them together.
+    """Return every metric for every query of the run, and the values that exist only for all queries together.
 
-    Grades below the `level` are not relevant, though gains go by the grades themselves; relevant documents outside
-    the corpus (rows of -1 in the qrels) can't be found but count. A query without a relevant document counts 0 in the
-    means. Lists are taken as `Run` promises them: best first by float32 score, then by row, which is trec_eval's tie
-    rule.
+    Grades below the `level` are not relevant, but gains follow the grades. Relevant documents outside the corpus (rows
+    of -1 in the qrels) cannot be retrieved but count. A query without a relevant document counts 0 in the means. Lists
+    are best first by float32 score, then by row, which is trec_eval's rule for ties.
 
-    `ignore` holds a row for each query (-1: none): the document that is the query itself, left out of its list.
-    `profile` "mteb-2.26" and "mteb-1.14" order the MRR by the unrounded score, as mteb does; the latter does not
-    average the ties of nAUC. `mrr_run` is the same lists in the order in which MRR is to read them: mteb 1.14 kept
-    the order of a dictionary among equal scores (`dicts.run_from_dicts(..., ties="given")`).
-    `documents` is the size of the collection, which `utility` asks for where documents left out have a worth.
-    `whole` holds `pooled_recall_at_k` beside every `recall_at_k`, the nAUCs of what mteb gives one, and the metrics
-    that are no mean of queries, such as `gm_map`.
+    `ignore` has a row for each query (-1: none): the document that is the query itself, left out of its list.
+    `profile` "mteb-2.26" and "mteb-1.14" sort for MRR by the unrounded score, as mteb does; the latter does not average
+    ties in nAUC. `mrr_run` has the same lists in the order for MRR: mteb 1.14 kept the order of a dictionary among
+    equal scores (`dicts.run_from_dicts(..., ties="given")`). `documents` is the size of the collection, which `utility` needs
+    if documents that were not retrieved have a value. `whole` has `pooled_recall_at_k` for every `recall_at_k`, the
+    nAUCs that mteb computes, and the metrics that are not means over queries, such as `gm_map`.
 
     >>> run = Run.of([[0, 1, 2], [3, 4, 5]], [[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
     >>> qrels = Qrels.of([0, 1, 1], [1, 3, 9], [1, 1, 1], queries=2)
@@ -68,7 +66,8 @@ def score(
     ([0.5, 1.0], 0.75, 0.6666666666666666)
     """
     if profile not in get_args(Profile):
-        raise UnknownName("profile", profile, get_args(Profile), hint=f"known: {', '.join(get_args(Profile))}")
+        hint = f"choose one of {', '.join(get_args(Profile))}"
+        raise UnknownName("profile", profile, get_args(Profile), hint=hint, option="profile")
     if ignore is not None:
         run = leave_out(run, ignore)
         mrr_run = None if mrr_run is None else leave_out(mrr_run, ignore)
@@ -90,30 +89,33 @@ def score(
 
 
 def compute(metric: Metric, ranking: Ranking) -> Float64:
-    """One metric for every query; an error if a plug-in gives anything but one finite number for each."""
+    """Return one metric for every query; a plug-in that does not return one finite number for each raises an error."""
     values = np.asarray(metric.compute(ranking), dtype=np.float64)
     queries = len(ranking.run)
     if values.shape != (queries,) or not np.isfinite(values).all():
-        finite = "all finite" if np.isfinite(values).all() else "not all finite"
+        finite = "" if np.isfinite(values).all() else " with NaN or infinity"
         raise SteelyardError(
-            f"the metric {metric} ({METRICS.origin(metric.name)}) gave an array of shape {values.shape}, {finite}",
-            hint=f"it must give one finite number for each of the {queries:,} queries",
+            f"the metric {metric} of {METRICS.origin(metric.name)} must return one finite number for each of "
+            f"{queries:,} queries, got an array of shape {values.shape}{finite}",
+            hint="correct the metric, or leave it out",
+            expected=f"{queries} finite numbers",
+            found=f"shape {values.shape}{finite}",
         )
     return values
 
 
 def resolve(metrics: Iterable[Metric | str]) -> tuple[Metric, ...]:
-    """Metrics from names or values, each once, in the order given."""
-    found: dict[Metric, None] = {}
+    """Return metrics from names or values, each once, in their order."""
+    resolved: dict[Metric, None] = {}
     for item in metrics:
-        found.update(dict.fromkeys(parse_many(item) if isinstance(item, str) else (item,)))
-    return tuple(found)
+        resolved.update(dict.fromkeys(parse_many(item) if isinstance(item, str) else (item,)))
+    return tuple(resolved)
 
 
 def abstention(
     run: Run, metrics: Sequence[Metric], per_query: dict[str, Float64], profile: Profile
 ) -> dict[str, float | None]:
-    """`nauc_<metric>_<confidence>` for every metric that mteb gives one; None where undefined."""
+    """Return `nauc_<metric>_<confidence>` for the metrics of which mteb computes it; None if undefined."""
     names = [str(m) for m in metrics if m.name in NAUC_METRICS and m.cutoff is not None]
     if not names or not len(run):
         return {}
@@ -128,23 +130,23 @@ def abstention(
 
 
 def leave_out(run: Run, rows: npt.ArrayLike) -> Run:
-    """The run without one row of each query (-1: nothing); what follows moves up.
+    """Return the run without one row of each query (-1: none); the rows after it move up.
 
     >>> leave_out(Run.of([[0, 1, 2]], [[0.9, 0.8, 0.7]]), [1]).rows.tolist()
     [[0, 2, -1]]
     """
     out = np.asarray(rows, dtype=np.int32).reshape(-1, 1)
-    gone = (run.rows == out) & (out >= 0)
-    touched = np.flatnonzero(gone.any(axis=1))
-    order = np.argsort(gone[touched], axis=1, kind="stable")
+    removed = (run.rows == out) & (out >= 0)
+    changed = np.flatnonzero(removed.any(axis=1))
+    order = np.argsort(removed[changed], axis=1, kind="stable")
     new_rows, new_scores = run.rows.copy(), run.scores.copy()
-    new_rows[touched] = np.take_along_axis(np.where(gone, -1, run.rows)[touched], order, axis=1)
-    new_scores[touched] = np.take_along_axis(np.where(gone, -np.inf, run.scores)[touched], order, axis=1)
+    new_rows[changed] = np.take_along_axis(np.where(removed, -1, run.rows)[changed], order, axis=1)
+    new_scores[changed] = np.take_along_axis(np.where(removed, -np.inf, run.scores)[changed], order, axis=1)
     return Run(new_rows, new_scores)
 
 
 def judged_only(run: Run, qrels: Qrels) -> Run:
-    """The run without the documents that nobody judged (a grade below 0 is no judgement); what follows moves up.
+    """Return the run without unjudged documents (also those with a grade below 0); the rows after them move up.
 
     >>> qrels = Qrels.of([0, 0, 0], [0, 1, 2], [1, -1, 0], queries=1)
     >>> judged_only(Run.of([[0, 1, 2, 3]], [[0.7, 0.8, 0.6, 0.9]]), qrels).rows.tolist()
@@ -160,7 +162,7 @@ def judged_only(run: Run, qrels: Qrels) -> Run:
 
 
 def order_by_double(run: Run) -> Run:
-    """The run in the order of its unrounded scores; only differs where float64 scores tie as float32.
+    """Return the run in the order of its unrounded scores; it differs only if float64 scores tie as float32.
 
     >>> order_by_double(Run.of([[0, 1]], [[0.1, 0.1 + 1e-10]])).rows.tolist()
     [[1, 0]]

@@ -1,4 +1,4 @@
-"""Metrics of how many relevant documents a list has, and how many it could have, whatever their order in it."""
+"""Metrics of the set of retrieved documents, without regard to their order."""
 
 from __future__ import annotations
 
@@ -8,59 +8,64 @@ from math import inf
 import numpy as np
 
 from steelyard.errors import UsageError
-from steelyard.metrics.definition import Compute, Definition
-from steelyard.metrics.numbers import numbers
+from steelyard.metrics.definition import Compute, Definition, read_numbers
 from steelyard.metrics.ranking import Ranking, ratio
 from steelyard.types import Float64
 
 
 def precision_at_multiple(ranking: Ranking, multiple: float) -> Float64:
-    """Precision at a multiple of R, rounded as trec_eval does it: nine tenths more, then cut off."""
+    """Return the precision at a multiple of R, rounded as in trec_eval: trunc(x + 0.9)."""
     rank = np.trunc(multiple * ranking.positives + 0.9).astype(np.int64)
     hits = ranking.relevant
     return ratio(ranking.total(hits.where(hits.rank < rank[hits.query]), None, None), rank)
 
 
 def relative_precision(ranking: Ranking, cutoff: int | None) -> Float64:
-    """Precision over the best that a list of this length can have."""
-    most = ranking.lengths if cutoff is None else cutoff
-    return ratio(ranking.total(ranking.relevant, None, cutoff), np.minimum(most, ranking.positives))
+    """Return the precision divided by the best precision of a list of this length."""
+    length = ranking.lengths if cutoff is None else cutoff
+    return ratio(ranking.total(ranking.relevant, None, cutoff), np.minimum(length, ranking.positives))
 
 
 def f_measure(ranking: Ranking, cutoff: None, weight: float = 1.0) -> Float64:
-    """Precision and recall of the whole list in one figure."""
-    found = ranking.total(ranking.relevant, None, None)
-    precision, recall = ratio(found, ranking.lengths), ratio(found, ranking.positives)
+    """Return the F measure of the whole list."""
+    relevant = ranking.total(ranking.relevant, None, None)
+    precision, recall = ratio(relevant, ranking.lengths), ratio(relevant, ranking.positives)
     return ratio((weight + 1.0) * precision * recall, weight * precision + recall)
 
 
 def set_average_precision(ranking: Ranking, cutoff: None) -> Float64:
-    """Precision times recall of the whole list."""
-    found = ranking.total(ranking.relevant, None, None)
-    return ratio(found * found, ranking.lengths * ranking.positives.astype(np.float64))
+    """Return precision times recall of the whole list."""
+    relevant = ranking.total(ranking.relevant, None, None)
+    return ratio(relevant * relevant, ranking.lengths * ranking.positives.astype(np.float64))
 
 
-def utility(ranking: Ranking, cutoff: None, worth: tuple[float, ...] = (1.0, -1.0, 0.0, 0.0)) -> Float64:
-    """What the list is worth, if every kind of document has its price."""
-    found, returned = ranking.total(ranking.relevant, None, None), ranking.lengths
-    missed = ranking.positives - found
+def utility(ranking: Ranking, cutoff: None, values: tuple[float, ...] = (1.0, -1.0, 0.0, 0.0)) -> Float64:
+    """Return the value of the list, if every kind of document has a value."""
+    relevant, returned = ranking.total(ranking.relevant, None, None), ranking.lengths
+    missed = ranking.positives - relevant
     return np.asarray(
-        worth[0] * found
-        + worth[1] * (returned - found)
-        + worth[2] * missed
-        + worth[3] * (ranking.documents + found - returned - ranking.positives)
+        values[0] * relevant
+        + values[1] * (returned - relevant)
+        + values[2] * missed
+        + values[3] * (ranking.documents + relevant - returned - ranking.positives)
     )
 
 
 def _weighted(text: str) -> Compute:
-    (weight,) = numbers(text, count=1, metric="set_F", example="set_F.0.5")
+    (weight,) = read_numbers(text, count=1, metric="set_F", example="set_F.0.5")
     if weight < 0:
-        raise UsageError(f"set_F cannot weigh recall {text} times", hint="write a weight from 0 on, such as set_F.0.5")
+        raise UsageError.invalid(
+            "the weight of recall in set_F",
+            expected="at least 0",
+            found=text,
+            hint="for example set_F.0.5",
+            option="set_F",
+        )
     return partial(f_measure, weight=weight)
 
 
-def _of_worth(text: str) -> Compute:
-    return partial(utility, worth=numbers(text, count=4, metric="utility", example="utility.1,-1,0,0"))
+def _with_values(text: str) -> Compute:
+    return partial(utility, values=read_numbers(text, count=4, metric="utility", example="utility.1,-1,0,0"))
 
 
 RPREC_MULT = Definition(
@@ -73,19 +78,19 @@ RPREC_MULT = Definition(
 )
 RELATIVE_P = Definition(
     "relative P",
-    "precision over the best that is possible: few relevant documents are no fault of the list",
+    "precision divided by the best possible precision, so that few relevant documents do not count against a list",
     "(relevant in the first k) / min(k, R)",
     relative_precision,
     ("set_relative_P", "relative_P"),
 )
 SET_F = Definition(
     "F",
-    "precision and recall of the whole list in one figure; set_F.x weighs recall x times",
+    "precision and recall of the whole list combined; set_F.x counts recall x times",
     "(x + 1) P r / (x P + r), where P is precision and r recall of the whole list, x = 1",
     f_measure,
     ("set_F", "set_F"),
     takes_cutoff=False,
-    given=_weighted,
+    with_parameters=_weighted,
 )
 SET_MAP = Definition(
     "set MAP",
@@ -97,11 +102,11 @@ SET_MAP = Definition(
 )
 UTILITY = Definition(
     "utility",
-    "what a list is worth if each kind of document has a price; utility.a,b,c,d sets them",
+    "the value of a list if each kind of document has a value; utility.a,b,c,d sets them",
     "a (relevant found) + b (others found) + c (relevant missed) + d (others left out); a, b, c, d = 1, -1, 0, 0",
     utility,
     ("utility", "utility"),
     takes_cutoff=False,
-    given=_of_worth,
+    with_parameters=_with_values,
     bounds=(-inf, inf),
 )

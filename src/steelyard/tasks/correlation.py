@@ -1,4 +1,4 @@
-"""STS: do the scores of pairs go with how alike people found them? Pearson's and Spearman's correlation."""
+"""STS: correlation of the scores of pairs with human similarity judgements, by Pearson and Spearman."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from steelyard.tasks.resampling import interval_of, resampled_counts
 from steelyard.types import Float64, Interval
 
 OWN = "similarity"
-"""The model's own way to compare, whichever it is."""
+"""The similarity that the model declares."""
 
 
 def average_ranks(values: npt.NDArray[np.floating]) -> Float64:
-    """Ranks from 1; equal values share the mean of their places.
+    """Return ranks from 1; equal values get the mean of their ranks.
 
     >>> average_ranks(np.array([0.5, 0.1, 0.5, 0.9])).tolist()
     [2.5, 1.0, 2.5, 4.0]
@@ -26,14 +26,14 @@ def average_ranks(values: npt.NDArray[np.floating]) -> Float64:
 
 
 def correlation(first: Float64, second: Float64) -> float | None:
-    """Pearson's r; None where one side never varies, or there are fewer than two pairs.
+    """Return Pearson's r; None if one side is constant, or there are fewer than two pairs.
 
     >>> round(correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 5.0])), 6)
     0.981981
     """
     if len(first) < 2 or first.min() == first.max() or second.min() == second.max():
         return None
-    # Divided by their lengths first, as scipy does: squares of tiny differences do not vanish.
+    # Divided by their norms first, as scipy does: squares of tiny differences do not underflow.
     one, other = first - first.mean(), second - second.mean()
     r = float(np.dot(one / np.linalg.norm(one), other / np.linalg.norm(other)))
     return max(-1.0, min(1.0, r))
@@ -42,27 +42,26 @@ def correlation(first: Float64, second: Float64) -> float | None:
 def correlations(
     gold: Float64, scores: Mapping[str, Float64], own: str | None = None
 ) -> tuple[dict[str, float | None], dict[str, Interval]]:
-    """`<score>_pearson` and `<score>_spearman` of every kind of score, and the interval of each.
+    """Return `<score>_pearson` and `<score>_spearman` of every kind of score, and their intervals.
 
-    The gold values are ranked once, each kind of score once; Spearman's is Pearson's of the ranks. Resamples keep the
-    ranks that all pairs together gave: what is resampled are pairs of ranks. `own` is the kind of score that
-    `similarity`, the model's own, is: the intervals of one are those of the other.
+    Spearman's correlation is Pearson's of the ranks; gold values and every kind of score are ranked once, and resamples
+    keep these ranks. `own` is the kind of score that the model declares (`similarity`): both have the same intervals.
     """
     kinds: dict[str, tuple[Float64, dict[str, Float64]]] = {
         "pearson": (gold, dict(scores)),
         "spearman": (average_ranks(gold), {name: average_ranks(values) for name, values in scores.items()}),
     }
-    figures = {f"{name}_{kind}": correlation(kinds[kind][0], kinds[kind][1][name]) for name in scores for kind in kinds}
+    metrics = {f"{name}_{kind}": correlation(kinds[kind][0], kinds[kind][1][name]) for name in scores for kind in kinds}
     known = {OWN: own} if own is not None and own in scores else {}
     drawn = _resampled({kind: (one, _without(others, known)) for kind, (one, others) in kinds.items()})
     intervals = {}
-    for name in figures:
+    for name in metrics:
         score, _, kind = name.rpartition("_")
         values = drawn.get(f"{known.get(score, score)}_{kind}")
-        interval = interval_of(values, figures[name], (-1.0, 1.0)) if values is not None else None
+        interval = interval_of(values, metrics[name], (-1.0, 1.0)) if values is not None else None
         if interval is not None:
             intervals[name] = interval
-    return figures, intervals
+    return metrics, intervals
 
 
 def _without(series: dict[str, Float64], known: Mapping[str, str]) -> dict[str, Float64]:
@@ -70,27 +69,26 @@ def _without(series: dict[str, Float64], known: Mapping[str, str]) -> dict[str, 
 
 
 def _resampled(kinds: Mapping[str, tuple[Float64, Mapping[str, Float64]]]) -> dict[str, Float64]:
-    """The correlation of one side with each other in every resample, by products with how often each pair was drawn."""
+    """Return the correlation in every resample, by products with the counts of how often each pair was drawn."""
     pairs = len(next(iter(kinds.values()))[0])
     if pairs < 2:
         return {}
-    # Counts and sums of so many standard values need no more than single precision: it is their spread that is looked
-    # at, and that is a thousand times wider.
+    # Single precision is enough for the spread of resamples, which is a thousand times wider than its rounding.
     columns = np.column_stack([column for kind in kinds.values() for column in _moments(*kind)]).astype(np.float32)
     sums = np.concatenate([counts.astype(np.float32) @ columns for counts in resampled_counts(pairs)]) / pairs
-    found: dict[str, Float64] = {}
+    values: dict[str, Float64] = {}
     at = iter(sums.T.astype(np.float64))
     for kind, (_, others) in kinds.items():
         x, xx = next(at), next(at)
         for name in others:
             y, yy, xy = next(at), next(at), next(at)
-            with np.errstate(divide="ignore", invalid="ignore"):  # a resample without any spread has no correlation
-                found[f"{name}_{kind}"] = (xy - x * y) / np.sqrt((xx - x * x) * (yy - y * y))
-    return found
+            with np.errstate(divide="ignore", invalid="ignore"):  # a constant resample has no correlation
+                values[f"{name}_{kind}"] = (xy - x * y) / np.sqrt((xx - x * x) * (yy - y * y))
+    return values
 
 
 def _moments(one: Float64, others: Mapping[str, Float64]) -> Iterator[Float64]:
-    """Centred and scaled, so that differences of sums of squares stay exact enough."""
+    """Yield centred and scaled moments, so that differences of sums of squares stay accurate."""
     first = _standard(one)
     yield from (first, first * first)
     for values in others.values():

@@ -1,4 +1,4 @@
-"""What is fitted is scikit-learn's, so that figures are those of everyone who uses it."""
+"""scikit-learn, which fits classifiers and clusters, so that scores are those of other tools."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from steelyard.errors import MissingPart
 
 SEED = 42
-"""mteb's: of every fit, and of every draw of training texts and samples."""
+"""The seed of mteb for every fit and every sample."""
 
 
 def sklearn() -> Any:
-    """scikit-learn, or what to install."""
+    """Return scikit-learn; a MissingPart if it is not installed."""
     try:
         import sklearn
     except ImportError as error:
@@ -20,5 +20,5 @@ def sklearn() -> Any:
 
 
 def fitted_by() -> dict[str, str]:
-    """For the notes of a result: fits differ between versions."""
+    """Return the version of scikit-learn for the notes of a result: fits differ between versions."""
     return {"scikit-learn": str(sklearn().__version__)}

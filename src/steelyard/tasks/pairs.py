@@ -1,4 +1,4 @@
-"""Pairs of texts: STS and pair classification. No package but numpy is needed."""
+"""Pairs of texts: STS and pair classification, with numpy only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.errors import DataError
 from steelyard.results import QueryScores
 from steelyard.tasks.correlation import correlations
 from steelyard.tasks.resampling import described
-from steelyard.tasks.scored import Profile, Weighed, main_metric
+from steelyard.tasks.sample_scores import Profile, SampleScores, main_metric
 from steelyard.tasks.separation import separations
 from steelyard.tasks.torch_order import cosines, dots
 from steelyard.types import Float32, Float64
@@ -27,19 +27,19 @@ Scores = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Vectors of pairs, and what several ways to compare them begin with, made once."""
+    """Vectors of pairs, and intermediate values that several similarities share."""
 
     first: Float32
     second: Float32
 
     @cached_property
-    def apart(self) -> Float32:
-        """Their difference."""
+    def difference(self) -> Float32:
+        """Return the difference of the vectors."""
         return np.asarray(self.first - self.second)
 
     @cached_property
     def units(self) -> tuple[Float32, Float32]:
-        """Both at length 1."""
+        """Return both vectors at length 1."""
         return _unit(self.first), _unit(self.second)
 
 
@@ -47,14 +47,14 @@ Compare = Callable[[Sides], Scores]
 
 
 def cosine(sides: Sides) -> Scores:
-    """1 minus half the squared distance of the vectors at length 1, as scikit-learn has it: the rounding counts.
+    """Return 1 minus half the squared distance of the vectors at length 1, with the rounding of scikit-learn.
 
     >>> cosine(Sides(np.float32([[1, 0], [3, 4]]), np.float32([[0, 2], [3, 4]]))).tolist()
     [0.0, 1.0]
     """
     first, second = sides.units
-    apart = first - second
-    return np.asarray(1 - np.float32(0.5) * np.einsum("ij,ij->i", apart, apart))
+    difference = first - second
+    return np.asarray(1 - np.float32(0.5) * np.einsum("ij,ij->i", difference, difference))
 
 
 def _unit(vectors: Float32) -> Float32:
@@ -64,11 +64,11 @@ def _unit(vectors: Float32) -> Float32:
 
 
 def _manhattan(sides: Sides) -> Scores:
-    return np.asarray(-np.abs(sides.apart).sum(axis=-1))
+    return np.asarray(-np.abs(sides.difference).sum(axis=-1))
 
 
 def _euclidean(sides: Sides) -> Scores:
-    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", sides.apart, sides.apart)))
+    return np.asarray(-np.sqrt(np.einsum("ij,ij->i", sides.difference, sides.difference)))
 
 
 def _dot(sides: Sides) -> Scores:
@@ -93,11 +93,11 @@ _OWN: dict[Profile, dict[str, Compare]] = {
     "mteb-2.26": {**_COMPARED, "cosine": _own_cosine, "dot": _own_dot},
     "mteb-1.14": _COMPARED,
 }
-"""The model's own similarity: since 2 torch computes it, and the last bits differ from those of `cosine` and `dot`."""
+"""The model's own similarity: since mteb 2, torch computes it, and its last bits differ from `cosine` and `dot`."""
 
 
 def compare(task: PairTask, texts: Sequence[str], vectors: Float32, compared: Sequence[Compare]) -> list[Float64]:
-    """The scores of all pairs, the higher the more alike, in every way asked for."""
+    """Return the scores of all pairs by every similarity; higher is more similar."""
     row_of = {text: row for row, text in enumerate(texts)}
     first, second = (np.array([row_of[text] for text in side]) for side in (task.first, task.second))
     scores = [np.empty(len(task)) for _ in compared]
@@ -109,48 +109,50 @@ def compare(task: PairTask, texts: Sequence[str], vectors: Float32, compared: Se
     return scores
 
 
-def weigh_pairs(
+def score_pairs(
     task: PairTask, texts: Sequence[str], vectors: Float32, similarity: str, profile: Profile = "mteb-2.26"
-) -> Weighed:
-    """STS or pair classification, by the type of the task."""
+) -> SampleScores:
+    """Score STS or pair classification, by the type of the task."""
     if not len(task):
-        raise DataError("no pairs to compare", where=task.name, hint="a task of pairs needs some")
+        raise DataError("a task of pairs must have pairs", where=task.name, hint="add pairs of texts")
     ways = {"similarity": _OWN[profile][similarity], **_COMPARED}
     if task.info.type == "sts":
         del ways["dot"]
     scores = dict(zip(ways, compare(task, texts, vectors, list(ways.values())), strict=True))
     samples = QueryScores(tuple(map(str, range(len(task)))), None, {"gold": task.gold, **scores})
-    found: dict[str, float | None]
+    metrics: dict[str, float | None]
     if task.info.type == "sts":
-        found, intervals = correlations(task.gold, scores, similarity)
-        # The model's own similarity comes without a name in front, as mteb writes it.
-        found = {name.removeprefix("similarity_"): value for name, value in found.items()}
+        metrics, intervals = correlations(task.gold, scores, similarity)
+        # The model's own similarity has no prefix, as in mteb.
+        metrics = {name.removeprefix("similarity_"): value for name, value in metrics.items()}
         intervals = {name.removeprefix("similarity_"): value for name, value in intervals.items()}
-        mteb: dict[str, Any] = dict(found)
+        mteb: dict[str, Any] = dict(metrics)
     else:
         _check_labels(task)
         separated, intervals = separations(task.gold, scores, split_ties=profile == "mteb-1.14", own=similarity)
-        found = {name: value for name, value in separated.items() if not name.endswith("_threshold")}
-        mteb = dict(found) if profile == "mteb-2.26" else _with_thresholds(separated)
-    main = main_metric(task.info, {"sts": "cosine_spearman"}.get(task.info.type, "max_ap"), found)
-    return Weighed(main, found, mteb, intervals, described(len(task), "pairs"), samples)
+        metrics = {name: value for name, value in separated.items() if not name.endswith("_threshold")}
+        mteb = dict(metrics) if profile == "mteb-2.26" else _with_thresholds(separated)
+    main = main_metric(task.info, {"sts": "cosine_spearman"}.get(task.info.type, "max_ap"), metrics)
+    return SampleScores(main, metrics, mteb, intervals, described(len(task), "pairs"), samples)
 
 
 def _check_labels(task: PairTask) -> None:
     odd = np.flatnonzero(~np.isin(task.gold, (0, 1)))
     if len(odd):
         raise DataError(
-            f"pair {odd[0]} has the label {task.gold[odd[0]]:g}",
+            f"the label of pair {odd[0]} must be 0 (no match) or 1 (match), got {task.gold[odd[0]]:g}",
             where=task.name,
-            hint="labels are 0 (no match) and 1 (match); for other values the type is sts",
+            hint="set the type to sts for other values",
+            row=int(odd[0]),
+            expected="0 or 1",
+            found=float(task.gold[odd[0]]),
         )
 
 
-def _with_thresholds(found: dict[str, float]) -> dict[str, Any]:
-    """Thresholds on distances as distances: 1.14 wrote them so."""
+def _with_thresholds(metrics: dict[str, float]) -> dict[str, Any]:
+    """Return thresholds on distances as distances, as mteb 1.14 wrote them."""
     distances = ("manhattan_", "euclidean_")
-    turned = {
+    return {
         name: -value if name.endswith("_threshold") and name.startswith(distances) else value
-        for name, value in found.items()
+        for name, value in metrics.items()
     }
-    return turned

@@ -1,8 +1,8 @@
 """Sums of single precision in the order in which torch adds, so that the last bit is the same.
 
-mteb has the model's own similarity computed by torch. Where a text is paired with itself the last bit says 1 or
-0.99999994, and so makes or breaks ties, by which rank figures go. torch adds in 8 lanes: a product by four accumulators
-of 8, 16 rounds at a time, a length by one. Here a column is a vector, so that numpy adds whole rows of them.
+mteb computes the model's own similarity with torch. For a text paired with itself, the last bit decides between 1 and
+0.99999994, and so about ties, which change rank metrics. torch adds in 8 lanes: a product with four accumulators of 8,
+16 rounds at a time, a norm with one. Here a column is a vector, so that numpy adds whole rows of them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from steelyard.types import Float32
 
 LANES, ACCUMULATORS, ROUNDS = 8, 4, 16
 SMALLEST = np.float32(1e-12)
-"""A vector is never divided by less."""
+"""The smallest divisor of a vector."""
 
 
 def dots(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
-    """The scalar product of each row with its partner.
+    """Return the scalar product of each row with its partner.
 
     >>> dots(np.float32([[1, 2]]), np.float32([[3, 4]])).tolist()
     [11.0]
@@ -27,7 +27,7 @@ def dots(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
 
 
 def cosines(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
-    """The cosine of each row with its partner; 0 where one is 0.
+    """Return the cosine of each row with its partner; 0 if one is 0.
 
     >>> cosines(np.float32([[3, 4], [0, 0]]), np.float32([[3, 4], [1, 0]])).tolist()
     [1.0, 0.0]
@@ -40,7 +40,7 @@ def _columns(vectors: Float32) -> Float32:
 
 
 def _units(columns: Float32) -> Float32:
-    """At length 1."""
+    """Return the columns at length 1."""
     squares = columns * columns
     whole = len(squares) // LANES * LANES
     lengths = _in_order([*_rounds(squares[:whole], LANES).sum(axis=0), *squares[whole:]])
@@ -48,12 +48,12 @@ def _units(columns: Float32) -> Float32:
 
 
 def _sums(values: Float32) -> npt.NDArray[np.float32]:
-    """The sum of each column."""
+    """Return the sum of each column."""
     wide = LANES * ACCUMULATORS
     whole, lanes = len(values) // wide * wide, len(values) // LANES * LANES
     rounds = _rounds(values[:whole], wide)
     full = len(rounds) // ROUNDS * ROUNDS
-    # Each 16 rounds are added up for themselves; what is left over comes before them.
+    # Every 16 rounds are added separately; the remaining rounds come first.
     total = rounds[full:].sum(axis=0)
     if full:
         total = total + rounds[:full].reshape(-1, ROUNDS, *rounds.shape[1:]).sum(axis=1).sum(axis=0)
@@ -67,7 +67,7 @@ def _rounds(values: Float32, width: int) -> Float32:
 
 
 def _in_order(parts: list[Float32]) -> Float32:
-    """One after the other."""
+    """Add one after the other."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

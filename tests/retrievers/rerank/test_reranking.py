@@ -19,7 +19,7 @@ from steelyard.encoders.backends.function import FunctionEncoder
 from steelyard.encoders.backends.function import from_function as encoder_of
 from steelyard.engine import evaluate
 from steelyard.engine.plan import PROFILES
-from steelyard.metrics.reranking import legacy
+from steelyard.metrics.mteb import legacy_reranking
 from steelyard.results import Result
 from steelyard.retrievers.candidates import own_lists
 from steelyard.retrievers.dense import DenseRetriever
@@ -201,9 +201,9 @@ def test_the_metric_that_the_task_names_is_its_main_one() -> None:
 def test_the_precision_of_1_14_is_scikit_learns_and_ties_go_to_the_good(pairs: list[tuple[int, bool]]) -> None:
     scores, good = np.array([score for score, _ in pairs]) / 4, np.array([mark for _, mark in pairs])
     run = Run.of([list(range(len(pairs)))], [scores])
-    found = legacy(run, Qrels.of([0] * len(pairs), list(range(len(pairs))), good, queries=1))
+    found = legacy_reranking(run, Qrels.of([0] * len(pairs), list(range(len(pairs))), good, queries=1))
     if good.all() or not good.any():
-        assert len(found.kept) == 0
+        assert len(found.queries) == 0
         return
     assert found.average_precision[0] == pytest.approx(average_precision_score(good, scores), abs=1e-12)
     order = np.lexsort((~good, -scores))
