@@ -63,7 +63,7 @@ def test_every_spelling_of_the_field(text: str, stored: str) -> None:
 
 def test_a_list_of_cutoffs_is_several_metrics() -> None:
     assert parse_many("ndcg_cut.5,10") == (Metric("ndcg", 5), Metric("ndcg", 10))
-    with pytest.raises(UsageError, match="names 2 metrics"):
+    with pytest.raises(UsageError):
         parse("ndcg_cut.5,10")
 
 
@@ -83,7 +83,7 @@ def test_every_spelling_that_we_print_is_read_back(metric: Metric) -> None:
 
 @pytest.mark.parametrize(("text", "near"), [("ndgc@10", "ndcg"), ("recal@5", "recall"), ("sucess_1", "success")])
 def test_an_unknown_name_tells_the_nearest(text: str, near: str) -> None:
-    with pytest.raises(UnknownName, match=f"did you mean '{near}'"):
+    with pytest.raises(UnknownName, match=f"'{near}'"):
         parse(text)
 
 
@@ -115,8 +115,16 @@ def first_grade(ranking, cutoff):
 def wrong(ranking, cutoff):
     return np.zeros(1)
 
+def undefined(ranking, cutoff):
+    return np.array([1.0, np.nan])
+
+def endless(ranking, cutoff):
+    return np.array([1.0, np.inf])
+
 FIRST = Definition("first", "the grade of the best hit over 3", "rel_1 / 3", first_grade, ("first", "first"))
 WRONG = Definition("wrong", "too short", "0", wrong, ("wrong", "wrong"))
+UNDEFINED = Definition("undefined", "NaN", "0 / 0", undefined, ("undefined", "undefined"))
+ENDLESS = Definition("endless", "infinite", "1 / 0", endless, ("endless", "endless"))
 """
 USE_OF_PLUGIN = """
 from steelyard.errors import SteelyardError
@@ -127,26 +135,32 @@ run = Run.of([[0, 1], [1, 0]], [[2, 1], [2, 1]])
 qrels = Qrels.of([0, 0, 1], [0, 1, 1], [3, 1, 0], queries=2)
 scores = score(run, qrels, ["first@5", "mrr"])
 print(str(parse("FIRST@5")), scores.per_query["first_at_5"].tolist(), METRICS.origin("first"))
-try:
-    score(run, qrels, ["wrong"])
-except SteelyardError as error:
-    print(error)
+for name in ("wrong", "undefined", "endless"):
+    try:
+        score(run, qrels, [name])
+    except SteelyardError as error:
+        print(name, error.expected, error.found, METRICS.origin(name) in error.message, sep="; ")
 """
 
 
-def test_a_plug_in_package_brings_a_metric(tmp_path: Path) -> None:
+def test_a_plug_in_metric_must_return_one_finite_number_per_query(tmp_path: Path) -> None:
     (tmp_path / "weights_plugin.py").write_text(PLUGIN)
     info = tmp_path / "weights-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weights\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[steelyard.metrics]\nfirst = weights_plugin:FIRST\nwrong = weights_plugin:WRONG\n"
+        "undefined = weights_plugin:UNDEFINED\nendless = weights_plugin:ENDLESS\n"
     )
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE_OF_PLUGIN}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    first, second = done.stdout.splitlines()
+    first, *others = done.stdout.splitlines()
     assert first == "first_at_5 [1.0, 0.0] weights"
-    assert "the metric wrong (weights) gave an array of shape (1,)" in second and "each of the 2 queries" in second
+    assert others == [
+        "wrong; 2 finite numbers; shape (1,); True",
+        "undefined; 2 finite numbers; shape (2,) with NaN or infinity; True",
+        "endless; 2 finite numbers; shape (2,) with NaN or infinity; True",
+    ]
 
 
 def test_examples_are_as_people_write_them() -> None:
@@ -156,5 +170,6 @@ def test_examples_are_as_people_write_them() -> None:
 
 @pytest.mark.parametrize("text", ["G.-1=3", "ndcg.1=2,1=3", "ndcg.1=2,2"])
 def test_gains_name_every_grade_once_from_0_on(text: str) -> None:
-    with pytest.raises(UsageError, match="cannot take"):
+    with pytest.raises(UsageError) as caught:
         parse(text)
+    assert caught.value.option == text.partition(".")[0] and caught.value.found == text.partition(".")[2]

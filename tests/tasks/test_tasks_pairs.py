@@ -78,7 +78,7 @@ def by_hand(scores: Float64, labels: Float64, split_ties: bool) -> dict[str, flo
 @settings(max_examples=60)
 @given(scored_pairs(), st.booleans())
 def test_thresholds_by_hand(rows: tuple[Float64, Float64], split_ties: bool) -> None:
-    found = Sorted.of(*rows).figures(split_ties=split_ties)
+    found = Sorted.of(*rows).metrics(split_ties=split_ties)
     for name, value in by_hand(*rows, split_ties).items():
         assert found[name] == pytest.approx(value, abs=1e-12), name
 
@@ -88,7 +88,7 @@ def test_thresholds_by_hand(rows: tuple[Float64, Float64], split_ties: bool) -> 
 def test_a_resample_of_everything_once_is_the_sample(rows: tuple[Float64, Float64]) -> None:
     line = Sorted.of(*rows)
     accuracy, f1, ap = line.resampled(np.ones((1, len(rows[0])), dtype=np.uint16))[0]
-    found = line.figures()
+    found = line.metrics()
     assert (accuracy, f1, ap) == pytest.approx((found["accuracy"], found["f1"], found["ap"]), abs=1e-12)
 
 
@@ -97,13 +97,13 @@ def test_a_resample_of_everything_once_is_the_sample(rows: tuple[Float64, Float6
 def test_the_order_of_rows_does_not_leak_into_2_26(rows: tuple[Float64, Float64], random: object) -> None:
     scores, labels = rows
     shuffled = np.array(sorted(range(len(scores)), key=lambda _: random.random()))  # type: ignore[attr-defined]
-    assert Sorted.of(scores, labels).figures() == Sorted.of(scores[shuffled], labels[shuffled]).figures()
+    assert Sorted.of(scores, labels).metrics() == Sorted.of(scores[shuffled], labels[shuffled]).metrics()
 
 
 def test_the_order_of_rows_leaks_into_1_14() -> None:
     scores = np.array([0.5, 0.5, 0.1])
-    assert Sorted.of(scores, [1, 0, 0]).figures(split_ties=True)["accuracy"] == 1.0
-    assert Sorted.of(scores, [0, 1, 0]).figures(split_ties=True)["accuracy"] == pytest.approx(2 / 3)
+    assert Sorted.of(scores, [1, 0, 0]).metrics(split_ties=True)["accuracy"] == 1.0
+    assert Sorted.of(scores, [0, 1, 0]).metrics(split_ties=True)["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_comparisons_are_scikit_learns_bit_by_bit() -> None:
@@ -162,14 +162,16 @@ def test_the_models_own_similarity_stands_first(similarity: str) -> None:
 
 def test_other_labels_than_two_are_refused() -> None:
     task = tiny([1, 0, 3], "pair_classification")
-    with pytest.raises(DataError, match=r"pair 2 has the label 3.*type is sts"):
+    with pytest.raises(DataError) as caught:
         score_task(task, texts_of(task), random_vectors(task), "cosine")
+    assert (caught.value.row, caught.value.found) == (2, 3)
 
 
 def test_a_main_metric_that_there_is_not_is_refused() -> None:
     task = tiny([1, 2, 3], main_metric="ndcg_at_10")
-    with pytest.raises(DataError, match=r"ranked by 'ndcg_at_10'.*cosine_spearman"):
+    with pytest.raises(DataError) as caught:
         score_task(task, texts_of(task), random_vectors(task), "cosine")
+    assert (caught.value.field, caught.value.found) == ("main_metric", "ndcg_at_10")
     other = replace(task, info=replace(task.info, main_metric="manhattan_pearson"))
     assert score_task(other, texts_of(other), random_vectors(other), "cosine").main_metric == "manhattan_pearson"
 
@@ -201,8 +203,8 @@ def test_the_models_own_similarity_has_the_interval_of_its_kind(own: str) -> Non
     generator = np.random.default_rng(0)
     gold, cosine = generator.normal(size=60), generator.normal(size=60)
     similarity = cosine if own == "cosine" else generator.normal(size=60)
-    figures, intervals = correlations(gold, {"similarity": similarity, "cosine": cosine}, own)
-    assert intervals.keys() == figures.keys()
+    metrics, intervals = correlations(gold, {"similarity": similarity, "cosine": cosine}, own)
+    assert intervals.keys() == metrics.keys()
     assert (intervals["similarity_pearson"] == intervals["cosine_pearson"]) == (own == "cosine")
 
 
@@ -212,7 +214,7 @@ def test_many_pairs_take_one_sort_each(monkeypatch: pytest.MonkeyPatch) -> None:
     sorts = []
     real = Sorted.of.__func__  # type: ignore[attr-defined]
     monkeypatch.setattr(Sorted, "of", classmethod(lambda cls, *given: sorts.append(1) or real(cls, *given)))
-    figures, _ = separations(
+    metrics, _ = separations(
         labels, {"cosine": labels + generator.normal(size=30_000), "dot": generator.random(30_000)}
     )
-    assert len(sorts) == 2 and figures["max_ap"] == figures["cosine_ap"] > 0.7
+    assert len(sorts) == 2 and metrics["max_ap"] == metrics["cosine_ap"] > 0.7

@@ -55,9 +55,9 @@ def score(
     `ignore` has a row for each query (-1: none): the document that is the query itself, left out of its list.
     `profile` "mteb-2.26" and "mteb-1.14" sort for MRR by the unrounded score, as mteb does; the latter does not average
     ties in nAUC. `mrr_run` has the same lists in the order for MRR: mteb 1.14 kept the order of a dictionary among
-    equal scores (`dicts.run_from_dicts(..., ties="given")`). `documents` is the size of the collection, which `utility` needs
-    if documents that were not retrieved have a value. `whole` has `pooled_recall_at_k` for every `recall_at_k`, the
-    nAUCs that mteb computes, and the metrics that are not means over queries, such as `gm_map`.
+    equal scores (`dicts.run_from_dicts(..., ties="given")`). `documents` is the size of the collection, which `utility`
+    needs if documents that were not retrieved have a value. `whole` has `pooled_recall_at_k` for every `recall_at_k`,
+    the nAUCs that mteb computes, and the metrics that are not means over queries, such as `gm_map`.
 
     >>> run = Run.of([[0, 1, 2], [3, 4, 5]], [[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
     >>> qrels = Qrels.of([0, 1, 1], [1, 3, 9], [1, 1, 1], queries=2)

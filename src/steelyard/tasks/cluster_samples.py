@@ -66,7 +66,7 @@ def rounds_of(problem: Problem, bootstrap: Bootstrap, sizes: Sequence[int]) -> l
 
 
 def levels_of(problem: Problem) -> list[Level]:
-    """Return the levels from the widest. As in mteb, a text without a label is left out if labels are numbers, and is in
+    """Return the levels from the widest. As in mteb, a text without a label is left out if labels are numbers, and in
     a class of its own if labels are words.
     """
     levels = []

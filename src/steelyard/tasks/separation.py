@@ -116,7 +116,7 @@ def separations(
 ) -> tuple[dict[str, float], dict[str, Interval]]:
     """Return `<score>_<metric>` of every kind of score, `max_<metric>` over them, and the intervals of the main ones.
 
-    `own` is the kind of score that the model declares (`similarity`): both sort pairs alike and have the same intervals.
+    `own` is the kind of score that the model declares (`similarity`): both have the same intervals.
     """
     pairs = {name: Sorted.of(values, labels) for name, values in scores.items()}
     by_score = {name: line.metrics(split_ties=split_ties) for name, line in pairs.items()}
