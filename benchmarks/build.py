@@ -27,9 +27,9 @@ from steelyard.build.sample.sampler import JOURNAL
 CUT = """
 import sys
 from pathlib import Path
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.build.sample.recipe import Recipe
-cut(sys.argv[1], Path(sys.argv[2]), Recipe(mine=tuple(sys.argv[3:])))
+sample_set(sys.argv[1], Path(sys.argv[2]), Recipe(mine=tuple(sys.argv[3:])))
 """
 LOAD = "import sys; from steelyard.datasets import load_task; load_task(sys.argv[1])"
 MEASURED = """

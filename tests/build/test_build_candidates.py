@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from build_parts import big_set
 
-from steelyard.build.candidates.adding import add_candidates, report
+from steelyard.build.candidates.adding import build_candidates, candidate_coverage
 from steelyard.build.candidates.coverage import measure
 from steelyard.build.candidates.lists import HYBRIDS, CandidatePlan, make_candidates
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.cli import main
 from steelyard.datasets import check, load_task
 from steelyard.errors import UsageError
@@ -34,13 +34,13 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (full / "qrels.tsv").read_text().splitlines()
     kept = [line for line in lines if not (line.endswith("\t2") and int(line.split("\t")[0][1:]) % 2)]
     (full / "qrels.tsv").write_text("\n".join(kept) + "\n")
-    return cut(str(full), base / "NanoMine", Recipe(queries=20, documents=500)).folder
+    return sample_set(str(full), base / "NanoMine", Recipe(queries=20, documents=500)).folder
 
 
 @pytest.fixture(scope="module")
 def made(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "NanoMine"
-    add_candidates(str(source), PLAN, folder)
+    build_candidates(str(source), PLAN, folder)
     return folder
 
 
@@ -53,7 +53,7 @@ def test_the_lists_are_written_and_the_set_still_loads(source: Path, made: Path)
     assert manifest["tasks"]["source"]["content_hash"] == task.content_hash
     assert {f"{name}/source.parquet" for name in NAMES} <= set(manifest["files"])
     card = (made / "README.md").read_text()
-    assert card.count("## Candidate subsets") == 1 and "## How it was cut" in card
+    assert card.count("## Candidate subsets") == 1 and "## How it was sampled" in card
     assert '- config_name: "reranking_hybrid"' in card
     table = pq.read_table(str(made / "queries" / "source.parquet"))
     assert "language" in table.column_names, "further columns of the queries are still there"
@@ -74,7 +74,7 @@ def test_every_choice_is_on_record(made: Path) -> None:
 
 def test_made_again_in_place_the_set_stays_the_same(made: Path) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
-    add_candidates(str(made), PLAN)
+    build_candidates(str(made), PLAN)
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
 
 
@@ -88,7 +88,7 @@ def test_a_hybrid_of_stored_lists_is_the_hybrid_of_the_models(made: Path, tmp_pa
 
 
 def test_the_report_tells_what_the_lists_are_worth(made: Path) -> None:
-    figures = report(str(made))["source"]
+    figures = candidate_coverage(str(made))["source"]
     assert set(figures) == set(NAMES)
     hybrid = figures["reranking_hybrid"]
     assert hybrid.covered_queries == 1.0 and hybrid.without_safeguards is not None
@@ -139,7 +139,7 @@ def test_the_command_line(source: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["build", "candidates", folder]) == 2
     assert "--bm25" in capsys.readouterr().err
     assert main(["build", "candidates", folder, "--bm25", "--hybrid"]) == 2
-    assert "a hybrid joins two lists" in capsys.readouterr().err
+    assert "--hybrid" in capsys.readouterr().err
     assert main(["build", "candidates", "NanoAlmanac/en", "--bm25"]) == 2
     assert "-o DIR" in capsys.readouterr().err
     assert main(["build", "candidates", "NanoAlmanac/en", "--bm25", "-o", str(tmp_path / "almanac"), "-q"]) == 0

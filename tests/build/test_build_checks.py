@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from build_parts import big_set, read_lines, write_lines
 
-from steelyard.build.candidates.adding import add_candidates
+from steelyard.build.candidates.adding import build_candidates
 from steelyard.build.candidates.lists import CandidatePlan
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.cli import main
 from steelyard.datasets import load_task
 from steelyard.datasets.sources import SOURCES
@@ -41,12 +41,12 @@ def leaky(tmp_path: Path) -> Path:
 
 
 def test_tasks_in_memory_know_what_those_on_disk_know(leaky: Path, tmp_path: Path) -> None:
-    made = cut(str(leaky), tmp_path / "NanoMine", SMALL)
+    made = sample_set(str(leaky), tmp_path / "NanoMine", SMALL)
     (part,) = made.tasks.values()
     stored = load_task(str(made.folder))
     assert (part.task.info.language, part.task.info.category, part.task.info.licence) == ("en", "code", "MIT")
     assert part.task.info == stored.info and part.task.content_hash == stored.content_hash
-    again = cut(str(leaky), tmp_path / "NanoMine", SMALL)
+    again = sample_set(str(leaky), tmp_path / "NanoMine", SMALL)
     assert again.tasks["source"].task.info == stored.info
 
 
@@ -68,23 +68,23 @@ def test_checks_and_leakage_are_in_manifest_card_metadata_and_output(
     assert manifest()["leakage"] == found and manifest()["validation"] == {"errors": 0}
     card = (folder / "README.md").read_text()
     assert "| 2 | 12 |" in card and "queries inside a positive" in card and "read back and checked" in card
-    add_candidates(str(folder), CandidatePlan(("bm25",), depth=20))
+    build_candidates(str(folder), CandidatePlan(("bm25",), depth=20))
     assert manifest()["leakage"] == found, "lists do not make the set forget"
 
 
 def test_a_cut_that_does_not_read_back_gets_no_manifest(
     leaky: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from steelyard.build.sample import sampler as cutting
+    from steelyard.build.sample import sampler
 
-    real = cutting.write_table
+    real = sampler.write_table
 
     def broken(folder: Path, config: str, task: str, table: object) -> Path:
         return real(folder, config, task, table.slice(1) if config == "corpus" else table)  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(cutting, "write_table", broken)
+    monkeypatch.setattr(sampler, "write_table", broken)
     with pytest.raises(DataError):
-        cut(str(leaky), tmp_path / "out", replace(SMALL, documents=24, judged_negatives=False))
+        sample_set(str(leaky), tmp_path / "out", replace(SMALL, documents=24, judged_negatives=False))
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
@@ -92,10 +92,10 @@ KILLED = """
 import sys
 from pathlib import Path
 from steelyard.build.sample import mining
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.build.sample.recipe import Recipe
 mining.PORTION = 300
-cut(sys.argv[1], Path(sys.argv[2]), Recipe(queries=20, documents=300, mine=("bm25",)))
+sample_set(sys.argv[1], Path(sys.argv[2]), Recipe(queries=20, documents=300, mine=("bm25",)))
 """
 
 
@@ -131,10 +131,10 @@ def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeyp
     search = mining._search
     monkeypatch.setattr(mining, "_search", lambda *given: indexed.append(len(given[3])) or search(*given))
     recipe = Recipe(queries=20, documents=300, mine=("bm25",))
-    cut(str(source), folder, recipe, watch=watch)
+    sample_set(str(source), folder, recipe, progress=watch)
     assert "reading ids" not in stages, "that was done"
     resumed, indexed[:] = sum(indexed), []
-    cut(str(source), tmp_path / "whole", recipe)
+    sample_set(str(source), tmp_path / "whole", recipe)
     assert 0 < resumed < sum(indexed), "portions that were mined are not mined again"
     for config in ("corpus", "queries", "qrels"):
         paths = [tmp_path / name / config / "source.parquet" for name in ("killed", "whole")]
@@ -162,10 +162,10 @@ def test_whatever_a_source_gives_can_be_cut(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "shelf_source.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(SOURCES, "_plugins", {"shelf": EntryPoint("shelf", "shelf_source:Shelf", "steelyard.sources")})
-    made = cut("shelf:almanac", tmp_path / "out", Recipe(queries=5, documents=20))
+    made = sample_set("shelf:almanac", tmp_path / "out", Recipe(queries=5, documents=20))
     assert set(made.facts) == {"en", "de"}
     assert made.facts["de"]["source"]["name"] == "Shelf/de" and made.tasks["de"].task.info.language == "de"
-    one = cut("shelf:almanac/de", tmp_path / "one", Recipe(queries=5, documents=20))
+    one = sample_set("shelf:almanac/de", tmp_path / "one", Recipe(queries=5, documents=20))
     assert one.tasks["de"].task.content_hash == made.tasks["de"].task.content_hash
 
 
@@ -175,12 +175,12 @@ def test_a_reranking_task_becomes_one_to_search(tmp_path: Path) -> None:
     write_lines(
         source / "candidates.jsonl", [{"query-id": f"q{n}", "corpus-ids": [f"d{n}", f"d{n + 12}"]} for n in range(12)]
     )
-    made = cut(str(source), tmp_path / "NanoMine", SMALL)
+    made = sample_set(str(source), tmp_path / "NanoMine", SMALL)
     info = made.tasks["source"].task.info
     assert (info.type, info.main_metric) == ("retrieval", None) and "without its candidate lists" in info.description
     folder, out = str(made.folder), str(tmp_path / "results")
     assert main(["run", "bm25", "-t", folder, "-o", out, "--no-report", "-q"]) == 0
-    add_candidates(folder, CandidatePlan(("bm25",), depth=20))
+    build_candidates(folder, CandidatePlan(("bm25",), depth=20))
     assert main(["run", "bm25", "candidates:bm25", "-t", folder, "-o", out, "--no-report", "-q"]) == 0
 
 
@@ -197,7 +197,7 @@ def test_fidelity_searches_a_reranking_task_as_its_cuts_are_searched(
     assert main([*command, "-q"]) == 0
     assert json.loads(capsys.readouterr().out) == searched
     assert main([*command, "-q", "--results", str(tmp_path)]) == 2
-    assert "a cut is searched" in capsys.readouterr().err
+    assert "--results" in capsys.readouterr().err
 
 
 def test_what_has_nothing_to_search_is_refused(tmp_path: Path) -> None:
@@ -205,5 +205,5 @@ def test_what_has_nothing_to_search_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     write_lines(folder / "pairs.jsonl", [{"sentence1": "a b", "sentence2": "b c", "score": 1.0 * n} for n in range(4)])
     with pytest.raises(SteelyardError, match=r"pairs\.jsonl") as raised:
-        cut(str(folder), tmp_path / "out", SMALL)
+        sample_set(str(folder), tmp_path / "out", SMALL)
     assert raised.value.exit_code == 2

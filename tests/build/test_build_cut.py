@@ -18,7 +18,7 @@ from build_parts import big_set, read_lines, sentence, write_lines
 
 from steelyard.build.sample import sampler as cut_module
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import NanoSet, cut
+from steelyard.build.sample.sampler import NanoSet, sample_set
 from steelyard.build.sample.scan import scan
 from steelyard.build.source import streams
 from steelyard.build.source.source import open_sources
@@ -36,7 +36,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(full: Path, tmp_path_factory: pytest.TempPathFactory) -> NanoSet:
-    return cut(str(full), tmp_path_factory.mktemp("small") / "NanoMine", SMALL)
+    return sample_set(str(full), tmp_path_factory.mktemp("small") / "NanoMine", SMALL)
 
 
 def ids(folder: Path, table: str, column: str = "_id") -> list[str]:
@@ -81,9 +81,9 @@ def test_the_stored_order_says_nothing(small: NanoSet) -> None:
 def test_the_same_recipe_gives_the_same_bytes_and_another_seed_others(
     small: NanoSet, full: Path, tmp_path: Path
 ) -> None:
-    again = cut(str(full), tmp_path / "NanoMine", SMALL)
+    again = sample_set(str(full), tmp_path / "NanoMine", SMALL)
     assert digests(again.folder) == digests(small.folder)
-    other = cut(str(full), tmp_path / "Other", Recipe(queries=30, documents=400, seed=4))
+    other = sample_set(str(full), tmp_path / "Other", Recipe(queries=30, documents=400, seed=4))
     assert set(ids(other.folder, "queries")) != set(ids(small.folder, "queries"))
     assert set(ids(other.folder, "corpus")) != set(ids(small.folder, "corpus"))
 
@@ -92,7 +92,7 @@ def test_the_draw_does_not_depend_on_the_order_of_the_source(full: Path, small: 
     for name in ("corpus.jsonl", "queries.jsonl"):
         write_lines(tmp_path / name, read_lines(full / name)[::-1])
     (tmp_path / "qrels.tsv").write_bytes((full / "qrels.tsv").read_bytes())
-    turned = cut(str(tmp_path), tmp_path / "out", SMALL)
+    turned = sample_set(str(tmp_path), tmp_path / "out", SMALL)
     assert sorted(ids(turned.folder, "corpus")) == sorted(ids(small.folder, "corpus"))
     assert ids(turned.folder, "queries") == ids(small.folder, "queries")
 
@@ -100,13 +100,13 @@ def test_the_draw_does_not_depend_on_the_order_of_the_source(full: Path, small: 
 def test_strata_get_their_shares(full: Path, tmp_path: Path) -> None:
     def languages(shares: Any) -> dict[str, int]:
         recipe = Recipe(queries=30, documents=400, stratify="language", shares=shares)
-        facts = cut(str(full), tmp_path / shares, recipe).facts["source"]
+        facts = sample_set(str(full), tmp_path / shares, recipe).facts["source"]
         return dict(facts["queries"]["strata"])
 
     assert languages("equal") == {"en": 10, "de": 10, "fr": 10}
     assert languages("proportional") == {"en": 20, "de": 5, "fr": 5}
     with pytest.raises(UsageError, match="'topic'") as error:
-        cut(str(full), tmp_path / "none", Recipe(stratify="topic"))
+        sample_set(str(full), tmp_path / "none", Recipe(stratify="topic"))
     assert "language, turn" in str(error.value.hint)
 
 
@@ -120,14 +120,14 @@ def test_languages_are_told_from_the_texts_where_no_column_says(tmp_path: Path) 
     write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "text": "one"}, {"_id": "e", "text": "another"}])
     rows = [f"{query['_id']}\td\t1" for query in queries] + ["q9\td\t1"]
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(rows) + "\n")
-    made = cut(str(tmp_path), tmp_path / "out", Recipe(queries=4, documents=2, stratify="language"))
+    made = sample_set(str(tmp_path), tmp_path / "out", Recipe(queries=4, documents=2, stratify="language"))
     (facts,) = made.facts.values()
     assert facts["queries"]["strata"] == {"de": 2, "en": 2}
 
 
 def test_a_cap_on_positives_takes_the_others_out_of_the_corpus(full: Path, tmp_path: Path) -> None:
     recipe = Recipe(queries=30, documents=2890, max_positives=1, judged_negatives=False)
-    made = cut(str(full), tmp_path / "out", recipe)
+    made = sample_set(str(full), tmp_path / "out", recipe)
     task = load_task(str(made.folder))
     assert task.qrels.positives.tolist() == [1] * 30 and set(task.qrels.grades.tolist()) == {2}
     omitted = {f"d{int(query[1:]) + 120}" for query in task.queries.ids}
@@ -139,7 +139,7 @@ def test_a_positive_that_another_query_keeps_stays_judged_for_both(tmp_path: Pat
     write_lines(tmp_path / "corpus.jsonl", [{"_id": x, "text": f"the text of number {x * 9}"} for x in "abc"])
     write_lines(tmp_path / "queries.jsonl", [{"_id": "q1", "text": "first"}, {"_id": "q2", "text": "second"}])
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta\t3\nq1\tb\t1\nq1\tc\t1\nq2\tb\t2\n")
-    made = cut(str(tmp_path), tmp_path / "out", Recipe(documents=3, max_positives=1, near=0))
+    made = sample_set(str(tmp_path), tmp_path / "out", Recipe(documents=3, max_positives=1, near=0))
     task = load_task(str(made.folder))
     assert set(task.corpus.ids) == {"a", "b"}
     assert dict(zip(task.queries.ids, task.qrels.positives.tolist(), strict=True)) == {"q1": 2, "q2": 1}
@@ -167,7 +167,7 @@ def test_copies_are_merged_dropped_or_left_out(tmp_path: Path) -> None:
     (tmp_path / "qrels.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\tp1\t1\nq2\tp2\t2\nq2\tn1\t0\nq3\tp1\t1\nq4\tp1\t1\n"
     )
-    made = cut(str(tmp_path), tmp_path / "out", Recipe(near=0.8))
+    made = sample_set(str(tmp_path), tmp_path / "out", Recipe(near=0.8))
     task = load_task(str(made.folder))
     (facts,) = made.facts.values()
     assert len(task.queries) == 2 and facts["queries"]["left_out"] in (
@@ -180,12 +180,12 @@ def test_copies_are_merged_dropped_or_left_out(tmp_path: Path) -> None:
     assert facts["documents"]["copies"] == {
         "merged_copies": 1, "near_copies_kept_since_judged": 1, "copies": 1, "near_copies": 1, "empty": 1,
     }  # fmt: skip
-    loose = load_task(str(cut(str(tmp_path), tmp_path / "loose", Recipe(near=0)).folder))
+    loose = load_task(str(sample_set(str(tmp_path), tmp_path / "loose", Recipe(near=0)).folder))
     assert "x1" in loose.corpus.ids and len(loose.queries) == 3
 
 
 def test_the_published_recipe_takes_the_first_that_fit(full: Path, tmp_path: Path) -> None:
-    made = cut(str(full), tmp_path / "out", Recipe.hakari(queries=10, documents=100))
+    made = sample_set(str(full), tmp_path / "out", Recipe.hakari(queries=10, documents=100))
     task = load_task(str(made.folder))
     assert task.queries.ids == tuple(f"q{q}" for q in range(10))
     positives = {f"d{q}" for q in range(10)} | {f"d{q + 120}" for q in range(10)}
@@ -206,7 +206,7 @@ def test_mined_negatives_are_hard_and_guarded(full: Path, tmp_path: Path) -> Non
     false = [{"_id": f"f{q}", "text": by_id[f"d{q}"] + " " + sentence(np_random(q + 999), 4)} for q in range(120)]
     source = big_set(tmp_path / "source", extra=[*hard, *false])
     recipe = Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=2, guard_similarity=0.6)
-    made = cut(str(source), tmp_path / "out", recipe)
+    made = sample_set(str(source), tmp_path / "out", recipe)
     task = load_task(str(made.folder))
     numbers = [query[1:] for query in task.queries.ids]
     assert {f"h{n}" for n in numbers} <= set(task.corpus.ids)
@@ -214,7 +214,7 @@ def test_mined_negatives_are_hard_and_guarded(full: Path, tmp_path: Path) -> Non
     facts = made.facts["source"]
     assert facts["notes"]["guarded_by_similarity"] == 20
     assert facts["documents"]["roles"]["hard negative"] == 40
-    unguarded = cut(
+    unguarded = sample_set(
         str(source),
         tmp_path / "un",
         Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=2, guard_similarity=0, near=0),
@@ -224,7 +224,7 @@ def test_mined_negatives_are_hard_and_guarded(full: Path, tmp_path: Path) -> Non
 
 def test_a_margin_leaves_out_what_scores_like_a_positive(full: Path, tmp_path: Path) -> None:
     recipe = Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=3, guard_margin=0.01)
-    facts = cut(str(full), tmp_path / "out", recipe).facts["source"]
+    facts = sample_set(str(full), tmp_path / "out", recipe).facts["source"]
     assert facts["notes"]["guarded_by_score"] > 20 and "hard negative" not in facts["documents"]["roles"]
 
 
@@ -241,9 +241,9 @@ def test_mining_in_portions_finds_what_mining_at_once_finds(
 
     recipe = Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=3)
     monkeypatch.setattr(streams, "BLOCK", 20_000)
-    whole = set(ids(cut(str(full), tmp_path / "whole", recipe).folder, "corpus"))
+    whole = set(ids(sample_set(str(full), tmp_path / "whole", recipe).folder, "corpus"))
     monkeypatch.setattr(mining, "PORTION", 400)
-    parts = set(ids(cut(str(full), tmp_path / "parts", recipe).folder, "corpus"))
+    parts = set(ids(sample_set(str(full), tmp_path / "parts", recipe).folder, "corpus"))
     assert len(whole & parts) > 170, "term weights differ a little from portion to portion"
 
 
@@ -262,15 +262,15 @@ def test_an_interrupted_cut_goes_on(full: Path, tmp_path: Path, monkeypatch: pyt
         return real(*arguments)
 
     monkeypatch.setattr(mining, "_search", failing)
-    undisturbed = cut(str(full), tmp_path / "calm" / "out", recipe)
+    undisturbed = sample_set(str(full), tmp_path / "calm" / "out", recipe)
     portions = len(calls)
     assert portions > 5
     stop_at = portions + 4
     with pytest.raises(KeyboardInterrupt):
-        cut(str(full), tmp_path / "out", recipe)
+        sample_set(str(full), tmp_path / "out", recipe)
     assert (tmp_path / "out" / ".cutting").is_dir() and not (tmp_path / "out" / "manifest.json").exists()
     monkeypatch.setattr(cut_module, "scan", None)  # the ids are not read again
-    made = cut(str(full), tmp_path / "out", recipe)
+    made = sample_set(str(full), tmp_path / "out", recipe)
     assert len(calls) - portions == 3 + 1 + (portions - 3), "the three portions that were done are not searched again"
     assert digests(made.folder) == digests(undisturbed.folder)
     assert not (tmp_path / "out" / ".cutting").exists()
@@ -279,15 +279,15 @@ def test_an_interrupted_cut_goes_on(full: Path, tmp_path: Path, monkeypatch: pyt
 def test_a_finished_cut_is_not_done_again_and_another_is_refused(
     full: Path, small: NanoSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = cut(str(full), tmp_path / "NanoMine", SMALL)
+    made = sample_set(str(full), tmp_path / "NanoMine", SMALL)
     before = digests(made.folder)
     with pytest.raises(UsageError):
-        cut(str(full), made.folder, Recipe(queries=10, documents=100))
-    monkeypatch.setattr(cut_module, "_cut_task", None)
-    cut(str(full), made.folder, SMALL)
+        sample_set(str(full), made.folder, Recipe(queries=10, documents=100))
+    monkeypatch.setattr(cut_module, "_sample_task", None)
+    sample_set(str(full), made.folder, SMALL)
     assert digests(made.folder) == before
     monkeypatch.undo()
-    smaller = cut(str(full), made.folder, Recipe(queries=10, documents=100), overwrite=True)
+    smaller = sample_set(str(full), made.folder, Recipe(queries=10, documents=100), overwrite=True)
     assert len(load_task(str(smaller.folder)).queries) == 10
     assert "at most 10 queries" in (made.folder / "README.md").read_text()
 
@@ -295,19 +295,19 @@ def test_a_finished_cut_is_not_done_again_and_another_is_refused(
 def test_a_copy_of_the_source_is_the_same_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was known by the times of its files, which a copy, a checkout and an archive have of their own."""
     source = big_set(tmp_path / "here" / "source")
-    made = cut(str(source), tmp_path / "NanoMine", SMALL)
+    made = sample_set(str(source), tmp_path / "NanoMine", SMALL)
     before = digests(made.folder)
     shutil.copytree(source, tmp_path / "there" / "source", copy_function=shutil.copyfile)
     os.utime(tmp_path / "there" / "source" / "corpus.jsonl", (1, 1))
-    monkeypatch.setattr(cut_module, "_cut_task", None)
-    cut(str(tmp_path / "there" / "source"), made.folder, SMALL)
+    monkeypatch.setattr(cut_module, "_sample_task", None)
+    sample_set(str(tmp_path / "there" / "source"), made.folder, SMALL)
     assert digests(made.folder) == before
     corpus = tmp_path / "there" / "source" / "corpus.jsonl"
     changed = corpus.read_bytes().replace(b"a", b"e", 1)
     corpus.write_bytes(changed)
     os.utime(corpus, (1, 1))
     with pytest.raises(UsageError):
-        cut(str(tmp_path / "there" / "source"), made.folder, SMALL)
+        sample_set(str(tmp_path / "there" / "source"), made.folder, SMALL)
 
 
 def test_build_says_which_of_two_columns_it_reads(
@@ -352,7 +352,7 @@ def test_every_format_is_streamed_to_the_same_cut(
 ) -> None:
     monkeypatch.setattr(streams, "BLOCK", 30_000)
     monkeypatch.setattr(streams, "_at_once", None)  # nothing is read as a whole
-    made = cut(str(other_format(full, tmp_path / "source", name)), tmp_path / "NanoMine", SMALL)
+    made = sample_set(str(other_format(full, tmp_path / "source", name)), tmp_path / "NanoMine", SMALL)
     for table in ("corpus", "queries", "qrels"):
         mine, theirs = (pq.read_table(str(f / table / "source.parquet")) for f in (made.folder, small.folder))
         assert mine.equals(theirs), table
@@ -378,16 +378,16 @@ def test_a_bad_line_is_named_with_its_row(full: Path, tmp_path: Path, monkeypatc
     lines[1500] = '{"_id": "d1500", "text": '
     (source / "corpus.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"corpus\.jsonl.*1501.*JSON"):
-        cut(str(source), tmp_path / "out", SMALL)
+        sample_set(str(source), tmp_path / "out", SMALL)
     lines[1500] = '{"_id": "d7", "text": "again"}'
     (source / "corpus.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"8.*1.*501"):
-        cut(str(source), tmp_path / "out", SMALL)
+        sample_set(str(source), tmp_path / "out", SMALL)
 
 
 def test_what_cannot_be_cut_says_why(full: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"60.*50"):
-        cut(str(full), tmp_path / "a", Recipe(queries=30, documents=50))
+        sample_set(str(full), tmp_path / "a", Recipe(queries=30, documents=50))
     for wrong in ({"queries": 0}, {"near": 1.5}, {"max_positives": 0}, {"guard_margin": 0.0}):
         with pytest.raises(UsageError, match=next(iter(wrong)).replace("_", " ")):
             Recipe(**wrong)  # type: ignore[arg-type]
@@ -397,19 +397,19 @@ def test_judgements_outside_the_corpus_are_counted_not_kept(full: Path, tmp_path
     source = big_set(tmp_path / "source")
     with (source / "qrels.tsv").open("a") as file:
         file.write("q0\tnowhere\t1\n")
-    made = cut(str(source), tmp_path / "out", Recipe(queries=120, documents=600))
+    made = sample_set(str(source), tmp_path / "out", Recipe(queries=120, documents=600))
     assert made.facts["source"]["notes"]["judgements_outside_corpus"] == 1
     assert load_task(str(made.folder)).qrels.positives.tolist() == [2] * 120
 
 
 def test_zero_grades_are_written_only_when_asked(full: Path, tmp_path: Path) -> None:
-    made = cut(str(full), tmp_path / "out", Recipe(queries=30, documents=400, seed=3, zero_grades=True))
+    made = sample_set(str(full), tmp_path / "out", Recipe(queries=30, documents=400, seed=3, zero_grades=True))
     task = load_task(str(made.folder))
     assert (task.qrels.grades == 0).sum() == 60 and task.qrels.positives.tolist() == [2] * 30
 
 
 def test_a_task_in_memory_can_be_cut_too(tmp_path: Path) -> None:
-    made = cut("NanoAlmanac/en", tmp_path / "out", Recipe(queries=5, documents=20))
+    made = sample_set("NanoAlmanac/en", tmp_path / "out", Recipe(queries=5, documents=20))
     task = load_task(str(made.folder))
     assert len(task.queries) == 5 and len(task.corpus) == 20 and task.info.language == "en"
 
@@ -425,7 +425,9 @@ def test_a_fair_draw_is_fair(full: Path) -> None:
 
 def test_card_manifest_and_eval_yaml_tell_the_set(small: NanoSet) -> None:
     card = (small.folder / "README.md").read_text()
-    assert 'path:\n    - "corpus/source.parquet"' in card and "## How it was cut" in card and "| seed | `3` |" in card
+    assert (
+        'path:\n    - "corpus/source.parquet"' in card and "## How it was sampled" in card and "| seed | `3` |" in card
+    )
     manifest = json.loads((small.folder / "manifest.json").read_text())
     assert manifest["tasks"]["source"]["content_hash"] == load_task(str(small.folder)).content_hash
     assert set(manifest["files"]) == {f"{t}/source.parquet" for t in ("corpus", "queries", "qrels")} | {

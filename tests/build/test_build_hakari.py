@@ -18,10 +18,10 @@ import yaml
 from build_parts import big_set, read_lines, write_lines
 
 import datasets
-from steelyard.build.candidates.adding import add_candidates
+from steelyard.build.candidates.adding import build_candidates
 from steelyard.build.candidates.lists import HYBRIDS, CandidatePlan
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.cli import main
 from steelyard.datasets import load_task
 
@@ -68,8 +68,8 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     recipe = (
         Recipe(queries=25, documents=300) if request.param == "default" else Recipe.hakari(queries=25, documents=300)
     )
-    cut(str(source), folder, recipe)
-    add_candidates(str(folder), CandidatePlan(("bm25", "dense"), depth=120, hybrids=HYBRIDS))
+    sample_set(str(source), folder, recipe)
+    build_candidates(str(folder), CandidatePlan(("bm25", "dense"), depth=120, hybrids=HYBRIDS))
     return source, folder, request.param
 
 
@@ -185,7 +185,7 @@ def told(folder: Path, queries: int, documents: int) -> Wanted:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_published_recipe_takes_what_it_says(tmp_path: Path, seed: int) -> None:
     source, documents = untidy(tmp_path / "source", seed), (60, 80, 110)[seed % 3]
-    cut(str(source), tmp_path / "out", Recipe.hakari(queries=12, documents=documents))
+    sample_set(str(source), tmp_path / "out", Recipe.hakari(queries=12, documents=documents))
     task = load_task(str(tmp_path / "out"))
     corpus, queries, pairs = told(source, 12, documents)
     assert dict(zip(task.corpus.ids, task.corpus.bodies, strict=True)) == corpus

@@ -14,7 +14,7 @@ from build_parts import big_set
 
 from steelyard.build.sample import mining, scan
 from steelyard.build.sample.journal import Journal
-from steelyard.build.sample.sampler import kept
+from steelyard.build.sample.sampler import finished_steps
 from steelyard.build.source import streams
 from steelyard.cli import main
 from steelyard.cli._ui import progress as cli_progress
@@ -119,4 +119,4 @@ def test_a_step_that_was_being_written_is_not_counted(tmp_path: Path) -> None:
     np.savez(tmp_path / "mining-1.npz", done=np.int64(7))
     np.savez(tmp_path / "scan.npz", draws=np.zeros(3))
     assert Journal.counts(tmp_path, "mining-*") == [7] and Journal.counts(tmp_path, "scan") == [0]
-    assert kept(tmp_path / "nowhere") == {}
+    assert finished_steps(tmp_path / "nowhere") == {}

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from build_parts import big_set
 
-from steelyard.build.publish import prepare
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
+from steelyard.build.upload import prepare_upload
 from steelyard.datasets import load_task
 from steelyard.errors import DataError, UsageError
 
@@ -99,7 +99,7 @@ def hub() -> Iterator[Taking]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("set")
-    return cut(
+    return sample_set(
         str(big_set(base / "source", documents=500)), base / "NanoMine", Recipe(queries=10, documents=100)
     ).folder
 
@@ -144,18 +144,18 @@ def test_what_is_published_is_the_set(folder: Path, hub: Taking, tmp_path: Path)
 
 def test_a_wrong_token_is_told(folder: Path, hub: Taking) -> None:
     done = publish(folder, hub, token="hf_wrong")
-    assert done.returncode == 3 and "does not let you write to me/NanoMine (401)" in done.stderr
+    assert done.returncode == 3 and "me/NanoMine (401)" in done.stderr
     assert "HF_TOKEN" in done.stderr and not hub.files
 
 
 def test_what_is_not_a_finished_set_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        prepare(folder, "NanoMine")
+        prepare_upload(folder, "NanoMine")
     with pytest.raises(DataError, match=r"manifest\.json"):
-        prepare(tmp_path, "me/NanoMine")
+        prepare_upload(tmp_path, "me/NanoMine")
     import shutil
 
     shutil.copytree(folder, tmp_path / "set")
     (tmp_path / "set" / "qrels" / "source.parquet").write_bytes(b"changed")
     with pytest.raises(DataError, match=r"manifest\.json.*qrels/source\.parquet"):
-        prepare(tmp_path / "set", "me/NanoMine")
+        prepare_upload(tmp_path / "set", "me/NanoMine")

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from build_parts import write_lines
 
-from steelyard.build.fidelity.scores import Scored, stored_scores
-from steelyard.build.fidelity.sizes import Fidelity, fewest_queries, recut, resample, smallest
+from steelyard.build.fidelity.scores import ModelScores, stored_scores
+from steelyard.build.fidelity.sizes import Fidelity, fewest_queries, resample, sample_fidelity, smallest
 from steelyard.build.sample.recipe import Recipe
 from steelyard.cli import main
 from steelyard.datasets import load_task
@@ -32,11 +32,11 @@ MODELS = ("bm25", "bm25?b=0", "bm25?k1=6", "[bm25, bm25?b=0]")
 pytestmark = pytest.mark.usefixtures("shared_home")
 
 
-def scores(values: Float64) -> Scored:
-    return Scored("X/en", METRIC, tuple(f"m{i}" for i in range(len(values))), values, {})
+def scores(values: Float64) -> ModelScores:
+    return ModelScores("X/en", METRIC, tuple(f"m{i}" for i in range(len(values))), values, {})
 
 
-def noisy(queries: int = 400, models: int = 6, gap: float = 0.02) -> Scored:
+def noisy(queries: int = 400, models: int = 6, gap: float = 0.02) -> ModelScores:
     generator = np.random.default_rng(5)
     hard = generator.random(queries)
     means = 0.4 + gap * np.arange(models)[:, None]
@@ -77,28 +77,28 @@ def test_blocks_of_draws_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch
     assert resample(noisy(), [20], draws=50)[0].to_dict() == whole.to_dict()
 
 
-@pytest.mark.parametrize("surely", [False, True])
-def test_the_fewest_queries_are_the_fewest(surely: bool) -> None:
+@pytest.mark.parametrize("lower_bound", [False, True])
+def test_the_fewest_queries_are_the_fewest(lower_bound: bool) -> None:
     scored = noisy()
-    found = fewest_queries(scored, 0.95, "spearman", surely=surely, draws=200)
+    found = fewest_queries(scored, 0.95, "spearman", lower_bound=lower_bound, draws=200)
     assert found is not None and 1 < found.queries < scored.queries
-    assert found.meets(0.95, "spearman", surely=surely)
+    assert found.meets(0.95, "spearman", lower_bound=lower_bound)
     (below,) = resample(scored, [found.queries - 1], draws=200)
-    assert not below.meets(0.95, "spearman", surely=surely)
+    assert not below.meets(0.95, "spearman", lower_bound=lower_bound)
 
 
 def test_one_query_may_be_enough() -> None:
     scored = scores(np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]))
-    found = fewest_queries(scored, 1.0, "kendall", surely=True, draws=20)
+    found = fewest_queries(scored, 1.0, "kendall", lower_bound=True, draws=20)
     assert found is not None and found.queries == 1
 
 
 def test_what_cannot_be_ranked_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"2.*X/en"):
+    with pytest.raises(UsageError, match=r"X/en.*2"):
         scores(np.ones((2, 5)))
     with pytest.raises(UsageError):
         resample(scores(np.ones((3, 5))), [2])
-    with pytest.raises(UsageError, match=r"6.*5"):
+    with pytest.raises(UsageError, match=r"5.*6"):
         resample(scores(np.random.default_rng(0).random((3, 5))), [6])
 
 
@@ -110,11 +110,11 @@ def made(queries: int, documents: int | None, mean: float, low: float) -> Fideli
 
 def test_the_smallest_cut_has_the_fewest_texts() -> None:
     found = [made(50, None, 1, 1), made(200, 1000, 0.99, 0.9), made(50, 5000, 0.97, 0.96), made(100, 1000, 0.96, 0.8)]
-    best = smallest(found, 0.95, "kendall", surely=False)
+    best = smallest(found, 0.95, "kendall", lower_bound=False)
     assert best is not None and (best.queries, best.documents) == (100, 1000)
-    sure = smallest(found, 0.95, "kendall", surely=True)
+    sure = smallest(found, 0.95, "kendall", lower_bound=True)
     assert sure is not None and (sure.queries, sure.documents) == (50, 5000)
-    assert smallest(found, 0.999, "kendall", surely=False) is None
+    assert smallest(found, 0.999, "kendall", lower_bound=False) is None
 
 
 @pytest.fixture(scope="module")
@@ -138,28 +138,28 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def full(source: str) -> Scored:
+def full(source: str) -> ModelScores:
     scored = evaluator(METRIC)(load_task(source), MODELS)
-    assert scored.queries == 120 and len(set(scored.figures.tolist())) == len(MODELS)
+    assert scored.queries == 120 and len(set(scored.means.tolist())) == len(MODELS)
     return scored
 
 
-def test_real_cuts_are_weighed(source: str, full: Scored) -> None:
+def test_real_cuts_are_weighed(source: str, full: ModelScores) -> None:
     seen: list[tuple[int, int]] = []
     stages: list[tuple[int, int, str]] = []
 
-    def weigh(task: Task, models: Sequence[str]) -> Scored:
+    def weigh(task: Task, models: Sequence[str]) -> ModelScores:
         seen.append((len(task.queries), len(task.corpus)))
         return evaluator(METRIC)(task, models)
 
-    found, impossible = recut(
+    found, impossible = sample_fidelity(
         source,
         full,
         [(10, 200), (100, 80), (100, 5000), (40, 200)],
         weigh,
         recipe=Recipe(),
         seeds=range(2),
-        watch=lambda *stage: stages.append(stage),
+        progress=lambda *stage: stages.append(stage),
     )
     assert seen == [(10, 200)] * 2 + [(40, 200)] * 2
     assert [(one.way, one.queries, one.documents, one.draws) for one in found] == [
@@ -169,28 +169,28 @@ def test_real_cuts_are_weighed(source: str, full: Scored) -> None:
     assert all(0 < one.means["pairs"] <= 1 for one in found)
     assert found[0].intervals["spearman"].level == pytest.approx(1 / 3)
     assert [(one.queries, one.documents) for one in impossible] == [(100, 80), (100, 5000)]
-    assert "100 positives do not fit into 80 documents" in impossible[0].reason
-    assert "documents were left" in impossible[1].reason
+    assert "100" in impossible[0].reason and "80" in impossible[0].reason
+    assert "5,000" in impossible[1].reason
     assert stages[0] == (0, 8, "10 queries x 200 documents, seed 0") and stages[-1] == (8, 8, "")
 
 
-def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: Scored) -> None:
+def test_a_cut_that_is_the_full_set_gives_its_figures(source: str, full: ModelScores) -> None:
     """Down to the language and category that models go by."""
     seen: list[list[float]] = []
 
-    def weigh(task: Task, models: Sequence[str]) -> Scored:
+    def weigh(task: Task, models: Sequence[str]) -> ModelScores:
         scored = evaluator(METRIC)(task, models)
-        seen.append(scored.figures.tolist())
+        seen.append(scored.means.tolist())
         return scored
 
-    found, impossible = recut(source, full, [(120, 400)], weigh, recipe=Recipe(near=0), seeds=[0, 1])
+    found, impossible = sample_fidelity(source, full, [(120, 400)], weigh, recipe=Recipe(near=0), seeds=[0, 1])
     assert not impossible and found[0].means == dict.fromkeys(MEASURES, 1.0)
-    assert seen[0] == pytest.approx(full.figures.tolist()) and seen[1] == pytest.approx(seen[0])
+    assert seen[0] == pytest.approx(full.means.tolist()) and seen[1] == pytest.approx(seen[0])
 
 
-def test_cuts_of_several_tasks_at_once_are_refused(full: Scored) -> None:
+def test_cuts_of_several_tasks_at_once_are_refused(full: ModelScores) -> None:
     with pytest.raises(UsageError):
-        recut("NanoStdlib", full, [(10, 300)], evaluator(METRIC), recipe=Recipe(), seeds=[0])
+        sample_fidelity("NanoStdlib", full, [(10, 300)], evaluator(METRIC), recipe=Recipe(), seeds=[0])
 
 
 def result(model: str, values: Float64, key: str, **facts: object) -> Result:
@@ -210,16 +210,16 @@ def test_stored_results_are_read_and_what_is_passed_over_is_told(tmp_path: Path)
     store.put(result("m1", values[0], "elsewhere", data_hash="b" * 32))
     scored = stored_scores(tmp_path, "X/en", METRIC)
     assert scored.models == ("m0", "m1", "m2", "m3")
-    assert scored.figures == pytest.approx(values.mean(axis=1))
-    assert scored.passed_over == {
-        "m0 (older)": "older than another one",
+    assert scored.means == pytest.approx(values.mean(axis=1))
+    assert scored.skipped == {
+        "m0 (older)": "older than another result",
         "part (part)": "only 12 of 90 queries",
         "m1 (elsewher)": "other data",
     }
     assert stored_scores(tmp_path, "X/en", METRIC, ["m3", "m1", "m2"]).models == ("m1", "m2", "m3")
     with pytest.raises(UnknownName, match=r"X/em.*'X/en'"):
         stored_scores(tmp_path, "X/em", METRIC)
-    with pytest.raises(UsageError, match=r"0.*X/en"):
+    with pytest.raises(UsageError, match=r"X/en.*0"):
         stored_scores(tmp_path, "X/en", "map")
 
 

@@ -14,7 +14,7 @@ import pytest
 from build_parts import big_set, read_lines, write_lines
 
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.cli import main
 from steelyard.datasets import check, load_task
 from steelyard.datasets.formats.clicks.grades import Grading, grading_of
@@ -236,7 +236,7 @@ def test_a_cut_from_a_click_log_is_the_cut_from_its_judgements(tmp_path: Path) -
     source = big_set(tmp_path / "source", documents=800, queries=60)
     log_path = clicks_of(source)
     recipe = Recipe(queries=20, documents=200, mine=("bm25",))
-    made = cut(f"clicks:{log_path}?signal=ctr&at=0.35,0.7", tmp_path / "clicks", recipe)
+    made = sample_set(f"clicks:{log_path}?signal=ctr&at=0.35,0.7", tmp_path / "clicks", recipe)
     facts = made.facts["log"]
     assert facts["queries"]["kept"] == 20 and facts["documents"]["kept"] == 200
     assert facts["documents"]["roles"]["judged negative"] == 40 and facts["documents"]["roles"]["hard negative"] > 0

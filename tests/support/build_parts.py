@@ -1,4 +1,4 @@
-"""A full dataset of a few thousand made-up documents, written in any format, for cutting."""
+"""A full dataset of a few thousand made-up documents, written in any format, for context."""
 
 from __future__ import annotations
 

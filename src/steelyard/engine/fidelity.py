@@ -11,8 +11,8 @@ from steelyard.config import Settings
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
-    from steelyard.build.fidelity.scores import Scored, Weigh
-    from steelyard.build.fidelity.sizes import Fidelity, Impossible
+    from steelyard.build.fidelity.scores import Evaluate, ModelScores
+    from steelyard.build.fidelity.sizes import Fidelity, UnreachableSize
     from steelyard.build.sample.recipe import Recipe
     from steelyard.types import Task
 
@@ -29,10 +29,10 @@ Watch = Callable[[int, int, str], None]
 class FidelityStudy:
     """The agreement of samples of several sizes with the ranking of models by the full task."""
 
-    scored: Scored
+    scored: ModelScores
     """The scores of every model on every query of the full task."""
     sizes: tuple[Fidelity, ...]
-    impossible: tuple[Impossible, ...]
+    impossible: tuple[UnreachableSize, ...]
     """Sizes that the task cannot be sampled to, with the reason."""
     draws: int
     seed: int
@@ -44,12 +44,12 @@ class FidelityStudy:
         ends = {"on_average": False, "low_end": True}
         best = {
             "resampled": {
-                name: fewest_queries(self.scored, target, by, surely=low, draws=self.draws, seed=self.seed)
+                name: fewest_queries(self.scored, target, by, lower_bound=low, draws=self.draws, seed=self.seed)
                 for name, low in ends.items()
             }
         }
         if any(size.way == "cut" for size in self.sizes):
-            best["cut"] = {name: smallest(self.sizes, target, by, surely=low) for name, low in ends.items()}
+            best["cut"] = {name: smallest(self.sizes, target, by, lower_bound=low) for name, low in ends.items()}
         return best
 
     def to_dict(self, target: float = 0.95, by: Measure = "spearman") -> dict[str, Any]:
@@ -58,7 +58,7 @@ class FidelityStudy:
             "task": self.scored.task,
             "metric": self.scored.metric,
             "queries": self.scored.queries,
-            "models": dict(zip(self.scored.models, self.scored.figures.tolist(), strict=True)),
+            "models": dict(zip(self.scored.models, self.scored.means.tolist(), strict=True)),
             "fidelity": [size.to_dict() for size in self.sizes],
             "impossible": [vars(size) for size in self.impossible],
             "target": {"measure": by, "value": target},
@@ -91,7 +91,7 @@ def measure_fidelity(
     each number of `queries`. With `documents`, the task is also sampled to each of these sizes, with several seeds, and
     the models are evaluated on each sample.
     """
-    from steelyard.build.fidelity.sizes import recut, resample
+    from steelyard.build.fidelity.sizes import resample, sample_fidelity
     from steelyard.build.sample.recipe import Recipe
     from steelyard.metrics import parse
 
@@ -101,13 +101,13 @@ def measure_fidelity(
     settings = settings or Settings.load()
     metric = str(parse(metric))
     scored = _full_scores(task, models, metric, results, bool(documents), settings, note)
-    for name, reason in scored.passed_over.items():
+    for name, reason in scored.skipped.items():
         note(f"skipped: {name}: {reason}")
     sizes = _sizes(queries, scored.queries, note)
     measured = resample(scored, sizes, draws=draws, seed=seed)
-    impossible: list[Impossible] = []
+    impossible: list[UnreachableSize] = []
     if documents:
-        samples, impossible = recut(
+        samples, impossible = sample_fidelity(
             task,
             scored,
             [(size, count) for count in documents for size in sizes],
@@ -115,17 +115,17 @@ def measure_fidelity(
             recipe=recipe or Recipe(),
             seeds=range(seed, seed + seeds),
             settings=settings,
-            watch=watch,
+            progress=watch,
         )
         measured += samples
     return FidelityStudy(scored, tuple(measured), tuple(impossible), draws, seed)
 
 
-def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda text: None) -> Weigh:
+def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda text: None) -> Evaluate:
     """Return a function that evaluates models on a task as the engine does, parts of fusions once."""
     import numpy as np
 
-    from steelyard.build.fidelity.scores import Scored
+    from steelyard.build.fidelity.scores import ModelScores
     from steelyard.engine.plan import TOP_K, Conditions
     from steelyard.engine.task_evaluator import TaskEvaluator, depth_for
     from steelyard.metrics import score
@@ -133,7 +133,7 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
 
     used = settings or Settings.load()
 
-    def evaluate(task: Task, models: Sequence[str]) -> Scored:
+    def evaluate(task: Task, models: Sequence[str]) -> ModelScores:
         # A sample of a reranking task is searched, so the full task must be searched, too.
         task = replace(task, info=replace(task.info, type="retrieval", main_metric=None))
         retrievers = [load_retriever(model, used) for model in models]
@@ -143,7 +143,7 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
             note(f"{number}/{len(models)}  {retriever.name} on {task.name}")
             run = evaluator.retrieve(retriever).run.cut(TOP_K)
             rows.append(score(run, task.qrels, [metric]).per_query[metric])
-        return Scored(task.name, metric, tuple(models), np.stack(rows), {})
+        return ModelScores(task.name, metric, tuple(models), np.stack(rows), {})
 
     return evaluate
 
@@ -168,7 +168,7 @@ def _full_scores(
     sampling: bool,
     settings: Settings,
     note: Note,
-) -> Scored:
+) -> ModelScores:
     """Return the scores of the full task, stored or fresh."""
     from steelyard.build.fidelity.scores import GRID, stored_scores
     from steelyard.datasets import load_task, task_facts

@@ -72,7 +72,7 @@ def write_fidelity_page(
         "Shaded: the range of single samples.",
         *fidelity_sentences(study, target, by),
     ]
-    ranked = sorted(zip(scored.models, scored.figures.tolist(), strict=True), key=lambda pair: -pair[1])
+    ranked = sorted(zip(scored.models, scored.means.tolist(), strict=True), key=lambda pair: -pair[1])
     models: list[list[Any]] = [[model, score] for model, score in ranked]
     tables = {"Fidelity by size": fidelity_table(study), "Models on the full set": (["model", metric], models)}
     return write_page(path, f"Fidelity of samples of {scored.task}", sentences, plots, tables)

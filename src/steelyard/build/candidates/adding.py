@@ -1,4 +1,4 @@
-"""Candidate lists added to a whole set on disk, which is read back, described and hashed anew."""
+"""Add candidate lists to a set on disk, which is then read back, documented and hashed again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from pathlib import Path
 
 from steelyard import __version__
 from steelyard.build.candidates.coverage import Coverage
-from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_candidates, stored_figures
-from steelyard.build.sample.completing import CardWords, complete
+from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_candidates, stored_coverage
+from steelyard.build.sample.completing import CardTexts, complete
 from steelyard.config import Settings
 from steelyard.datasets import load_tasks, write_nano_set
 from steelyard.datasets.formats.folder import locate
-from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, candidate_table, write_json, write_table
+from steelyard.datasets.formats.nano.manifest import (
+    CARD,
+    EVALUATION,
+    candidate_table,
+    refuse_foreign_files,
+    write_json,
+    write_table,
+)
 from steelyard.datasets.formats.sidecar import MANIFEST, candidates_path, read_json_object
 from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.options import LoadOptions
@@ -26,12 +33,13 @@ SECTION = "Candidate subsets"
 Cells = list[str | int | float | None]
 
 
-def add_candidates(
+def build_candidates(
     reference: str,
     plan: CandidatePlan,
     folder: Path | None = None,
     *,
     settings: Settings | None = None,
+    overwrite: bool = False,
     begin: Callable[[Task], Tick] = lambda task: no_tick,
 ) -> dict[str, Candidates]:
     """Make the lists of the plan for every task of a set, and write them into it, or into a copy of it.
@@ -39,15 +47,18 @@ def add_candidates(
     A Nano-set on this machine is added to in location unless a `folder` is given; anything else is written there first.
     """
     settings = settings or Settings.load()
-    found = _nano_places(reference, settings)
-    home = folder if folder is not None else found[0].folder if found else None
+    locations = _nano_locations(reference, settings)
+    home = folder if folder is not None else locations[0].folder if locations else None
     if home is None:
-        raise UsageError(f"{reference} is no Nano-set on this machine", hint="give a folder for the set with -o DIR")
-    if found and home.resolve() != found[0].folder.resolve():
-        _copy(found, home)
-    elif not found:
-        write_nano_set(home, load_tasks([reference], settings=settings), beside=True)
-    names = [location.task for location in found] or [location.task for location in locate(home)]
+        raise UsageError.invalid(
+            reference, expected="a Nano-set on this machine", found="another source", hint="give a folder with -o DIR"
+        )
+    if locations and home.resolve() != locations[0].folder.resolve():
+        refuse_foreign_files(home, overwrite=overwrite)
+        _copy(locations, home)
+    elif not locations:
+        write_nano_set(home, load_tasks([reference], settings=settings), keep_other_tables=True, overwrite=overwrite)
+    names = [location.task for location in locations] or [location.task for location in locate(home)]
     made: dict[str, Candidates] = {}
     for name in names:
         (location,) = locate(f"{home}::{name}")
@@ -57,23 +68,22 @@ def add_candidates(
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
         path = candidates_path(home, name)
         write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
-    every = {location.task: figures_of(location) for location in locate(home)}
-    complete(home, CardWords(sections={SECTION: card_table(every)}))
+    every = {location.task: coverage_of(location) for location in locate(home)}
+    complete(home, CardTexts(sections={SECTION: card_table(every)}))
     return made
 
 
-def figures_of(location: TaskLocation) -> dict[str, Coverage]:
-    """What the stored lists of a task are worth."""
-    return stored_figures(location.load())
+def coverage_of(location: TaskLocation) -> dict[str, Coverage]:
+    """Return the coverage of the stored lists of a task."""
+    return stored_coverage(location.load())
 
 
-def report(reference: str, *, settings: Settings | None = None) -> dict[str, dict[str, Coverage]]:
-    """What the candidate lists of a set are worth, by task and list; makes nothing."""
+def candidate_coverage(reference: str, *, settings: Settings | None = None) -> dict[str, dict[str, Coverage]]:
+    """Return the coverage of the candidate lists of a set, by task and list; nothing is written."""
     settings = settings or Settings.load()
-    found = _nano_places(reference, settings)
-    if found:
-        return {location.task: figures_of(location) for location in found}
-    return {task.info.task: stored_figures(task) for task in load_tasks([reference], settings=settings)}
+    if locations := _nano_locations(reference, settings):
+        return {location.task: coverage_of(location) for location in locations}
+    return {task.info.task: stored_coverage(task) for task in load_tasks([reference], settings=settings)}
 
 
 COLUMNS = (
@@ -83,9 +93,9 @@ COLUMNS = (
 )
 
 
-def rows(figures: Mapping[str, Mapping[str, Coverage]]) -> list[Cells]:
-    """The figures as the rows of a table under `COLUMNS`."""
-    return [[task, *_cells(one)] for task, lists in figures.items() for one in lists.values()]
+def rows(coverage: Mapping[str, Mapping[str, Coverage]]) -> list[Cells]:
+    """Return the coverage as rows of a table with `COLUMNS`."""
+    return [[task, *_cells(one)] for task, lists in coverage.items() for one in lists.values()]
 
 
 def _cells(one: Coverage) -> Cells:
@@ -112,10 +122,10 @@ def _cells(one: Coverage) -> Cells:
     ]
 
 
-def card_table(figures: Mapping[str, Mapping[str, Coverage]]) -> str:
-    """The table of a dataset card."""
+def card_table(coverage: Mapping[str, Mapping[str, Coverage]]) -> str:
+    """Return the table for a dataset card."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    for row in rows(figures):
+    for row in rows(coverage):
         lines.append("| " + " | ".join(_text(cell) for cell in row) + " |")
     return "\n".join(
         [*lines, "", "recall@100 is the mean over queries; pooled recall@100 counts all positives together."]
@@ -126,7 +136,7 @@ def _text(cell: str | int | float | None) -> str:
     return "-" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell)
 
 
-def _nano_places(reference: str, settings: Settings) -> list[TaskLocation]:
+def _nano_locations(reference: str, settings: Settings) -> list[TaskLocation]:
     if not isinstance(source_of(reference, LoadOptions(settings=settings)), FolderSource):
         return []
     return [
@@ -134,11 +144,11 @@ def _nano_places(reference: str, settings: Settings) -> list[TaskLocation]:
     ]
 
 
-def _copy(found: Sequence[TaskLocation], home: Path) -> None:
-    origin = found[0].folder
-    names = [name for location in found for name in location.files.all]
-    beside = [CARD, MANIFEST, EVALUATION, *(path.relative_to(origin).as_posix() for path in origin.glob("metadata/*"))]
-    for name in [*names, *beside]:
+def _copy(locations: Sequence[TaskLocation], home: Path) -> None:
+    origin = locations[0].folder
+    names = [name for location in locations for name in location.files.all]
+    others = [CARD, MANIFEST, EVALUATION, *(path.relative_to(origin).as_posix() for path in origin.glob("metadata/*"))]
+    for name in [*names, *others]:
         if (origin / name).is_file():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(origin / name, home / name)

@@ -1,4 +1,4 @@
-"""What candidate lists are worth: the figures of the "Candidate Subsets" tables, with and without safeguards."""
+"""Coverage of candidate lists: the metrics of the "Candidate Subsets" tables, with and without safeguards."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ METRICS = ("nDCG@10", "hit_rate@10", "recall@100")
 
 @dataclass(frozen=True)
 class Coverage:
-    """The figures of one candidate subset; shares are between 0 and 1.
+    """The metrics of one candidate subset; shares are between 0 and 1.
 
-    `recall_at_100` is the mean over queries, `pooled_recall_at_100` counts all positives together, as the published
-    tables do. A safeguard stands at rank 101, so it moves neither.
+    `recall_at_100` is the mean over queries; `pooled_recall_at_100` counts all positives together, as the published
+    tables do. A safeguard has rank 101, so it changes neither.
     """
 
     config: str
@@ -33,26 +33,26 @@ class Coverage:
     candidates_mean: float
     safeguard_rows: int
     query_coverage: float
-    """Queries that have a candidate at all."""
+    """Share of queries with at least one candidate."""
     covered_queries: float
-    """Queries with a relevant candidate, of those that have a relevant document."""
+    """Share of queries with a relevant candidate, of those that have a relevant document."""
     relevant_coverage: float | None
-    """Relevant documents among the candidates, of all there are: the ceiling of a reranker's recall."""
+    """Share of relevant documents among the candidates: the upper bound of a reranker's recall."""
     without_safeguards: Mapping[str, float | None] | None = None
-    """`covered_queries` and `relevant_coverage` of the lists as the models alone would have them."""
+    """`covered_queries` and `relevant_coverage` of the lists without safeguards."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the coverage, JSON-ready."""
         return asdict(self)
 
     @property
     def label(self) -> str:
-        """`top-500`: how deep the lists are, safeguards not counted."""
+        """Return the depth of the lists without safeguards, such as `top-500`."""
         return f"top-{self.candidates_max - bool(self.safeguard_rows)}"
 
 
 def measure(task: Task, config: str) -> Coverage:
-    """The figures of the task's lists of that name; `retrievers.candidates.safeguarded` tells which end in one."""
+    """Return the coverage of the task's lists of that name."""
     lists = task.candidates[config]
     guarded = safeguarded(lists)
     scores = score(as_run(lists), task.qrels, METRICS)
@@ -80,7 +80,7 @@ def measure(task: Task, config: str) -> Coverage:
 
 
 def as_run(lists: Ragged) -> Run:
-    """The lists as a run whose scores say no more than the order."""
+    """Return the lists as a run whose scores only express the order."""
     depth = int(lists.counts.max(initial=0))
     place = np.arange(depth)
     real = place < lists.counts[:, None]
@@ -90,13 +90,13 @@ def as_run(lists: Ragged) -> Run:
 
 
 def _covered(task: Task, lists: Ragged) -> tuple[float, float | None]:
-    """Share of queries with a relevant candidate, and share of relevant documents among the candidates."""
+    """Return the share of queries with a relevant candidate, and of relevant documents among the candidates."""
     qrels, width = task.qrels, len(task.corpus)
     shown = np.repeat(np.arange(len(lists)), lists.counts) * width + lists.rows
     owner = np.repeat(np.arange(len(qrels)), qrels.counts)
-    wanted = (qrels.grades > 0) & (qrels.rows >= 0)
-    found = np.isin(owner[wanted] * width + qrels.rows[wanted], shown)
-    asked = int((qrels.positives > 0).sum())
+    positive = (qrels.grades > 0) & (qrels.rows >= 0)
+    covered = np.isin(owner[positive] * width + qrels.rows[positive], shown)
+    answerable = int((qrels.positives > 0).sum())
     total = int(qrels.positives.sum())
-    queries = len(np.unique(owner[wanted][found]))
-    return (queries / asked if asked else 0.0), (float(found.sum()) / total if total else None)
+    queries = len(np.unique(owner[positive][covered]))
+    return (queries / answerable if answerable else 0.0), (float(covered.sum()) / total if total else None)

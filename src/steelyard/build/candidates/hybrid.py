@@ -1,7 +1,7 @@
-"""Two ranked lists a query become one candidate list to rerank: fusion by ranks, then the safeguard.
+"""Join two ranked lists per query into one candidate list to rerank: rank fusion, then the safeguard.
 
-The published sets call it `reranking_hybrid`. Their recipe and ours differ in the constant and in the order of ties;
-everything else is one piece of code:
+The published sets call it `reranking_hybrid`. Their recipe and ours differ only in the constant and in the order of
+ties:
 
     recipe     k     ties                                              depth of the lists
     hakari     100   best rank in any one list, then id ascending      500
@@ -29,7 +29,7 @@ Ties = Literal["rank-then-id-ascending", "id-descending"]
 
 @dataclass(frozen=True)
 class Hybrid:
-    """How lists are joined into candidates.
+    """How lists are joined into candidate lists.
 
     >>> Hybrid.hakari().k, Hybrid().k
     (100.0, 60.0)
@@ -45,18 +45,18 @@ class Hybrid:
     def __post_init__(self) -> None:
         if self.k < 0 or self.top < 1 or self.depth < 1:
             raise UsageError(
-                f"a hybrid with k={self.k:g}, top={self.top}, depth={self.depth}",
-                hint="k is 0 or more, top and depth are 1 or more",
+                "a hybrid must have k of at least 0, top and depth of at least 1, "
+                f"got k={self.k:g}, top={self.top}, depth={self.depth}"
             )
 
     @classmethod
     def hakari(cls, *, safeguard: bool = True) -> Hybrid:
-        """The recipe of the published sets."""
+        """Return the recipe of the published sets."""
         return cls(k=100.0, ties="rank-then-id-ascending", safeguard=safeguard)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every choice, JSON-ready."""
+        """Return every choice, JSON-ready."""
         return {
             "method": "rrf",
             "rrf_k": self.k,
@@ -68,7 +68,7 @@ class Hybrid:
         }
 
     def build(self, task: Task, lists: Sequence[Ragged], split: str) -> HybridLists:
-        """The candidates of every query. `split` is the name that the safeguard's choice is seeded with."""
+        """Return the candidates of every query; `split` is part of the seed of the safeguards."""
         fused = fuse_lists(lists, self)
         chosen = safeguards(task, fused, split, self.seed) if self.safeguard else {}
         return HybridLists(_append(fused, chosen), chosen)
@@ -76,27 +76,27 @@ class Hybrid:
 
 @dataclass(frozen=True, eq=False)
 class HybridLists:
-    """Candidate lists, and for each query (by row) that needed one, the row of its safeguard: its last candidate."""
+    """Candidate lists, and the row of the safeguard, the last candidate, of each query (by row) that needed one."""
 
     lists: Guarded
     safeguards: Mapping[int, int]
 
     @property
     def without_safeguards(self) -> Ragged:
-        """The lists as the models alone would have them."""
+        """Return the lists without their safeguards."""
         return drop_last(self.lists, self.lists.guarded)
 
 
 def fuse_lists(lists: Sequence[Ragged], hybrid: Hybrid) -> Ragged:
-    """The best `top` of each query by the sum of `1 / (k + rank)` over the lists, ranks from 1.
+    """Return the best `top` documents of each query by the sum of `1 / (k + rank)` over the lists, ranks from 1.
 
     >>> a, b = Ragged(np.array([0, 2]), np.array([5, 3])), Ragged(np.array([0, 2]), np.array([3, 5]))
     >>> fuse_lists([a, b], Hybrid.hakari()).rows.tolist(), fuse_lists([a, b], Hybrid()).rows.tolist()
     ([5, 3], [3, 5])
     """
     if not lists or len({len(part) for part in lists}) != 1:
-        found = ", ".join(str(len(part)) for part in lists) or "no lists"
-        raise UsageError(f"cannot fuse lists of {found} queries", hint="give a list for every query, from each model")
+        given = ", ".join(str(len(part)) for part in lists) or "no lists"
+        raise UsageError.invalid("the lists of every model", expected="for the same number of queries", found=given)
     owners, rows, ranks = (
         np.concatenate(parts) for parts in zip(*(_places(p, hybrid.depth) for p in lists), strict=True)
     )
@@ -106,16 +106,16 @@ def fuse_lists(lists: Sequence[Ragged], hybrid: Hybrid) -> Ragged:
     else:  # rows descend with ids, so the lower id has the higher row
         order = np.lexsort((-row, best, -score, owner))
     place = _place_within(owner[order])
-    kept = order[place < hybrid.top]
-    counts = np.bincount(owner[kept], minlength=len(lists[0]))
-    return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), row[kept].astype(np.int32))
+    best_rows = order[place < hybrid.top]
+    counts = np.bincount(owner[best_rows], minlength=len(lists[0]))
+    return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), row[best_rows].astype(np.int32))
 
 
 def safeguards(task: Task, lists: Ragged, split: str, seed: int = SEED) -> dict[int, int]:
-    """For each query that has positives in the corpus but none in its list: the one that is to be added.
+    """Return the positive to add for each query that has positives in the corpus but none in its list.
 
-    Among several it is drawn by a generator that is seeded with the seed, the split and the query's id, so that a
-    query has the same safeguard whatever other queries there are.
+    One of several is drawn by a generator that is seeded with the seed, the split and the query's id, so that a query
+    has the same safeguard whatever other queries there are.
     """
     chosen: dict[int, int] = {}
     for query in range(len(task.queries)):
@@ -138,7 +138,7 @@ def _append(lists: Ragged, chosen: Mapping[int, int]) -> Guarded:
 
 
 def _places(lists: Ragged, depth: int) -> tuple[Int64, Int64, Int64]:
-    """Query, row and rank (from 1) of every entry that is not too deep."""
+    """Return query, row and rank (from 1) of every entry up to the depth."""
     owner = np.repeat(np.arange(len(lists)), lists.counts)
     rank = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.counts) + 1
     near = rank <= depth
@@ -146,7 +146,7 @@ def _places(lists: Ragged, depth: int) -> tuple[Int64, Int64, Int64]:
 
 
 def _sum_by_document(owners: Int64, rows: Int64, ranks: Int64, gains: Float64) -> tuple[Int64, Int64, Float64, Int64]:
-    """Each (query, document) once: its summed gain, in float64 and in the order of the lists, and its best rank."""
+    """Return each (query, document) once, with its summed gain, added in the order of the lists, and its best rank."""
     if not len(owners):
         return owners, rows, gains, ranks
     order = np.lexsort((rows, owners))  # stable: entries of one document stay in the order of the lists
@@ -161,7 +161,7 @@ def _sum_by_document(owners: Int64, rows: Int64, ranks: Int64, gains: Float64) -
 
 
 def _place_within(owner: Int64) -> Int64:
-    """0, 1, 2 ... within each run of equal owners."""
+    """Return 0, 1, 2 ... within each run of equal owners."""
     if not len(owner):
         return owner
     starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])

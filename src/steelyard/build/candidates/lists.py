@@ -1,4 +1,4 @@
-"""Candidate lists for a set: what each model finds first, their hybrid, and every choice on record."""
+"""Make candidate lists of a task: the best documents of each model, and hybrids of them, with every choice recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.build.candidates.coverage import Coverage, measure
 from steelyard.build.candidates.hybrid import Hybrid
 from steelyard.config import Settings
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 from steelyard.metrics.scoring import leave_out
 from steelyard.retrievers import canonical, load_retriever
 from steelyard.types import Guarded, Ragged, Run, Task
@@ -20,12 +20,12 @@ from steelyard.types.protocols import Tick, no_tick
 
 DEPTH = 500
 HYBRIDS: Mapping[str, Hybrid] = {"reranking_hybrid": Hybrid.hakari(), "hybrid": Hybrid()}
-"""The hybrid lists by name: the published recipe, and ours beside it."""
+"""The hybrid lists by name: the published recipe, and our default."""
 
 
 @dataclass(frozen=True)
 class CandidatePlan:
-    """Which lists are to be made: of which models, how deep, and which hybrids of them."""
+    """Which lists to make: of which models, how deep, and which hybrids of them."""
 
     models: tuple[str, ...] = ()
     depth: int = DEPTH
@@ -35,24 +35,26 @@ class CandidatePlan:
 
     def __post_init__(self) -> None:
         if not self.models and not self.hybrids:
-            raise UsageError("no candidate list was asked for", hint="give --bm25, --dense MODEL, --hybrid or several")
+            raise UsageError(
+                "a plan must have at least one model or hybrid, got none", hint="give --bm25, --dense MODEL or --hybrid"
+            )
         if self.depth < 1:
-            raise UsageError(f"lists of {self.depth} candidates", hint="a depth of 1 or more; 500 is usual")
+            raise UsageError.invalid("--depth", expected="at least 1", found=self.depth, option="--depth")
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A task with its lists, how each was made, and what each is worth."""
+    """A task with its lists, how each was made, and the coverage of each."""
 
     task: Task
     made: Mapping[str, dict[str, Any]]
-    figures: Mapping[str, Coverage]
+    coverage: Mapping[str, Coverage]
 
 
 def make_candidates(
     task: Task, plan: CandidatePlan, tick: Tick = no_tick, settings: Settings | None = None
 ) -> Candidates:
-    """The task with the lists of the plan beside those that it has; a list of the same name is replaced."""
+    """Return the task with the lists of the plan added; a list of the same name is replaced."""
     lists: dict[str, Ragged] = dict(task.candidates)
     made: dict[str, dict[str, Any]] = {}
     names = config_names(plan.models)
@@ -71,14 +73,14 @@ def make_candidates(
             "safeguards": {task.queries.ids[q]: task.corpus.ids[row] for q, row in built.safeguards.items()},
         }
     enriched = replace(task, candidates=lists)
-    figures = {name: measure(enriched, name) for name in made}
+    coverage = {name: measure(enriched, name) for name in made}
     return Candidates(
-        enriched, {name: facts | {"figures": figures[name].to_dict()} for name, facts in made.items()}, figures
+        enriched, {name: facts | {"figures": coverage[name].to_dict()} for name, facts in made.items()}, coverage
     )
 
 
 def config_names(models: Sequence[str]) -> tuple[str, ...]:
-    """The name of each model's list, as the published sets name them.
+    """Return the name of each model's list, as in the published sets.
 
     >>> config_names(["bm25", "dense:microsoft/harrier-oss-v1-270m"])
     ('bm25', 'harrier_oss_v1_270m')
@@ -120,7 +122,7 @@ def _search(task: Task, model: str, depth: int, tick: Tick, settings: Settings) 
 
 
 def as_lists(run: Run) -> Ragged:
-    """The rows of a run, without its padding.
+    """Return the rows of a run, without its padding.
 
     >>> as_lists(Run.of([[4, -1], [2, 1]], [[0.5, 0.0], [0.1, 0.9]])).rows.tolist()
     [4, 1, 2]
@@ -130,12 +132,12 @@ def as_lists(run: Run) -> Ragged:
 
 
 def _stored_sources(task: Task) -> tuple[str, ...]:
-    """The lists of a set that a hybrid means: its `bm25`, and the one other list that is no hybrid itself."""
+    """Return the lists that a hybrid joins by default: `bm25`, and the only other list that is not a hybrid."""
     others = [name for name in task.candidates if name != "bm25" and "hybrid" not in name]
     if "bm25" not in task.candidates or len(others) != 1:
-        found = ", ".join(task.candidates) or "none"
+        known = ", ".join(task.candidates) or "none"
         raise UsageError(
-            f"{task.name} has no pair of lists that a hybrid could be made of (found: {found})",
+            f"{task.name} must have `bm25` and one other list for a hybrid, got {known}",
             hint="give --bm25 and --dense MODEL, or name two stored lists with --from",
         )
     return ("bm25", others[0])
@@ -144,17 +146,16 @@ def _stored_sources(task: Task) -> tuple[str, ...]:
 def _pick(task: Task, lists: Mapping[str, Ragged], sources: Sequence[str]) -> list[Ragged]:
     if len(sources) < 2:
         raise UsageError(
-            f"a hybrid of {', '.join(sources) or 'nothing'}",
-            hint="a hybrid joins two lists: --bm25 --dense MODEL --hybrid",
+            f"a hybrid must join two lists, got {', '.join(sources) or 'none'}",
+            hint="add one: --bm25 --dense MODEL --hybrid",
         )
     for name in sources:
         if name not in lists:
-            raise UsageError(
-                f"{task.name} has no candidate list {name!r}", hint=f"it has: {', '.join(lists) or 'none'}"
-            )
+            known = ", ".join(lists) or "none"
+            raise UnknownName(f"candidate list of {task.name}", name, lists, hint=f"it has: {known}")
     return [lists[name] for name in sources]
 
 
-def stored_figures(task: Task) -> dict[str, Coverage]:
-    """What the lists that the task came with are worth."""
+def stored_coverage(task: Task) -> dict[str, Coverage]:
+    """Return the coverage of the lists that the task has."""
     return {name: measure(task, name) for name in task.candidates}

@@ -1,1 +1,1 @@
-"""How well a sampled set ranks models like its source."""
+"""How well a sample ranks models like its source."""

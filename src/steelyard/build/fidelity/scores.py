@@ -1,4 +1,4 @@
-"""What models scored on the full set, query by query: from stored results, or from weighing them now."""
+"""Scores of models on the full task, query by query, from stored results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.results.store import Report, warn
 from steelyard.types import Float64, Task
 
 FEWEST = 3
-"""With two models there is one pair, and a ranking is right or wrong."""
+"""The fewest models: two have only one pair, so a ranking is either right or wrong."""
 
 GRID = (
     "bm25",
@@ -30,61 +30,66 @@ GRID = (
     "[bm25, dense]?weights=3,1",
     "[bm25, dense]?method=zscore",
 )
-"""Models that need nothing but the light core, from far apart to hard to tell apart."""
+"""Models that need only the light core, from very different to nearly equal."""
 
-Weigh = Callable[[Task, Sequence[str]], "Scored"]
-"""Weighs models on a task."""
+Evaluate = Callable[[Task, Sequence[str]], "ModelScores"]
+"""Evaluates models on a task."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ModelScores:
     """One metric of several models on the same queries of one task: `values` is (models, queries)."""
 
     task: str
     metric: str
     models: tuple[str, ...]
     values: Float64
-    passed_over: Mapping[str, str]
-    """Stored results that could not be compared with these, and why."""
+    skipped: Mapping[str, str]
+    """Stored results that cannot be compared with these, with the reason."""
 
     def __post_init__(self) -> None:
         if self.values.shape[0] != len(self.models):
-            raise DataError(
-                f"figures of {self.values.shape[0]} models for {len(self.models)}",
+            raise DataError.invalid(
+                "the rows of scores",
+                expected=f"{len(self.models)}, one for each model",
+                found=self.values.shape[0],
                 where=self.task,
-                hint="give a row of figures for each model",
             )
         if len(self.models) < FEWEST:
-            raise UsageError(
-                f"{len(self.models)} models on {self.task} make no ranking that a cut could keep",
-                hint=f"{FEWEST} or more: steelyard run MODEL MODEL MODEL -t TASK, or name them with -m",
+            raise UsageError.invalid(
+                f"the number of models on {self.task}",
+                expected=f"at least {FEWEST}",
+                found=len(self.models),
+                hint="evaluate more: steelyard run MODEL MODEL MODEL -t TASK, or name them with -m",
             )
 
     @property
-    def figures(self) -> Float64:
-        """The mean of each model: what the full set ranks them by."""
+    def means(self) -> Float64:
+        """Return the mean score of each model, which ranks them on the full task."""
         return np.asarray(self.values.mean(axis=1))
 
     @property
     def queries(self) -> int:
-        """How many queries the full set has."""
+        """Return how many queries the full task has."""
         return int(self.values.shape[1])
 
 
-def stored_scores(folder: Path, task: str, metric: str, models: Sequence[str] = (), report: Report = warn) -> Scored:
-    """The figures of all models (or of those named) that a folder of results has for a task.
+def stored_scores(
+    folder: Path, task: str, metric: str, models: Sequence[str] = (), report: Report = warn
+) -> ModelScores:
+    """Return the scores of all models (or of the named ones) in a folder of results.
 
-    Only whole results on the same data are compared: where there are several states of the data, the one that most
-    models were weighed on; of a model's results, the newest. What is passed over is told.
+    Only complete results on the same data are compared: of several versions of the data, the one with most models; of
+    several results of a model, the newest. `skipped` lists the others.
     """
     store = ResultStore(folder)
-    found = [result for result in store.find(task=task, report=report) if not models or result.model in models]
-    if not found:
+    results = [result for result in store.find(task=task, report=report) if not models or result.model in models]
+    if not results:
         known = sorted({result.task for result in store.all(report) if result.done})
-        there = f"{folder} has {', '.join(known) or 'no results'}"
-        hint = f"weigh three or more models: steelyard run MODEL MODEL MODEL -t TASK; {there}"
+        listed = f"{folder} has {', '.join(known) or 'no results'}"
+        hint = f"evaluate three or more models: steelyard run MODEL MODEL MODEL -t TASK; {listed}"
         raise UnknownName("task with results", task, known, hint=hint)
-    usable, passed_over = _usable(found, metric)
+    usable, skipped = _usable(results, metric)
     ids = sorted(next(iter(usable.values())).per_query.ids) if usable else []
     rows = []
     for result in usable.values():
@@ -92,34 +97,34 @@ def stored_scores(folder: Path, task: str, metric: str, models: Sequence[str] = 
         order = sorted(range(len(queries)), key=queries.ids.__getitem__)
         if [queries.ids[at] for at in order] != ids:  # one data hash, so somebody changed a file
             raise DataError(
-                "the queries are not those of the other results",
+                "the queries must be those of the other results",
                 where=str(result.path),
-                hint="a file beside it was changed: evaluate the model again with --overwrite-strategy always",
+                hint="evaluate the model again: steelyard run --overwrite-strategy always",
             )
         rows.append(queries[metric][order])
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(ids))
-    return Scored(task, metric, tuple(usable), values, passed_over)
+    return ModelScores(task, metric, tuple(usable), values, skipped)
 
 
-def _usable(found: Sequence[Result], metric: str) -> tuple[dict[str, Result], dict[str, str]]:
-    """By model, the newest whole result on the data that most models were weighed on."""
-    passed_over: dict[str, str] = {}
+def _usable(results: Sequence[Result], metric: str) -> tuple[dict[str, Result], dict[str, str]]:
+    """Return by model the newest complete result on the data that most models were evaluated on."""
+    skipped: dict[str, str] = {}
     by_data: dict[str | None, dict[str, Result]] = {}
-    for result in sorted(found, key=lambda result: result.created):
+    for result in sorted(results, key=lambda result: result.created):
         name = f"{result.model} ({result.key[:8]})"
         if not result.done:
-            passed_over[name] = "failed"
+            skipped[name] = "failed"
         elif result.partial:
-            passed_over[name] = f"only {result.facts.queries} of {result.facts.queries_in_full} queries"
+            skipped[name] = f"only {result.facts.queries} of {result.facts.queries_in_full} queries"
         elif metric not in result.per_query:
-            passed_over[name] = f"has no {metric} by query"
+            skipped[name] = f"does not have {metric} by query"
         else:
             before = by_data.setdefault(result.facts.data_hash, {}).get(result.model)
             if before is not None:
-                passed_over[f"{before.model} ({before.key[:8]})"] = "older than another one"
+                skipped[f"{before.model} ({before.key[:8]})"] = "older than another result"
             by_data[result.facts.data_hash][result.model] = result
     best = max(by_data.values(), key=len, default={})
-    for results in by_data.values():
-        if results is not best:
-            passed_over |= {f"{one.model} ({one.key[:8]})": "other data" for one in results.values()}
-    return dict(sorted(best.items())), passed_over
+    for others in by_data.values():
+        if others is not best:
+            skipped |= {f"{one.model} ({one.key[:8]})": "other data" for one in others.values()}
+    return dict(sorted(best.items())), skipped

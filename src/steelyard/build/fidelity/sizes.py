@@ -1,8 +1,8 @@
-"""How well does a cut of n queries and m documents rank models as the full set does?
+"""How well a sample of n queries and m documents ranks models as the full task does.
 
-Two ways to know. *Resampled*: draw n of the queries again and again from per-query scores, and rank the models by each
-draw. Costs next to nothing, and tells of fewer queries, not of fewer documents. *Cut*: really cut the source with
-several seeds, and weigh the models on each cut.
+There are two ways to measure it. *Resampled*: draw n of the queries repeatedly from per-query scores, and rank the
+models by each draw. This costs little, and covers fewer queries, not fewer documents. *Cut*: sample the source with
+several seeds, and evaluate the models on each sample.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from steelyard.build.fidelity.scores import Scored, Weigh
+from steelyard.build.fidelity.scores import Evaluate, ModelScores
 from steelyard.build.sample.recipe import Recipe
-from steelyard.build.sample.sampler import cut
+from steelyard.build.sample.sampler import sample_set
 from steelyard.build.source.source import open_sources
 from steelyard.config import Settings
 from steelyard.datasets import load_task
@@ -28,15 +28,15 @@ from steelyard.types import Float64, Interval, Task
 Way = Literal["resampled", "cut"]
 DRAWS = 1000
 BLOCK = 1 << 22
-"""Scores gathered at a time, so that memory stays small."""
+"""Scores in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Agreement of the rankings by cuts of one size with the ranking by the full set, by measure; 1 is the same order.
+    """Agreement of the rankings by samples of one size with the ranking by the full task, by measure; 1: same order.
 
-    `means` are over the draws; the `intervals` hold single draws, not their mean: they say what the next cut of that
-    size may be like, with the probability that is their level.
+    `means` are over the draws. The `intervals` are of single draws, not of their mean: the next sample of that size
+    lies in them with the probability `level`.
     """
 
     way: Way
@@ -48,42 +48,44 @@ class Fidelity:
     intervals: Mapping[str, Interval]
 
     @classmethod
-    def of(cls, way: Way, queries: int, documents: int | None, full: Float64, figures: Float64) -> Fidelity:
-        """The agreement of `figures` (draws, models) with `full` (models)."""
-        told = agreement(full, figures)
-        means = {name: float(told[name].mean()) for name in MEASURES}
-        return cls(way, queries, documents, len(figures), means, {name: spread(told[name]) for name in MEASURES})
+    def of(cls, way: Way, queries: int, documents: int | None, full: Float64, means: Float64) -> Fidelity:
+        """Return the agreement of `means` (draws, models) with `full` (models)."""
+        agreed = agreement(full, means)
+        average = {name: float(agreed[name].mean()) for name in MEASURES}
+        return cls(way, queries, documents, len(means), average, {name: spread(agreed[name]) for name in MEASURES})
 
-    def meets(self, target: float, measure: str, *, surely: bool) -> bool:
-        """Whether such cuts reach the target: on average, or surely, which is down to the low end of the interval."""
-        return (self.intervals[measure].low if surely else self.means[measure]) >= target
+    def meets(self, target: float, measure: str, *, lower_bound: bool) -> bool:
+        """Return whether such samples reach the target on average, or with `lower_bound` at the interval's low end."""
+        return (self.intervals[measure].low if lower_bound else self.means[measure]) >= target
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, each measure by its name."""
+        """Return the fidelity, JSON-ready, each measure by its name."""
         facts = asdict(self)
         means, intervals = facts.pop("means"), facts.pop("intervals")
         return {**facts, **means, "intervals": intervals}
 
 
-def resample(scored: Scored, sizes: Sequence[int], *, draws: int = DRAWS, seed: int = 0) -> list[Fidelity]:
-    """The fidelity of so many queries, drawn without replacement; the draws of a larger size hold those of a smaller.
+def resample(scored: ModelScores, sizes: Sequence[int], *, draws: int = DRAWS, seed: int = 0) -> list[Fidelity]:
+    """Return the fidelity of so many queries, drawn without replacement; larger draws contain the smaller ones.
 
-    >>> scored = Scored("X/en", "ndcg_at_10", ("a", "b", "c"), np.array([[0.9, 0.7], [0.5, 0.5], [0.1, 0.4]]), {})
+    >>> scored = ModelScores("X/en", "ndcg_at_10", ("a", "b", "c"), np.array([[0.9, 0.7], [0.5, 0.5], [0.1, 0.4]]), {})
     >>> [one.means["pairs"] for one in resample(scored, [1, 2], draws=10)]
     [1.0, 1.0]
     """
     if draws < 1:
-        raise UsageError(f"{draws} draws", hint="1 or more; 1000 is usual")
+        raise UsageError.invalid("the number of draws", expected="at least 1", found=draws, option="--draws")
     for size in sizes:
         if not 1 <= size <= scored.queries:
-            raise UsageError(f"{size:,} of {scored.queries:,} queries", hint=f"sizes from 1 to {scored.queries:,}")
-    figures = np.concatenate([np.empty((0, len(sizes), len(scored.models))), *_drawn(scored, sizes, draws, seed)])
-    full = scored.figures
-    return [Fidelity.of("resampled", size, None, full, figures[:, at]) for at, size in enumerate(sizes)]
+            raise UsageError.invalid(
+                "a size", expected=f"1 to {scored.queries:,} queries", found=size, option="--sizes"
+            )
+    means = np.concatenate([np.empty((0, len(sizes), len(scored.models))), *_drawn(scored, sizes, draws, seed)])
+    full = scored.means
+    return [Fidelity.of("resampled", size, None, full, means[:, at]) for at, size in enumerate(sizes)]
 
 
-def _drawn(scored: Scored, sizes: Sequence[int], draws: int, seed: int) -> Iterator[Float64]:
-    """Blocks of (draws, sizes, models): the figures of every draw at every size."""
+def _drawn(scored: ModelScores, sizes: Sequence[int], draws: int, seed: int) -> Iterator[Float64]:
+    """Yield blocks of (draws, sizes, models): the mean scores of every draw at every size."""
     generator = np.random.default_rng(seed)
     places = np.array(sizes, dtype=np.int64) - 1
     step = max(1, BLOCK // scored.values.size)
@@ -95,16 +97,16 @@ def _drawn(scored: Scored, sizes: Sequence[int], draws: int, seed: int) -> Itera
 
 
 def fewest_queries(
-    scored: Scored, target: float, measure: str, *, surely: bool, draws: int = DRAWS, seed: int = 0
+    scored: ModelScores, target: float, measure: str, *, lower_bound: bool, draws: int = DRAWS, seed: int = 0
 ) -> Fidelity | None:
-    """The fewest queries that meet the target, by halving: fidelity grows with them. None: not even all of them do."""
+    """Return the fewest queries that reach the target, by bisection; None if not even all queries do."""
     low, high = 0, scored.queries
     best: Fidelity | None = None
     while high - low > 1 or best is None:
         middle = high if best is None else (low + high) // 2
-        (found,) = resample(scored, [middle], draws=draws, seed=seed)
-        if found.meets(target, measure, surely=surely):
-            best, high = found, middle
+        (tried,) = resample(scored, [middle], draws=draws, seed=seed)
+        if tried.meets(target, measure, lower_bound=lower_bound):
+            best, high = tried, middle
         elif best is None:
             return None
         else:
@@ -113,65 +115,68 @@ def fewest_queries(
 
 
 @dataclass(frozen=True)
-class Impossible:
-    """A size that the source cannot be cut to, and why."""
+class UnreachableSize:
+    """A size that the source cannot be sampled to, and why."""
 
     queries: int
     documents: int
     reason: str
 
 
-def recut(
+def sample_fidelity(
     reference: str,
-    scored: Scored,
+    scored: ModelScores,
     sizes: Sequence[tuple[int, int]],
-    weigh: Weigh,
+    evaluate: Evaluate,
     *,
     recipe: Recipe,
     seeds: Sequence[int],
     settings: Settings | None = None,
-    watch: Callable[[int, int, str], None] = lambda done, total, stage: None,
-) -> tuple[list[Fidelity], list[Impossible]]:
-    """The fidelity of real cuts of so many queries and documents, one cut with each seed.
+    progress: Callable[[int, int, str], None] = lambda done, total, stage: None,
+) -> tuple[list[Fidelity], list[UnreachableSize]]:
+    """Return the fidelity of real samples of so many queries and documents, one sample with each seed.
 
-    A cut that ends up with fewer queries or documents than were asked for (copies left out, a source too small) is no
-    cut of that size: such a size, and one whose positives do not fit, comes back with the reason.
+    A sample that ends up with fewer queries or documents than requested (duplicates removed, a source too small), and
+    one whose positives do not fit, is returned as unreachable with the reason.
     """
     settings = settings or Settings.load()
     if (tasks := len(open_sources(reference, settings=settings))) != 1:
-        raise UsageError(f"{reference} stands for {tasks} tasks", hint="name one of them")
-    found: list[Fidelity] = []
-    impossible: list[Impossible] = []
+        raise UsageError.invalid(reference, expected="one task", found=tasks, hint="name one of them")
+    reached: list[Fidelity] = []
+    unreachable: list[UnreachableSize] = []
     total = len(sizes) * len(seeds)
     for number, (queries, documents) in enumerate(sizes):
-        figures: list[Float64] = []
+        means: list[Float64] = []
         for turn, seed in enumerate(seeds):
-            watch(number * len(seeds) + turn, total, f"{queries:,} queries x {documents:,} documents, seed {seed}")
+            progress(number * len(seeds) + turn, total, f"{queries:,} queries x {documents:,} documents, seed {seed}")
             try:
-                task = _cut(reference, replace(recipe, queries=queries, documents=documents, seed=seed), settings)
+                task = _sample(reference, replace(recipe, queries=queries, documents=documents, seed=seed), settings)
             except UsageError as error:
-                impossible.append(Impossible(queries, documents, str(error)))
+                unreachable.append(UnreachableSize(queries, documents, str(error)))
                 break
-            figures.append(weigh(task, scored.models).figures)
+            means.append(evaluate(task, scored.models).means)
         else:
-            found.append(Fidelity.of("cut", queries, documents, scored.figures, np.array(figures)))
-    watch(total, total, "")
-    return found, impossible
+            reached.append(Fidelity.of("cut", queries, documents, scored.means, np.array(means)))
+    progress(total, total, "")
+    return reached, unreachable
 
 
-def _cut(reference: str, recipe: Recipe, settings: Settings) -> Task:
+def _sample(reference: str, recipe: Recipe, settings: Settings) -> Task:
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        # Read as anybody would: language and category, which analysers go by, come from the finished manifest.
-        task = load_task(cut(reference, Path(folder) / "cut", recipe, settings=settings).folder, settings=settings)
+        # Read from disk: language and category, which choose the analyser, come from the finished manifest.
+        task = load_task(
+            sample_set(reference, Path(folder) / "cut", recipe, settings=settings).folder, settings=settings
+        )
     if len(task.queries) < recipe.queries or len(task.corpus) < recipe.documents:
         raise UsageError(
-            f"only {len(task.queries):,} queries and {len(task.corpus):,} documents were left",
-            hint="ask for a smaller cut, or keep near copies with --near 0",
+            f"the sample must have {recipe.queries:,} queries and {recipe.documents:,} documents, "
+            f"got {len(task.queries):,} and {len(task.corpus):,}",
+            hint="ask for a smaller sample, or keep near duplicates with --near 0",
         )
     return task
 
 
-def smallest(found: Sequence[Fidelity], target: float, measure: str, *, surely: bool) -> Fidelity | None:
-    """Of the real cuts that meet the target, the one with the fewest texts to encode."""
-    good = [one for one in found if one.documents is not None and one.meets(target, measure, surely=surely)]
+def smallest(tried: Sequence[Fidelity], target: float, measure: str, *, lower_bound: bool) -> Fidelity | None:
+    """Return the real sample with the fewest texts that reaches the target; None if none does."""
+    good = [one for one in tried if one.documents is not None and one.meets(target, measure, lower_bound=lower_bound)]
     return min(good, key=lambda one: (one.queries + (one.documents or 0), one.queries), default=None)

@@ -1,4 +1,4 @@
-"""How a set was cut: as facts for its metadata, and in words for its card."""
+"""How a set was sampled: as facts for its metadata, and as text for its card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
-from steelyard.build.sample.journal import Cutting
+from steelyard.build.sample.journal import SamplingContext
 from steelyard.build.sample.near_duplicates import plain
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.recipe import Recipe
@@ -16,13 +16,13 @@ from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source
 
 VERSION = 2
-"""Of the way of cutting; part of the key, so that a newer one does not go on with what an older one began."""
+"""The version of the method; part of the key, so that a newer version does not continue what an older one began."""
 
 
-def facts_of(selection: Selection, chosen: ChosenQueries, cutting: Cutting, key: str) -> dict[str, Any]:
-    """How a task was cut: source, recipe, what was kept, what was left out and why; JSON-ready."""
-    source, scanned, recipe = cutting.source, cutting.scanned, cutting.recipe
-    basket = selection.basket
+def facts_of(selection: Selection, chosen: ChosenQueries, context: SamplingContext, key: str) -> dict[str, Any]:
+    """Return how a task was sampled: source, recipe, what was kept, what was excluded and why; JSON-ready."""
+    source, scanned, recipe = context.source, context.scanned, context.recipe
+    corpus = selection.corpus
     grades = [grade for judged in selection.judgements.values() for grade in judged.values()]
     return {
         "schema_version": VERSION,
@@ -44,9 +44,9 @@ def facts_of(selection: Selection, chosen: ChosenQueries, cutting: Cutting, key:
             "strata": dict(chosen.strata) if recipe.stratify else None,
         },
         "documents": {
-            "kept": len(basket.documents),
-            "roles": dict(basket.count()),
-            "copies": {name: count for name, count in basket.tally.items() if count},
+            "kept": len(corpus.documents),
+            "roles": dict(corpus.count()),
+            "copies": {name: count for name, count in corpus.tally.items() if count},
         },
         "judgements": {
             "positive": sum(grade > 0 for grade in grades),
@@ -63,9 +63,9 @@ def facts_of(selection: Selection, chosen: ChosenQueries, cutting: Cutting, key:
 
 
 def _leakage(source: Source, selection: Selection) -> dict[str, int]:
-    """Queries that give their answer away: the text is a document, or stands word for word in a positive."""
+    """Count queries that reveal their answer: the text is a document, or is contained in a positive."""
     texts = source.queries["text"].to_pylist()
-    documents = {place: plain(document.text).casefold() for place, document in selection.basket.documents.items()}
+    documents = {place: plain(document.text).casefold() for place, document in selection.corpus.documents.items()}
     whole = set(documents.values())
     asked = {row: plain(texts[row]).casefold() for row in selection.judgements}
     return {
@@ -78,7 +78,7 @@ def _leakage(source: Source, selection: Selection) -> dict[str, int]:
 
 
 def public(source: str) -> str:
-    """Where data came from, without the folders of this machine.
+    """Return where data came from, without the folders of this machine.
 
     >>> public("/mine/corpus.jsonl,/mine/queries.jsonl"), public("BeIR/scifact")
     ('corpus.jsonl, queries.jsonl', 'BeIR/scifact')
@@ -88,42 +88,41 @@ def public(source: str) -> str:
 
 
 def description(recipe: Recipe) -> str:
-    """The first paragraph of the card."""
+    """Return the first paragraph of the card."""
     drawn = f"drawn with seed {recipe.seed}" if recipe.order == "random" else "in the order of the source"
     mined = f" Hard negatives were mined with {' and '.join(recipe.mine)}." if recipe.mine else ""
-    size = f"at most {recipe.queries:,} queries and {recipe.documents:,} documents a task"
+    size = f"at most {recipe.queries:,} queries and {recipe.documents:,} documents per task"
     return (
-        f"A Nano-set cut by Steelyard {__version__}: {size}, {drawn}.{mined} "
-        "Documents are stored in an order that says nothing of relevance."
+        f"A Nano-set sampled by Steelyard {__version__}: {size}, {drawn}.{mined} "
+        "Documents are stored in an order that does not depend on relevance."
     )
 
 
 def card_section(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """The section of the card: numbers by task, then every choice."""
+    """Return the section of the card: counts by task, then every choice."""
     lines = [
         "| task | queries | of | documents | of | relevant pairs | hard negatives | judged negatives "
         "| queries that are a document | queries inside a positive |",
         "|---" * 10 + "|",
     ]
-    for name, told in facts.items():
-        roles = told["documents"]["roles"]
+    for name, own in facts.items():
+        roles = own["documents"]["roles"]
         cells = (
             name,
-            told["queries"]["kept"],
-            told["source"]["queries"],
-            told["documents"]["kept"],
-            told["source"]["documents"],
-            told["judgements"]["positive"],
+            own["queries"]["kept"],
+            own["source"]["queries"],
+            own["documents"]["kept"],
+            own["source"]["documents"],
+            own["judgements"]["positive"],
             roles.get("hard negative", 0),
             roles.get("judged negative", 0),
-            *told["leakage"].values(),
+            *own["leakage"].values(),
         )
         lines.append("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + " |")
     recipe = next(iter(facts.values()))["recipe"]
     lines += ["", "| choice | value |", "|---|---|", *(f"| {name} | `{json.dumps(v)}` |" for name, v in recipe.items())]
     checked = (
-        "When it was finished, the set was read back and checked; `manifest.json` has what was found. The last two "
-        "columns count queries that give their answer away: their text is a document, or stands word for word in a "
-        "positive."
+        "The finished set was read back and checked; `manifest.json` has the result. The last two columns count "
+        "queries that reveal their answer: their text is a document, or is contained in a positive."
     )
-    return "\n".join([*lines, "", checked, "", "`metadata/` has what was left out and why, for each task."])
+    return "\n".join([*lines, "", checked, "", "`metadata/` lists what was excluded and why, for each task."])

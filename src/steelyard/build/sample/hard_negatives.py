@@ -1,4 +1,4 @@
-"""Hard negatives: what models take for relevant and nobody judged, without what may well be relevant."""
+"""Hard negatives: unjudged documents that models rank high, without those that may well be relevant."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.build.sample.journal import Cutting
+from steelyard.build.sample.journal import SamplingContext
 from steelyard.build.sample.judged import Judged
-from steelyard.build.sample.mining import Asked, Mined, mine
+from steelyard.build.sample.mining import Mined, MiningQueries, mine
 from steelyard.build.sample.near_duplicates import UInt64, jaccard, pieces
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.scan import Document, fetch
@@ -18,27 +18,29 @@ from steelyard.types import Queries
 from steelyard.types.protocols import Retriever
 
 
-def take_hard_negatives(selection: Selection, judged: Judged, miners: Sequence[Retriever], cutting: Cutting) -> None:
-    """Add the hard negatives of each model in turn, best first, each query once a round."""
-    source, recipe, basket = cutting.source, cutting.recipe, selection.basket
-    asked = _asked(selection, source)
-    depth = 2 * recipe.hard_negatives + 10  # what the guard turns down must have a successor
-    finds = [mine(miner, asked, cutting, step=f"mining-{n}", depth=depth) for n, miner in enumerate(miners)]
+def take_hard_negatives(
+    selection: Selection, judged: Judged, miners: Sequence[Retriever], context: SamplingContext
+) -> None:
+    """Add the hard negatives of each model in turn, best first, one per query and round."""
+    source, recipe, corpus = context.source, context.recipe, selection.corpus
+    queries = _queries_of(selection, source)
+    depth = 2 * recipe.hard_negatives + 10  # a document that the guard rejects needs a successor
+    finds = [mine(miner, queries, context, step=f"mining-{n}", depth=depth) for n, miner in enumerate(miners)]
     places = [place for find in finds for place in find.places[find.places >= 0]]
-    mined = fetch(source, places, cutting.watch("reading mined documents"))
-    guard = _Guard(recipe, mined, basket.documents.keys() | judged.omitted, selection.tally)
+    mined = fetch(source, places, context.progress("reading mined documents"))
+    guard = _Guard(recipe, mined, corpus.documents.keys() | judged.omitted, selection.tally)
     lists = []
-    for query, own in asked.owned.items():
-        positives = [pieces(asked.positives[place].text) for place in own]
+    for query, own in queries.owned.items():
+        positives = [pieces(queries.positives[place].text) for place in own]
         lists.append(guard.passed(_offers(query, finds), positives))
     for place in round_robin(lists):
-        if basket.room and place not in selection.settled:
-            basket.unjudged(place, mined[place], "hard negative")
-            selection.settled.add(place)
+        if corpus.room and place not in selection.decided:
+            corpus.unjudged(place, mined[place], "hard negative")
+            selection.decided.add(place)
 
 
-def _asked(selection: Selection, source: Source) -> Asked:
-    """The queries of the cut with their positives."""
+def _queries_of(selection: Selection, source: Source) -> MiningQueries:
+    """Return the queries of the sample with their positives."""
     ids, texts = source.queries["_id"].to_pylist(), source.queries["text"].to_pylist()
     rows = list(selection.judgements)
     queries = Queries(tuple(ids[row] for row in rows), tuple(texts[row] for row in rows))
@@ -46,8 +48,8 @@ def _asked(selection: Selection, source: Source) -> Asked:
         query: [place for place, grade in selection.judgements[row].items() if grade > 0]
         for query, row in enumerate(rows)
     }
-    positives = {place: selection.basket.documents[place] for places in owned.values() for place in places}
-    return Asked(queries, owned, positives)
+    positives = {place: selection.corpus.documents[place] for places in owned.values() for place in places}
+    return MiningQueries(queries, owned, positives)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ class _Offer:
     place: int
     score: float
     positive: float
-    """The best score that the model gave to a positive of the query."""
+    """The best score of the model for a positive of the query."""
 
 
 def _offers(query: int, finds: Sequence[Mined]) -> Iterator[_Offer]:
-    """What was found for the query, models in turn."""
+    """Yield the documents found for the query, models in turn."""
     return round_robin(
         [
             [
@@ -75,16 +77,16 @@ def _offers(query: int, finds: Sequence[Mined]) -> Iterator[_Offer]:
 
 @dataclass(frozen=True, eq=False)
 class _Guard:
-    """Turns down what may well be relevant, and counts it."""
+    """Rejects what may well be relevant, and counts it."""
 
     recipe: Recipe
     mined: Mapping[int, Document]
     known: Collection[int]
-    """Places that are in the cut already, or kept out of it."""
+    """Positions that are already in the sample, or excluded from it."""
     tally: Counter[str]
 
     def passed(self, offers: Iterator[_Offer], positives: Sequence[UInt64]) -> list[int]:
-        """The places of a query's offers that may be taken for negatives, as many as the recipe wants."""
+        """Return the positions of a query's offers that may be used as negatives, as many as the recipe asks for."""
         taken: dict[int, None] = {}
         for offer in offers:
             if len(taken) == self.recipe.hard_negatives:
@@ -98,7 +100,7 @@ class _Guard:
         return list(taken)
 
     def _doubt(self, offer: _Offer, positives: Sequence[UInt64]) -> str | None:
-        """Why the document may be relevant; None where nothing speaks for it."""
+        """Return why the document may be relevant; None if nothing suggests it."""
         margin, similarity = self.recipe.guard_margin, self.recipe.guard_similarity
         if margin is not None and offer.score > margin * offer.positive:
             return "guarded_by_score"

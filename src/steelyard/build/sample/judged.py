@@ -1,4 +1,4 @@
-"""What the judgements of the chosen queries say of the corpus: which documents are positives, and which are not."""
+"""The judgements of the chosen queries: which documents of the corpus are positives, and which are not."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.build.sample.journal import Cutting
+from steelyard.build.sample.journal import SamplingContext
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.scan import Scan
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The judgements of the chosen queries that reach into the corpus: grade by place, by query row."""
+    """The judgements of the chosen queries on documents of the corpus: grade by position, by query row."""
 
     positives: Mapping[int, Mapping[int, int]]
     negatives: Mapping[int, Mapping[int, int]]
     omitted: frozenset[int]
-    """Places of positives beyond the cap: they must not come back as fill."""
+    """Positions of positives beyond the limit: they must not be used as fill."""
     first: tuple[int, ...]
-    """Places of positives in the order in which they are taken: of two copies the first stays."""
+    """Positions of positives in the order in which they are taken: of two duplicates the first is kept."""
 
 
-def judgements_of(chosen: ChosenQueries, cutting: Cutting, tally: Counter[str]) -> Judged:
-    """The judgements of the chosen queries, at most `recipe.max_positives` of them positive for each."""
-    source, scanned, recipe = cutting.source, cutting.scanned, cutting.recipe
+def judgements_of(chosen: ChosenQueries, context: SamplingContext, tally: Counter[str]) -> Judged:
+    """Return the judgements of the chosen queries, at most `recipe.max_positives` positives for each."""
+    source, scanned, recipe = context.source, context.scanned, context.recipe
     asked = np.isin(source.asked, chosen.rows)
     places = scanned.places[source.judged]
     tally["judgements_outside_corpus"] = int((asked & (places < 0)).sum())
@@ -36,7 +36,7 @@ def judgements_of(chosen: ChosenQueries, cutting: Cutting, tally: Counter[str]) 
     for at in np.flatnonzero(asked & (places >= 0)):
         grade, place, row = int(source.grades[at]), int(places[at]), int(source.asked[at])
         (positives if grade > 0 else negatives)[row][place] = grade
-    if recipe.order == "source":  # the published recipe goes by the judgements, and round-robin by ids
+    if recipe.order == "source":  # the published recipe uses the order of the judgements, and round-robin by ids
         ids = source.queries["_id"].to_pylist()
         negatives = dict(sorted(negatives.items(), key=lambda item: ids[item[0]]))
         first = tuple(dict.fromkeys(places[asked & (places >= 0) & (source.grades > 0)].tolist()))
@@ -47,9 +47,9 @@ def judgements_of(chosen: ChosenQueries, cutting: Cutting, tally: Counter[str]) 
 
 
 def _capped(judged: Judged, most: int, scanned: Scan, tally: Counter[str]) -> Judged:
-    """The same with the best-graded positives of each query.
+    """Return the same with only the best-graded positives of each query.
 
-    What another query keeps stays in the corpus, so it stays judged for this one as well.
+    What another query keeps is in the corpus, so its judgement for this query is kept as well.
     """
     positives = judged.positives
     capped = {row: _best_graded(grades, scanned, most) for row, grades in positives.items()}

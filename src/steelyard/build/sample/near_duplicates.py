@@ -1,8 +1,9 @@
-"""Texts that are copies of others: to the letter, or nearly.
+"""Exact and near duplicates of texts.
 
-Nearly means that the sets of five-letter pieces of two folded texts overlap: their Jaccard index, intersection over
-union. MinHash with locality-sensitive hashing finds the pairs worth comparing, and each is then compared exactly, so
-nothing is dropped on an estimate. At an index of 0.9 one pair in twenty million goes unnoticed, at 0.8 one in 5,000.
+Near duplicates have a high Jaccard index (intersection over union) of the sets of five-character pieces of their
+normalised texts. MinHash with locality-sensitive hashing selects the pairs to compare, and each pair is then compared
+exactly, so nothing is removed because of an estimate. At an index of 0.9 one pair in twenty million is missed, at 0.8
+one in 5,000.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ UInt64 = npt.NDArray[np.uint64]
 
 
 def plain(text: str) -> str:
-    r"""What copies to the letter share: the text without differences of white space.
+    r"""Return the text with white space normalised, which exact duplicates share.
 
     >>> plain(" two\n lines ")
     'two lines'
@@ -32,7 +33,7 @@ def plain(text: str) -> str:
 
 
 def pieces(text: str) -> UInt64:
-    """The distinct pieces of a text, as sorted hashes; case, width and white space make no difference.
+    """Return the distinct pieces of a text as sorted hashes; case, width and white space are ignored.
 
     >>> len(pieces("ABCDEF")), pieces("ＡbcdeF").tolist() == pieces(" abcdef").tolist()
     (2, True)
@@ -49,7 +50,7 @@ def pieces(text: str) -> UInt64:
 
 
 def jaccard(one: UInt64, other: UInt64) -> float:
-    """Intersection over union of two sets of pieces.
+    """Return intersection over union of two sets of pieces.
 
     >>> jaccard(pieces("abcdef"), pieces("abcdeg"))
     0.3333333333333333
@@ -59,27 +60,29 @@ def jaccard(one: UInt64, other: UInt64) -> float:
 
 
 @dataclass
-class NearCopies:
-    """Texts that were kept, and whether a further one is nearly one of them.
+class NearDuplicates:
+    """Texts that were kept, to find near duplicates of them.
 
-    >>> kept = NearCopies(0.8)
+    >>> kept = NearDuplicates(0.8)
     >>> kept.keep("the quick brown fox jumps over the lazy dog")
     >>> kept.like("The quick brown fox jumps over the lazy dog!"), kept.like("a slow red fox")
     (0, None)
     """
 
     threshold: float
-    """From 0 (nothing is a copy) to 1 (the same pieces)."""
+    """From 0 (nothing is a duplicate) to 1 (the same pieces)."""
     _kept: list[UInt64] = field(default_factory=list)
     _buckets: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self._last: tuple[str, UInt64, list[int]] = "", (nothing := pieces("")), _bands(nothing)
         if not 0 <= self.threshold <= 1:
-            raise UsageError(f"a similarity of {self.threshold:g}", hint="between 0 (off) and 1; 0.9 is usual")
+            raise UsageError.invalid(
+                "the similarity of near duplicates", expected="between 0 (off) and 1", found=self.threshold
+            )
 
     def like(self, text: str) -> int | None:
-        """The number, in order of keeping, of the first kept text that this one nearly copies."""
+        """Return the number of the first kept text that this one nearly duplicates; None if there is none."""
         if not self.threshold:
             return None
         mine, bands = self._sketch(text)
@@ -87,7 +90,7 @@ class NearCopies:
         return next((number for number in sorted(seen) if jaccard(mine, self._kept[number]) >= self.threshold), None)
 
     def keep(self, text: str) -> None:
-        """Remember a text."""
+        """Add a text."""
         if not self.threshold:
             return
         mine, bands = self._sketch(text)
@@ -96,7 +99,7 @@ class NearCopies:
         self._kept.append(mine)
 
     def _sketch(self, text: str) -> tuple[UInt64, list[int]]:
-        """Who keeps a text has nearly always just asked about it."""
+        """Return pieces and bands; the last text is cached, because `keep` usually follows `like`."""
         if text != self._last[0]:
             mine = pieces(text)
             self._last = text, mine, _bands(mine)
@@ -104,7 +107,7 @@ class NearCopies:
 
 
 def _bands(hashes: UInt64) -> list[int]:
-    """Sixteen numbers; two sets share one with probability J to the fourth."""
+    """Return sixteen numbers; two sets share each with probability J to the fourth."""
     smallest = np.empty(BANDS * ROWS, dtype=np.uint64)
     for start in range(0, BANDS * ROWS, 16):  # a few permutations at a time stay in the processor's cache
         salts = _salts()[start : start + 16, None]
@@ -122,7 +125,7 @@ def _salts() -> UInt64:
 
 
 def _mix(values: UInt64) -> UInt64:
-    """Every bit of the outcome depends on every bit of the value (the finaliser of SplitMix64)."""
+    """Mix the bits so that each output bit depends on every input bit (the finaliser of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Which queries a cut keeps: those that can be answered, drawn fairly, each asked once."""
+"""Choose the queries of a sample: those with a positive, drawn at random or by strata, without duplicates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from steelyard.build.sample.near_duplicates import NearCopies, plain
+from steelyard.build.sample.near_duplicates import NearDuplicates, plain
 from steelyard.build.sample.recipe import Recipe, Shares, draw
 from steelyard.build.sample.scan import Scan
 from steelyard.build.source.source import Source
@@ -19,7 +19,7 @@ from steelyard.types import Int64
 
 @dataclass(frozen=True, eq=False)
 class ChosenQueries:
-    """Rows of the source's queries, what was left out and why, and how many each stratum gave."""
+    """Rows of the source's queries, what was excluded and why, and how many come from each stratum."""
 
     rows: Int64
     tally: Mapping[str, int]
@@ -27,9 +27,9 @@ class ChosenQueries:
 
 
 def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueries:
-    """At most `recipe.queries` queries that have a text and a positive in the corpus; fewer if there are no more.
+    """Return at most `recipe.queries` queries that have a text and a positive in the corpus.
 
-    In the order of the source, as the published recipe has it, positives outside the corpus count at this point too.
+    In the order of the source, which the published recipe uses, positives outside the corpus count as well.
     """
     ids: list[str] = source.queries["_id"].to_pylist()
     texts: list[str] = source.queries["text"].to_pylist()
@@ -39,7 +39,11 @@ def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueri
     eligible = [int(row) for row in answered if texts[row].strip()]
     tally["empty"] = len(answered) - len(eligible)
     if not eligible:
-        raise DataError("no query has a positive in the corpus", where=source.info.source, hint="check the judgements")
+        raise DataError(
+            "at least one query must have a positive in the corpus",
+            where=source.info.source,
+            hint="check the judgements",
+        )
     draws = dict(zip(eligible, draw(recipe.seed, "queries", (ids[row] for row in eligible)), strict=True))
     if recipe.order == "random":
         eligible.sort(key=draws.__getitem__)
@@ -50,11 +54,11 @@ def choose_queries(source: Source, scanned: Scan, recipe: Recipe) -> ChosenQueri
 
 
 class _Fresh:
-    """Tells queries from copies of those that came before, and counts the copies."""
+    """Distinguishes new queries from duplicates of earlier ones, and counts the duplicates."""
 
     def __init__(self, texts: Sequence[str], recipe: Recipe, tally: Counter[str]) -> None:
         self._texts, self._exact, self._tally = texts, recipe.exact, tally
-        self._seen, self._near = set[str](), NearCopies(recipe.near)
+        self._seen, self._near = set[str](), NearDuplicates(recipe.near)
 
     def __call__(self, row: int) -> bool:
         text = self._texts[row].strip() if self._exact else plain(self._texts[row])
@@ -72,10 +76,10 @@ class _Fresh:
 def _dealt(
     strata: Mapping[str, Sequence[int]], recipe: Recipe, fresh: Callable[[int], bool]
 ) -> tuple[list[int], dict[str, int]]:
-    """The rows that each stratum gives, and how many those are.
+    """Return the rows from all strata, and how many come from each.
 
-    A stratum whose queries turn out to be copies leaves places for the others: they are asked again until all places
-    are given, or nobody has more.
+    A stratum whose queries turn out to be duplicates leaves room for the others: they give more until the sample is
+    full, or no stratum has more.
     """
     chosen: list[int] = []
     counts = Counter[str]()
@@ -84,10 +88,10 @@ def _dealt(
         left = {name: rest for name in waiting if (rest := len(strata[name]) - counts[name])}
         waiting = {name: waiting[name] for name in left}
         for name, quota in allot(left, recipe.queries - len(chosen), recipe.shares).items():
-            given = list(islice(waiting[name], quota))
-            chosen += given
-            counts[name] += len(given)
-            if len(given) < quota:
+            rows = list(islice(waiting[name], quota))
+            chosen += rows
+            counts[name] += len(rows)
+            if len(rows) < quota:
                 del waiting[name]
     return chosen, dict(counts)
 
@@ -96,7 +100,7 @@ LANGUAGE = "language"
 
 
 def allot(sizes: Mapping[str, int], total: int, shares: Shares) -> dict[str, int]:
-    """How many each stratum gives: equally many as far as it has them, or in proportion to its size.
+    """Return how many queries each stratum gives: equally many as far as it has them, or in proportion to its size.
 
     >>> allot({"en": 90, "sw": 2, "zh": 8}, 12, "equal"), allot({"en": 90, "sw": 2, "zh": 8}, 12, "proportional")
     ({'en': 5, 'sw': 2, 'zh': 5}, {'en': 11, 'sw': 0, 'zh': 1})
@@ -121,12 +125,12 @@ def allot(sizes: Mapping[str, int], total: int, shares: Shares) -> dict[str, int
 
 
 def check_strata(source: Source, recipe: Recipe) -> None:
-    """A UsageError where the queries cannot be told apart as the recipe asks."""
+    """Raise a UsageError if the queries do not have the column of the recipe."""
     strata_of(source, [], recipe.stratify)
 
 
 def strata_of(source: Source, rows: Sequence[int], column: str | None) -> dict[str, list[int]]:
-    """The rows by their value in the column, each in the given order; all in one where no column was named."""
+    """Return the rows by their value in the column, in the given order; all together if no column is named."""
     if column is None:
         return {"": list(rows)}
     if column in source.queries.column_names:
@@ -138,10 +142,12 @@ def strata_of(source: Source, rows: Sequence[int], column: str | None) -> dict[s
         texts = source.queries["text"].to_pylist()
         values = dict(zip(rows, detect([texts[row] for row in rows]), strict=True))
     else:
-        there = ", ".join(name for name in source.queries.column_names if name not in ("_id", "text")) or "none"
+        known = ", ".join(name for name in source.queries.column_names if name not in ("_id", "text")) or "none"
         raise UsageError(
-            f"the queries have no column {column!r} to stratify by",
-            hint=f"further columns: {there}; `language` can be told from the texts",
+            f"the queries do not have the column {column!r} to stratify by",
+            option="--stratify",
+            found=column,
+            hint=f"other columns: {known}; `language` can be detected from the texts",
         )
     strata: dict[str, list[int]] = {}
     for row in rows:

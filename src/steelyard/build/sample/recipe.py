@@ -1,4 +1,4 @@
-"""What a Nano-set is to be: every choice of a cut, so that the same source and recipe give the same bytes."""
+"""Every choice of a sample: the same source and recipe give the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Copies = Literal["merge", "drop"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """The choices of a cut; the defaults are ours, `Recipe.hakari()` has those of the published sets.
+    """The choices of a sample; `Recipe.hakari()` has those of the published sets.
 
     >>> Recipe(queries=50).documents, Recipe.hakari().order
     (10000, 'source')
@@ -26,52 +26,52 @@ class Recipe:
     documents: int = 10_000
     seed: int = 0
     order: Order = "random"
-    """`random`: drawn by a hash of seed and id, whatever the order of the files. `source`: the first that fit."""
+    """`random`: drawn by a hash of seed and id, independent of the order of the files. `source`: the first that fit."""
     exact: bool = False
-    """Copies are the same to the letter, and texts lose white space at their ends; else none of it matters."""
+    """Duplicates are equal character by character, and texts are stripped; else white space is ignored."""
     stratify: str | None = None
-    """A column of the queries whose values all get their share; `language` is told from the texts if need be."""
+    """A column of the queries; each of its values gets a share. `language` is detected from the texts if missing."""
     shares: Shares = "equal"
     max_positives: int | None = None
-    """The best-graded ones stay; the others leave the corpus, unless another query keeps them."""
+    """The best-graded positives are kept; the others are removed from the corpus, unless another query keeps them."""
     near: float = 0.9
-    """Jaccard index from which a query, or a document that nobody judged, is a near copy and left out; 0: never."""
+    """Jaccard index from which a query, or an unjudged document, is a near duplicate and excluded; 0: never."""
     copies: Copies = "merge"
-    """Judged documents with the same text: one stays and has the judgements of all, or the later ones are dropped."""
+    """Judged documents with the same text: one is kept with the judgements of all, or the later ones are dropped."""
     judged_negatives: bool = True
     mine: tuple[str, ...] = ()
-    """Models whose best unjudged documents are taken as hard negatives."""
+    """Models whose best unjudged documents are used as hard negatives."""
     hard_negatives: int = 20
-    """At most so many for each query."""
+    """The most for each query."""
     guard_similarity: float = 0.7
-    """A mined document this similar to a positive of its query may be an unjudged positive: left out. 0: never."""
+    """A mined document this similar to a positive of its query may be an unjudged positive: excluded. 0: never."""
     guard_margin: float | None = None
-    """Also leave out what scores more than this share of the query's best positive; see docs/build.md before use."""
+    """Also exclude what scores above this share of the query's best positive; see docs/build.md before use."""
     pool: int | None = None
-    """Mine among so many documents, drawn by the seed; None: among all."""
+    """Mine among this number of documents, drawn by the seed; None: among all."""
     binary: bool = False
     """Write every positive as 1."""
     merge_titles: bool = False
-    """Put a title and an empty line before the text, for readers that know no titles."""
+    """Put a title and an empty line before the text, for readers that do not support titles."""
     zero_grades: bool = False
-    """Also write judgements below 1; readers that look at no grades would take them for positives."""
+    """Also write judgements below 1; readers that ignore grades would count them as positives."""
 
     def __post_init__(self) -> None:
-        _check("queries", self.queries, self.queries >= 1, "1 or more")
-        _check("documents", self.documents, self.documents >= 1, "1 or more")
-        _check("max positives", self.max_positives, self.max_positives is None or self.max_positives >= 1, "1 or more")
+        _check("queries", self.queries, self.queries >= 1, "at least 1")
+        _check("documents", self.documents, self.documents >= 1, "at least 1")
+        _check("max positives", self.max_positives, self.max_positives is None or self.max_positives >= 1, "at least 1")
         _check("near", self.near, 0 <= self.near <= 1, "between 0 (off) and 1")
         _check("guard similarity", self.guard_similarity, 0 <= self.guard_similarity <= 1, "between 0 (off) and 1")
         _check("guard margin", self.guard_margin, self.guard_margin is None or self.guard_margin > 0, "above 0")
-        _check("hard negatives", self.hard_negatives, self.hard_negatives >= 0, "0 or more")
-        _check("pool", self.pool, self.pool is None or self.pool >= 1, "1 or more")
+        _check("hard negatives", self.hard_negatives, self.hard_negatives >= 0, "at least 0")
+        _check("pool", self.pool, self.pool is None or self.pool >= 1, "at least 1")
 
     @classmethod
     def hakari(cls, *, queries: int = 200, documents: int = 10_000) -> Recipe:
-        """The published sets': the first queries and documents of the source, no exact copies, grades or titles.
+        """Return the recipe of the published sets: the first queries and documents, without exact duplicates.
 
-        The same ids as theirs but for two things: positives that do not fit are an error here, and a query keeps its
-        judgements beyond the hundredth, whose documents theirs leaves in the corpus as if they were not relevant.
+        It gives the same ids with two exceptions: positives that do not fit are an error here, and a query keeps its
+        judgements beyond the hundredth, whose documents the published sets keep as if they were not relevant.
         """
         return cls(
             queries, documents, order="source", exact=True, near=0.0, copies="drop", binary=True, merge_titles=True
@@ -79,15 +79,15 @@ class Recipe:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every choice, JSON-ready."""
+        """Return every choice, JSON-ready."""
         return asdict(self) | {"mine": list(self.mine)}
 
 
 def draw(seed: int, what: str, ids: Iterable[str]) -> list[int]:
-    """A number of 64 bits for each id, which nothing but seed, purpose and id decide.
+    """Return a 64-bit number for each id, which depends only on seed, purpose and id.
 
-    Taking the smallest is a fair draw that does not depend on the order of the source, and stays much the same when
-    the source grows.
+    Taking the smallest is a random draw that does not depend on the order of the source, and changes little when the
+    source grows.
 
     >>> draw(0, "queries", ["a", "b"]) == draw(0, "queries", ["b", "a"])[::-1]
     True
@@ -103,4 +103,4 @@ def draw(seed: int, what: str, ids: Iterable[str]) -> list[int]:
 
 def _check(name: str, value: object, good: bool, expected: str) -> None:
     if not good:
-        raise UsageError(f"{name}: {value}", hint=f"expected {expected}")
+        raise UsageError.invalid(name, expected=expected, found=value)

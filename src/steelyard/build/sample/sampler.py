@@ -1,62 +1,67 @@
-"""Cut a Nano-set: from a full dataset to a small one that loads, says how it was made, and ranks models fairly."""
+"""Sample a Nano-set from a full dataset: a small set that loads, documents how it was made, and ranks models fairly."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from steelyard.build.sample.completing import CardWords, Written, complete, metadata_path
+from steelyard.build.sample.completing import CardTexts, Written, complete, metadata_path
 from steelyard.build.sample.documents import choose_documents
 from steelyard.build.sample.facts import VERSION, card_section, description, facts_of, public
-from steelyard.build.sample.journal import Cutting, Journal, Watch, unwatched
+from steelyard.build.sample.journal import Journal, Progress, SamplingContext, no_progress
 from steelyard.build.sample.queries import check_strata, choose_queries
 from steelyard.build.sample.recipe import Recipe, draw
 from steelyard.build.sample.scan import Document, Scan, scan
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source, open_sources
 from steelyard.config import Settings
-from steelyard.datasets.formats.nano.manifest import write_json, write_table
+from steelyard.datasets.formats.nano.manifest import refuse_foreign_files, write_json, write_table
 from steelyard.datasets.formats.sidecar import read_json_object
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.types import TaskInfo
 
 JOURNAL = ".cutting"
-SECTION = "How it was cut"
+SECTION = "How it was sampled"
+OLD_SECTION = "How it was cut"
 
 
 @dataclass(frozen=True, eq=False)
 class NanoSet:
-    """A finished set: its folder, its tasks as read back from disk, and how each was cut."""
+    """A finished set: its folder, its tasks as read back from disk, and how each was sampled."""
 
     folder: Path
     tasks: Mapping[str, Written]
     facts: Mapping[str, Mapping[str, Any]]
 
 
-def cut(
+def sample_set(
     reference: str,
     folder: Path,
     recipe: Recipe,
     *,
-    watch: Watch = unwatched,
+    progress: Progress = no_progress,
     settings: Settings | None = None,
     overwrite: bool = False,
     title: str = "",
     licence: str = "",
 ) -> NanoSet:
-    """Cut every task that the reference stands for into one folder.
+    """Sample every task that the reference means into one folder.
 
-    The same source and recipe give the same bytes. What an interrupted cut has done is not done again. A folder
-    that holds another set is refused, unless it may be overwritten.
+    The same source and recipe give the same bytes. What an interrupted run has done is not done again. A folder that
+    holds another set, or a card or manifest that Steelyard did not write, is an error unless `overwrite` is set; text
+    outside the generated regions of a card is kept in any case.
     """
     settings = settings or Settings.load()
+    folder = Path(folder)
+    refuse_foreign_files(folder, overwrite=overwrite)
     infos: dict[str, TaskInfo] = {}
     facts: dict[str, dict[str, Any]] = {}
     fresh = False
@@ -73,62 +78,63 @@ def cut(
         )
         stored = _stored(folder, name, key)
         fresh |= stored is None
-        facts[name] = stored or _cut_task(source, folder, recipe, key, watch, settings)
+        facts[name] = stored or _sample_task(source, folder, recipe, key, progress, settings)
     licences = {info.licence for info in infos.values() if info.licence}
-    words = CardWords(
+    texts = CardTexts(
         title,
         description(recipe),
         licence or (licences.pop() if len(licences) == 1 else ""),
         {SECTION: card_section(facts)},
+        {OLD_SECTION: SECTION},
     )
-    written = complete(folder, words, infos=infos, new_card=fresh)
+    written = complete(folder, texts, infos=infos, new_card=fresh, overwrite=overwrite)
     return NanoSet(folder, {part.task.info.task: part for part in written}, facts)
 
 
-def kept(folder: Path) -> dict[str, list[str]]:
-    """What an interrupted cut has done and will not do again, in words, by task."""
-    done = {path.stem: ["cut"] for path in sorted(folder.glob("metadata/*.json"))}
-    for place in sorted((folder / JOURNAL).glob("*")):
-        steps = [f"hard negatives among {count:,} documents" for count in Journal.counts(place, "mining-*")]
-        if Journal.counts(place, "scan") or steps:
-            done[place.name] = ["ids read", *steps]
+def finished_steps(folder: Path) -> dict[str, list[str]]:
+    """Return what an interrupted run has finished and will not do again, in words, by task."""
+    done = {path.stem: ["sampled"] for path in sorted(folder.glob("metadata/*.json"))}
+    for path in sorted((folder / JOURNAL).glob("*")):
+        steps = [f"hard negatives among {count:,} documents" for count in Journal.counts(path, "mining-*")]
+        if Journal.counts(path, "scan") or steps:
+            done[path.name] = ["ids read", *steps]
     return done
 
 
 def _searched(info: TaskInfo) -> TaskInfo:
-    """What a task becomes that was cut: a corpus to search. The lists of a reranking task are not cut along with it."""
+    """Return the description of the sampled task, which is a retrieval task: candidate lists are not sampled."""
     if info.type == "retrieval":
         return info
-    told = f"Cut from a {info.type} task, without its candidate lists."
-    return replace(info, type="retrieval", main_metric=None, description=f"{info.description} {told}".strip())
+    note = f"Sampled from a {info.type} task, without its candidate lists."
+    return replace(info, type="retrieval", main_metric=None, description=f"{info.description} {note}".strip())
 
 
-def _cut_task(
-    source: Source, folder: Path, recipe: Recipe, key: str, watch: Watch, settings: Settings
+def _sample_task(
+    source: Source, folder: Path, recipe: Recipe, key: str, progress: Progress, settings: Settings
 ) -> dict[str, Any]:
     name = source.info.task
-    # What a recipe names wrongly must not be found out after hours of reading.
+    # Errors of a recipe must be raised before hours of reading.
     check_strata(source, recipe)
     miners = [load_retriever(model, settings) for model in recipe.mine] if recipe.hard_negatives else []
     journal = Journal(folder / JOURNAL / name, key)
-    cutting = Cutting(source, recipe, _scan(source, recipe, journal, watch), journal, watch)
-    chosen = choose_queries(source, cutting.scanned, recipe)
-    selection = choose_documents(chosen, miners, cutting)
+    context = SamplingContext(source, recipe, _scan(source, recipe, journal, progress), journal, progress)
+    chosen = choose_queries(source, context.scanned, recipe)
+    selection = choose_documents(chosen, miners, context)
     for config, table in tables_of(selection, source, recipe).items():
         write_table(folder, config, name, table)
-    facts = facts_of(selection, chosen, cutting, key)
+    facts = facts_of(selection, chosen, context, key)
     write_json(metadata_path(folder, name), facts)
     journal.close()
-    if not any((folder / JOURNAL).iterdir()):
+    with suppress(OSError):  # another task is being sampled
         (folder / JOURNAL).rmdir()
     return facts
 
 
-def _scan(source: Source, recipe: Recipe, journal: Journal, watch: Watch) -> Scan:
-    kept = journal.recall("scan")
-    if kept is not None:
-        return Scan(kept["draws"], kept["places"], kept["repeated"])
-    scanned = scan(source, recipe.seed, watch("reading ids"))
+def _scan(source: Source, recipe: Recipe, journal: Journal, progress: Progress) -> Scan:
+    stored = journal.recall("scan")
+    if stored is not None and {"draws", "places", "repeated"} <= stored.keys():
+        return Scan(stored["draws"], stored["places"], stored["repeated"])
+    scanned = scan(source, recipe.seed, progress("reading ids"))
     journal.note("scan", draws=scanned.draws, places=scanned.places, repeated=scanned.repeated)
     return scanned
 
@@ -144,14 +150,16 @@ def _stored(folder: Path, task: str, key: str) -> dict[str, Any] | None:
 
 
 def _refuse_other(folder: Path, task: str, key: str, overwrite: bool) -> None:
-    """A task that is there, was not cut like this and was not being cut like this belongs to somebody."""
+    """Raise a UsageError if the folder has this task from another source or recipe."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file", hint="choose another folder")
-    there = (folder / "corpus" / f"{task}.parquet").exists()
+        raise UsageError.invalid("the output", expected="a folder", found=str(folder), path=folder)
+    exists = (folder / "corpus" / f"{task}.parquet").exists()
     begun = Journal.key_of(folder / JOURNAL / task) == key
-    if there and not overwrite and not begun and _stored(folder, task, key) is None:
+    if exists and not overwrite and not begun and _stored(folder, task, key) is None:
         raise UsageError(
-            f"{folder} holds {task}, made in another way", hint="choose another folder, or --overwrite to cut it anew"
+            f"{folder} already has {task}, from another source or recipe",
+            path=folder,
+            hint="choose another folder, or replace it with --overwrite",
         )
 
 
@@ -159,17 +167,17 @@ TEXT = pa.string()
 
 
 def tables_of(selection: Selection, source: Source, recipe: Recipe) -> dict[str, Any]:
-    """Corpus, queries and judgements, by the name of their folder."""
+    """Return corpus, queries and judgements by the names of their folders."""
     rows = list(selection.judgements)
     return {
-        "corpus": _corpus(list(selection.basket.documents.values()), recipe),
+        "corpus": _corpus(list(selection.corpus.documents.values()), recipe),
         "queries": _queries(source.queries.take(pa.array(rows, pa.int64())), recipe),
         "qrels": _qrels(selection, source.queries["_id"].to_pylist(), recipe),
     }
 
 
 def _corpus(documents: list[Document], recipe: Recipe) -> Any:
-    """The documents in an order that says nothing, neither of relevance nor of the source."""
+    """Return the documents in an order that reveals neither relevance nor the source's order."""
     order = draw(recipe.seed, "stored order", (document.id for document in documents))
     stored = [document for _, document in sorted(zip(order, documents, strict=True), key=lambda pair: pair[0])]
     columns = {"_id": [d.id for d in stored], "text": [d.merged if recipe.merge_titles else d.body for d in stored]}
@@ -179,7 +187,7 @@ def _corpus(documents: list[Document], recipe: Recipe) -> Any:
 
 
 def _queries(queries: Any, recipe: Recipe) -> Any:
-    """The queries with all columns that the source has; ids and texts as plain text."""
+    """Return the queries with all columns of the source; ids and texts as strings."""
     ids, texts = queries["_id"].to_pylist(), queries["text"].to_pylist()
     for name, values in (("_id", ids), ("text", [text.strip() for text in texts] if recipe.exact else texts)):
         queries = queries.set_column(queries.column_names.index(name), name, pa.array(values, TEXT))
@@ -187,8 +195,8 @@ def _queries(queries: Any, recipe: Recipe) -> Any:
 
 
 def _qrels(selection: Selection, query_ids: list[str], recipe: Recipe) -> Any:
-    """The judgements, those of each query by document id."""
-    documents = selection.basket.documents
+    """Return the judgements, those of each query by document id."""
+    documents = selection.corpus.documents
     judged = [
         (query_ids[row], documents[place].id, 1 if recipe.binary else grade)
         for row, grades in selection.judgements.items()

@@ -1,4 +1,4 @@
-"""The first reading of a corpus: only ids. Eight bytes a document are kept, whatever the size of the corpus."""
+"""The first pass over a corpus: only ids. It keeps eight bytes per document."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from steelyard.types import Int64, join_title
 from steelyard.types.protocols import Tick, no_tick
 
 STRETCH = 1 << 20
-"""Documents whose draws are compared at a time."""
+"""Documents whose random numbers are compared at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What the ids alone tell: how many documents there are, which come first in a draw, where the judged ones are."""
+    """What follows from the ids: the number of documents, their order in a draw, the positions of the judged ones."""
 
     draws: UInt64
     """A number for each document in the order of the source; the smallest are drawn first."""
     places: Int64
-    """For each of `Source.judged_ids` its place in the source; -1: not there."""
+    """For each of `Source.judged_ids` its position in the source; -1: not in the corpus."""
     repeated: Int64
-    """Places of documents whose id came before: nobody takes them."""
+    """Positions of documents with a repeated id, which are never taken."""
 
     def __len__(self) -> int:
         return len(self.draws)
 
     def free(self) -> npt.NDArray[np.bool_]:
-        """A mark for each place: whether a document may be taken from there."""
+        """Return for each position whether its document may be taken."""
         marks = np.ones(len(self), dtype=bool)
         marks[self.repeated] = False
         return marks
 
     def first(self, count: int, without: Any, *, source_order: bool = False) -> Int64:
-        """The first `count` places of the draw (or of the source), leaving out those `without`."""
+        """Return the first `count` positions of the draw (or of the source), except those in `without`."""
         free = self.free()
         free[np.asarray(without, dtype=np.int64)] = False
         best = np.empty(0, dtype=np.int64)
-        # A stretch at a time: a copy of ten million numbers would cost more than all else that is kept.
+        # In parts: a copy of ten million numbers would need more memory than everything else.
         for start in range(0, len(self), STRETCH):
             best = np.concatenate([best, start + np.flatnonzero(free[start : start + STRETCH])])
             if source_order and len(best) >= count:
@@ -65,12 +65,12 @@ class Document:
 
     @property
     def text(self) -> str:
-        """What a model reads."""
+        """Return the text that a model reads."""
         return join_title(self.title, self.body)
 
     @property
     def merged(self) -> str:
-        r"""What the published sets store: title, an empty line, body; nothing twice.
+        r"""Return the text that the published sets store: title, an empty line, body, without repetition.
 
         >>> Document("1", " A river. ", "Nile").merged, Document("2", "Nile", "Nile ").merged
         ('Nile\n\nA river.', 'Nile')
@@ -82,7 +82,7 @@ class Document:
 def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
     """Read the ids of the corpus once.
 
-    An id that comes twice is a DataError with both rows, or, if the source is lenient, its first document counts.
+    A repeated id is a DataError with both rows; if the source is lenient, the first document is used.
     """
     wanted = np.array(draw(seed, "documents", source.judged_ids), dtype=np.uint64)
     order = np.argsort(wanted)
@@ -93,16 +93,20 @@ def scan(source: Source, seed: int, tick: Tick = no_tick) -> Scan:
     for batch in source.documents(False):
         draws = np.array(draw(seed, "documents", batch["id"].to_pylist()), dtype=np.uint64)
         if len(ordered):
-            # Sixty-four bits tell ids apart: among ten million the odds of two alike are one in 400,000.
+            # 64 bits distinguish ids: among ten million the probability of a collision is one in 400,000.
             at = np.minimum(np.searchsorted(ordered, draws), len(ordered) - 1)
-            hit = np.flatnonzero(ordered[at] == draws)[::-1]  # of repeated ids the first counts, so it is written last
+            hit = np.flatnonzero(ordered[at] == draws)[::-1]  # the first of repeated ids counts, so it is written last
             hit = hit[places[order[at[hit]]] < 0]
             places[order[at[hit]]] = row + hit
         parts.append(draws)
         row += len(draws)
         tick(len(draws))
     if not row:
-        raise DataError("no documents", where=source.info.source, hint="check that the right files were given")
+        raise DataError(
+            "the corpus must have at least one document, got none",
+            where=source.info.source,
+            hint="check that the right files were given",
+        )
     draws = np.concatenate(parts)
     return Scan(draws, places, _repeated(draws, source))
 
@@ -117,7 +121,7 @@ def _repeated(draws: UInt64, source: Source) -> Int64:
     if not source.lenient:
         rows = suspects[draws[suspects] == draws[suspects[0]]][:2] + 1
         raise DataError(
-            f"documents {rows[0]:,} and {rows[1]:,} have the same id ({len(again):,} such cases)",
+            f"ids must be unique: documents {rows[0]:,} and {rows[1]:,} share one ({len(again):,} such cases)",
             where=source.info.source,
             hint="make ids unique, or remove the repeated documents",
         )
@@ -125,23 +129,24 @@ def _repeated(draws: UInt64, source: Source) -> Int64:
 
 
 def fetch(source: Source, places: Any, tick: Tick = no_tick) -> dict[int, Document]:
-    """The documents at these places of the source, by place."""
-    wanted = np.unique(np.asarray(places, dtype=np.int64))
-    found: dict[int, Document] = {}
-    if not len(wanted):
-        return found
+    """Return the documents at these positions of the source, by position."""
+    ordered = np.unique(np.asarray(places, dtype=np.int64))
+    documents: dict[int, Document] = {}
+    if not len(ordered):
+        return documents
     for start, columns in numbered(source):
-        low, high = np.searchsorted(wanted, (start, start + len(columns["id"])))
+        low, high = np.searchsorted(ordered, (start, start + len(columns["id"])))
         if high > low:
-            found.update(zip(wanted[low:high].tolist(), documents_of(columns, wanted[low:high] - start), strict=True))
+            rows = ordered[low:high]
+            documents.update(zip(rows.tolist(), documents_of(columns, rows - start), strict=True))
         tick(len(columns["id"]))
-        if high == len(wanted):
+        if high == len(ordered):
             break
-    return found
+    return documents
 
 
 def numbered(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every batch of documents with the place of its first."""
+    """Yield every batch of documents with the position of its first one."""
     start = 0
     for columns in source.documents(True):
         yield start, columns
@@ -149,7 +154,7 @@ def numbered(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def documents_of(columns: dict[str, Any], rows: Int64) -> Sequence[Document]:
-    """Some documents of a batch."""
+    """Return some documents of a batch."""
     import pyarrow as pa
 
     taken = {field: column.take(pa.array(rows)).to_pylist() for field, column in columns.items()}

@@ -1,4 +1,4 @@
-"""The corpus of a cut while it is being filled: a budget, no copies, and judgements that follow their documents."""
+"""The corpus of a sample while it is being filled: a budget, no duplicates, and judgements that follow documents."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeVar
 
-from steelyard.build.sample.near_duplicates import NearCopies, plain
+from steelyard.build.sample.near_duplicates import NearDuplicates, plain
 from steelyard.build.sample.recipe import Copies
 from steelyard.build.sample.scan import Document
 
 
 @dataclass
-class Basket:
-    """Documents that were taken, by their place in the source.
+class SampleCorpus:
+    """The documents of a sample, by their position in the source.
 
-    Judged documents come first and are kept even where they nearly copy another: a changed year may be the whole
-    difference between relevant and not. Documents that nobody judged must differ from all that are there.
+    Judged documents come first and are kept even if they are near duplicates: a changed year may be the whole
+    difference between relevant and not. Unjudged documents must differ from all others.
 
-    >>> basket = Basket(budget=10, near=0.8)
-    >>> basket.judged(4, Document("d4", "the same words")), basket.judged(9, Document("d9", "the same  words"))
+    >>> corpus = SampleCorpus(budget=10, near=0.8)
+    >>> corpus.judged(4, Document("d4", "the same words")), corpus.judged(9, Document("d9", "the same  words"))
     (4, 4)
-    >>> basket.unjudged(7, Document("d7", "the same words"), "fill"), dict(basket.tally)
+    >>> corpus.unjudged(7, Document("d7", "the same words"), "fill"), dict(corpus.tally)
     (False, {'merged_copies': 1, 'copies': 1})
     """
 
@@ -31,22 +31,22 @@ class Basket:
     near: float = 0.9
     copies: Copies = "merge"
     exact: bool = False
-    """Copies are the same to the letter, title and body apart; else white space makes no difference."""
+    """Duplicates are equal character by character; else white space is ignored."""
     documents: dict[int, Document] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._by_text: dict[str, int] = {}
-        self._near = NearCopies(self.near)
+        self._near = NearDuplicates(self.near)
 
     @property
     def room(self) -> int:
-        """How many more documents fit."""
+        """Return how many more documents fit."""
         return self.budget - len(self.documents)
 
     def judged(self, place: int, document: Document, role: str = "positive") -> int | None:
-        """Take a judged document; the place that stands for it from now on, None where it is dropped."""
+        """Take a judged document; return the position that represents it, None if it is dropped."""
         text = self._key(document)
         if not text:
             self.tally["empty_judged"] += 1
@@ -62,7 +62,7 @@ class Basket:
         return place
 
     def unjudged(self, place: int, document: Document, role: str) -> bool:
-        """Take a document that nobody judged, unless it is there, empty or a copy."""
+        """Take an unjudged document unless it is empty or a duplicate; return whether it was taken."""
         if place in self.documents:
             return False
         text = self._key(document)
@@ -73,17 +73,17 @@ class Basket:
         return True
 
     def ban(self, document: Document) -> None:
-        """Take neither this document, which is left out on purpose, nor a copy of it."""
+        """Exclude this document and its duplicates."""
         text = self._key(document)
         self._by_text.setdefault(text, -1)
         self._near.keep(text)
 
     def count(self) -> Mapping[str, int]:
-        """How many documents were taken in each role."""
+        """Return how many documents were taken in each role."""
         return dict(Counter(self.roles.values()))
 
     def _unfit(self, text: str) -> str | None:
-        """Why a text that nobody judged is left out; None where it may be taken."""
+        """Return why an unjudged text is excluded; None if it may be taken."""
         if not text:
             return "empty"
         if text in self._by_text:
@@ -101,20 +101,20 @@ class Basket:
 
 @dataclass(eq=False)
 class Selection:
-    """The corpus of the cut, and the judgements of each query (by row of the source) on it (by place)."""
+    """The corpus of the sample, and the judgements of each query (by row of the source) on it (by position)."""
 
-    basket: Basket
+    corpus: SampleCorpus
     judgements: dict[int, dict[int, int]] = field(default_factory=dict)
     tally: Counter[str] = field(default_factory=Counter)
-    settled: set[int] = field(default_factory=set)
-    """Places that were decided upon, taken or not."""
+    decided: set[int] = field(default_factory=set)
+    """Positions that were taken or rejected."""
 
 
 T = TypeVar("T")
 
 
 def round_robin(lists: Iterable[Sequence[T]]) -> Iterator[T]:
-    """The first of each list, then the second of each, and so on.
+    """Yield the first of each list, then the second of each, and so on.
 
     >>> list(round_robin(["ab", "c", "def"]))
     ['a', 'c', 'd', 'b', 'e', 'f']

@@ -1,4 +1,4 @@
-"""A full dataset to cut from: queries and judgements in memory, documents as a stream that can be read again."""
+"""A full dataset to sample from: queries and judgements in memory, documents as a stream that can be read again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Source:
 
     info: TaskInfo
     queries: pa.Table
-    """`_id`, `text`, then every further column that the source has of its queries."""
+    """`_id`, `text`, then every further column of the source's queries."""
     asked: Int64
     """For each judgement the row of its query ..."""
     judged: Int64
@@ -51,25 +51,25 @@ class Source:
     documents: Callable[[bool], Iterator[Columns]]
     """The documents in batches; with False only their ids, where that is cheaper."""
     fingerprint: str
-    """Of the content: changes when that does, and is that of every copy."""
+    """A hash of the content: the same for every copy of it."""
     lenient: bool = False
-    """Whether a repeated document is left out and told, as in published sets, which nobody here can mend."""
+    """Whether repeated documents are ignored with a note, as in published sets, which the user cannot fix."""
 
 
 @runtime_checkable
 class ReadInPieces(Protocol):
-    """A source whose tasks need not be loaded whole."""
+    """A source whose tasks can be read in parts."""
 
     def location(self, name: str) -> TaskLocation | None:
-        """One task, found but not read; None where it can only be loaded whole after all."""
+        """Return one task without reading it; None if it can only be loaded as a whole."""
         ...
 
 
 def open_sources(reference: str, *, settings: Settings | None = None) -> list[Callable[[], Source]]:
-    """One opener for each task that the reference stands for.
+    """Return a function that opens the source, for each task that the reference means.
 
-    Files on this machine and datasets of hubs are streamed, shard by shard. What a source only gives as a whole, such
-    as a package or a plug-in, is loaded first.
+    Files on this machine and datasets of hubs are streamed, shard by shard. What can only be loaded as a whole, such
+    as data of a package or a plug-in, is loaded first.
     """
     options = LoadOptions(settings=settings or Settings.load())
     if isinstance(source_of(reference, options), FolderSource):
@@ -87,7 +87,7 @@ def _open(name: str, options: LoadOptions) -> Source:
 def _opener(location: TaskLocation, settings: Settings) -> Callable[[], Source]:
     if isinstance(location, ClickLog) and not location.own_texts:
         return lambda: from_clicks(location, settings)
-    # A location of another kind (a folder of documents) knows how to read itself, but not in pieces.
+    # Other locations, such as a folder of documents, can only be read as a whole.
     return (
         (lambda: from_location(location, settings=settings))
         if type(location) is TaskLocation
@@ -96,14 +96,14 @@ def _opener(location: TaskLocation, settings: Settings) -> Callable[[], Source]:
 
 
 def from_location(location: TaskLocation, validate: Validate = "strict", settings: Settings | None = None) -> Source:
-    """A task in files; faults of queries and judgements are DataErrors, or with `report` repaired as far as can be."""
+    """Open a task in files; problems of queries and judgements are DataErrors, or repaired with `report`."""
     report = Report()
 
     def named(names: Sequence[str]) -> list[tuple[str, Path]]:
         return [(name, location.path(name)) for name in names]
 
-    asked_files = named(location.files.queries)
-    queries = read_table(asked_files, QUERIES, report)
+    query_files = named(location.files.queries)
+    queries = read_table(query_files, QUERIES, report)
     judgements = read_table(named(location.files.qrels), JUDGEMENTS, report)
     report.raise_errors(validate, location.reference)
     assert queries is not None and judgements is not None
@@ -112,7 +112,7 @@ def from_location(location: TaskLocation, validate: Validate = "strict", setting
     report.raise_errors(validate, location.reference)
     report.warn_about_repairs(location.reference)
     report.notify_listener()
-    extras = {} if queries.trec else _extras(asked_files, len(queries))
+    extras = {} if queries.trec else _extras(query_files, len(queries))
     if len(unique) < len(queries):
         extras = {name: column.take(pa.array(unique.rows)) for name, column in extras.items()}
     columns = {"_id": unique["id"], "text": unique["text"], **extras, **_instructions(location, unique["id"])}
@@ -127,7 +127,7 @@ def from_location(location: TaskLocation, validate: Validate = "strict", setting
 
 
 def from_clicks(location: ClickLog, settings: Settings) -> Source:
-    """A click log whose documents are in a file of their own, which is streamed."""
+    """Open a click log whose documents are in a separate file, which is streamed."""
     report = Report()
     tables = location.tables(report, with_corpus=False)
     report.raise_errors("strict", location.reference)
@@ -146,7 +146,7 @@ def from_clicks(location: ClickLog, settings: Settings) -> Source:
 
 
 def _streamed(names: Sequence[str], path: Callable[[str], Path]) -> Callable[[bool], Iterator[Columns]]:
-    """The documents of these files, one file after the other; each is looked for when it is its turn."""
+    """Return the documents of these files as a stream; each file is located when it is read."""
 
     def documents(texts: bool) -> Iterator[Columns]:
         for name in names:
@@ -156,7 +156,7 @@ def _streamed(names: Sequence[str], path: Callable[[str], Path]) -> Callable[[bo
 
 
 def from_task(task: Task) -> Source:
-    """A task that is in memory."""
+    """Open a task in memory."""
     rows = task.qrels.rows
     inside = np.flatnonzero(rows >= 0)
     distinct, numbers = np.unique(rows[inside], return_inverse=True)
@@ -206,7 +206,7 @@ def _fingerprint(location: TaskLocation, settings: Settings) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name in dict.fromkeys([*location.files.corpus, *location.files.queries, *location.files.qrels]):
         path = location.path(name)
-        # The name tells the format; the folder and the time of change are those of the copy, not of what is in it.
+        # The name determines the format; folder and time of change do not matter.
         digest.update(
             f"{Path(name).name}\x1f{file_hash(path, settings.home).hex()}\x1e".encode("utf-8", "surrogateescape")
         )
@@ -214,15 +214,15 @@ def _fingerprint(location: TaskLocation, settings: Settings) -> str:
 
 
 def _extras(files: Sequence[tuple[str, Path]], rows: int) -> dict[str, Any]:
-    """The columns of the queries that no role has: language, instruction, source ... ; empty where rows don't match."""
+    """Return further columns of the queries (language, instruction, source ...); none if the rows do not match."""
     parts = [_other_columns(name, path) for name, path in files]
     names = dict.fromkeys(name for part in parts for name in part)
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in names:
         values = [value for part in parts for value in part.get(name, [None] * (len(next(iter(part.values()), []))))]
         if len(values) == rows:
-            found[name] = _array(values)
-    return found
+            columns[name] = _array(values)
+    return columns
 
 
 def _other_columns(name: str, path: Path) -> dict[str, list[Any]]:
@@ -262,7 +262,7 @@ def _records(path: Path, *, lines: bool) -> list[dict[str, Any]]:
 
 
 def _array(values: list[Any]) -> Any:
-    """A column of one type; values of several types are kept as JSON."""
+    """Return a column of one type; values of several types are written as JSON."""
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -270,7 +270,7 @@ def _array(values: list[Any]) -> Any:
 
 
 def _instructions(location: TaskLocation, ids: Any) -> dict[str, Any]:
-    """The instruction of each query, where a set keeps them in a table of their own, as mteb's sets do."""
+    """Return the instruction of each query, if the set has them in a separate table, as mteb's sets do."""
     for folder in (INSTRUCTION, f"{INSTRUCTION}s"):
         path = location.optional_path(f"{folder}/{location.task}.parquet")
         if path is not None:

@@ -1,4 +1,4 @@
-"""Documents of a file in batches, so that a corpus of any size needs no more memory than a batch."""
+"""Read the documents of a file in batches, so that a corpus of any size needs only the memory of a batch."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from steelyard.datasets.tables.files import UTF8_MARK, format_of, look_at_head, 
 from steelyard.datasets.tables.tabular import read_table
 
 BLOCK = 16 << 20
-"""Bytes of text that are parsed at a time."""
+"""Bytes of text parsed at a time."""
 ROWS = 1 << 14
-"""Rows of Parquet that are read at a time."""
+"""Rows of Parquet read at a time."""
 
 Columns = dict[str, Any]
-"""Arrow arrays of one length, by field: `id`, and with texts also `text` and perhaps `title`."""
+"""Arrow arrays of one length, by field: `id`, and with texts also `text` and optionally `title`."""
 
 Parse = Callable[[bytes], Columns | None]
 
 
 def stream_documents(path: Path, name: str, *, texts: bool = True) -> Iterator[Columns]:
-    """The documents of one file, in its order; without `texts` only their ids, where that is cheaper.
+    """Yield the documents of one file in its order; without `texts` only their ids, if that is cheaper.
 
-    What the loader would call an error is a DataError here, too, at the batch that has it.
+    What is an error for the loader is a DataError here, too, when its batch is read.
     """
     report = Report()
     with translated(report, name):
-        _tell_of_rivals(path, name)
+        _report_ambiguous(path, name)
         yield from _stream(path, name, texts)
     report.raise_errors("strict", name)
 
 
-def _tell_of_rivals(path: Path, name: str) -> None:
-    """Columns that are not read because another of their meaning is; by their names, as nobody has read them yet."""
+def _report_ambiguous(path: Path, name: str) -> None:
+    """Report columns that are not read because another one is; by their names, without reading them."""
     report = Report()
     first = first_row(path, name) or {}
     for field, (read, *others) in DOCUMENTS.candidates(first, numbers_in(first)).items():
@@ -69,13 +69,13 @@ def _stream(path: Path, name: str, texts: bool) -> Iterator[Columns]:
 
 
 def _in_old_lines(path: Path) -> bool:
-    """Whether carriage returns alone end the lines of a table: blocks are cut at line feeds."""
+    """Return whether lines end in carriage returns alone; blocks are split at line feeds."""
     with open_bytes(path) as stream:
         return b"\r" in bytes(stream.read(1 << 16)).split(b"\n", 1)[0].rstrip(b"\r")
 
 
 def _at_once(path: Path, name: str) -> Iterator[Columns]:
-    """Formats that only make sense as a whole."""
+    """Read a format that can only be read as a whole."""
     report = Report()
     table = read_table([(name, path)], DOCUMENTS, report)
     report.raise_errors("strict", name)
@@ -90,15 +90,15 @@ def _parquet(path: Path, name: str, texts: bool) -> Iterator[Columns]:
     report = Report()
     with pq.ParquetFile(str(path), memory_map=True) as file:
         numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
-        found = DOCUMENTS.match(file.schema_arrow.names, numbers)
-        if missing := DOCUMENTS.missing(found):
-            wanted = "; ".join(map(str, missing))
-            report.add("columns", name, f"no column for {wanted}; found {', '.join(file.schema_arrow.names)}")
+        columns = DOCUMENTS.match(file.schema_arrow.names, numbers)
+        if missing := DOCUMENTS.missing(columns):
+            fields = "; ".join(map(str, missing))
+            report.add("columns", name, f"no column for {fields}; the columns are {', '.join(file.schema_arrow.names)}")
             report.raise_errors("strict", name)
-        wanted_columns = found if texts else {"id": found["id"]}
+        chosen = columns if texts else {"id": columns["id"]}
         row = 0
-        for batch in file.iter_batches(batch_size=ROWS, columns=sorted(set(wanted_columns.values()))):
-            table = {field: whole(_chunked(batch[column])) for field, column in wanted_columns.items()}
+        for batch in file.iter_batches(batch_size=ROWS, columns=sorted(set(chosen.values()))):
+            table = {field: whole(_chunked(batch[column])) for field, column in chosen.items()}
             yield _converted(table, name, row)
             row += batch.num_rows
 
@@ -112,7 +112,7 @@ def _chunked(array: Any) -> Any:
 def _blocks(
     path: Path, name: str, parse: Parse, *, quoted: bool = False, header: Callable[[bytes], bytes] | None = None
 ) -> Iterator[Columns]:
-    """Whole lines of a text file, some megabytes at a time, each time under the file's header if it has one."""
+    """Yield complete lines of a text file, some megabytes at a time, each block with the file's header."""
     report = Report()
     head = look_at_head(path, name, report)
     report.raise_errors("strict", name)
@@ -124,12 +124,12 @@ def _blocks(
         rest, read = b"", bytes(stream.read(BLOCK))
         rest = read.removeprefix(UTF8_MARK)[skip:]
         while rest or read:
-            cut = max(0, _last_line(rest, quoted)) if read else len(rest)
-            block, rest = rest[:cut], rest[cut:]
+            end = max(0, _last_line(rest, quoted)) if read else len(rest)
+            block, rest = rest[:end], rest[end:]
             if block.strip():
                 columns = parse(first + block)
                 if columns is None:
-                    yield from _slowly(path, name, row)
+                    yield from _as_a_whole(path, name, row)
                     return
                 yield _converted(columns, name, row)
                 row += len(columns["id"])
@@ -138,7 +138,7 @@ def _blocks(
 
 
 def _last_line(data: bytes, quoted: bool) -> int:
-    """Where the last whole record ends; in CSV a line break inside quotation marks ends none."""
+    """Return where the last complete record ends; in CSV a quoted line break does not end a record."""
     end = data.rfind(b"\n") + 1
     while quoted and end and data.count(b'"', 0, end) % 2:
         end = data.rfind(b"\n", 0, end - 1) + 1
@@ -146,13 +146,13 @@ def _last_line(data: bytes, quoted: bool) -> int:
 
 
 def _parse_json(block: bytes) -> Columns | None:
-    """Arrow's parser with the types of the first record; None where the block is not as regular as that."""
+    """Parse a block with Arrow and the types of the first record; None if the block is not that regular."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
     try:
         first = json.loads(block.split(b"\n", 1)[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(first, dict):
         return None
@@ -180,7 +180,7 @@ def _parse_json(block: bytes) -> Columns | None:
 
 
 def _header(head: bytes, comma: bool) -> bytes:
-    """The header line; one made up for a file without, whose columns go by their places."""
+    """Return the header line; for a file without one, the names of its columns by position."""
     line = head.split(b"\n", 1)[0] + b"\n"
     cells = _cells(line, comma)
     by_width = {len(fields): fields for fields in DOCUMENTS.positions}
@@ -195,7 +195,7 @@ def _cells(line: bytes, comma: bool) -> list[str]:
 
 
 def _parse_delimited(block: bytes, comma: bool) -> Columns | None:
-    """The columns of a block with a header; None where it has none for the fields, or rows of another width."""
+    """Return the columns of a block with a header; None if a field has no column, or a row has another width."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -203,7 +203,7 @@ def _parse_delimited(block: bytes, comma: bool) -> Columns | None:
     found = DOCUMENTS.match(cells)
     if DOCUMENTS.missing(found):
         return None
-    names = [str(place) for place in range(len(cells))]  # a header may name two columns alike
+    names = [str(place) for place in range(len(cells))]  # a header may repeat a name
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(block),
@@ -220,19 +220,19 @@ def _parse_delimited(block: bytes, comma: bool) -> Columns | None:
     return {field: whole(table[str(cells.index(column))]) for field, column in found.items()}
 
 
-def _slowly(path: Path, name: str, skip: int) -> Iterator[Columns]:
-    """The rest of a file of which a block was irregular: the loader reads all of it, and names what is wrong."""
+def _as_a_whole(path: Path, name: str, skip: int) -> Iterator[Columns]:
+    """Yield the rest of a file after an irregular block: the loader reads all of it, and reports what is wrong."""
     for columns in _at_once(path, name):
         yield {field: column.slice(skip) for field, column in columns.items()}
 
 
 def _converted(columns: Columns, name: str, row: int) -> Columns:
-    """Ids and texts as text; an id that is missing, or bytes that are no text, stop the cut."""
+    """Return ids and texts as strings; a missing id, or bytes that are not UTF-8, are errors."""
     report = Report()
 
-    def tell(kind: str, found: str, rows: Iterable[int]) -> None:
+    def add_problem(kind: str, found: str, rows: Iterable[int]) -> None:
         report.add(kind, name, found, (row + bad + 1 for bad in rows))
 
-    made = {field: CONVERTERS[DOCUMENTS.field(field).kind](column, tell) for field, column in columns.items()}
+    made = {field: CONVERTERS[DOCUMENTS.field(field).kind](column, add_problem) for field, column in columns.items()}
     report.raise_errors("strict", name)
     return made

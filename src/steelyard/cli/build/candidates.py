@@ -55,6 +55,7 @@ def configure(parser: Parser) -> None:
         help="Do not insert a relevant document at rank 101 of hybrid lists without one above.",
     )
     add("--report", action="store_true", help="Only report the quality of the lists that the set has.")
+    add("--overwrite", action="store_true", help="Change a card or manifest in DIR that Steelyard did not write.")
     add_locations(parser.add_argument_group("data").add_argument)
 
 
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.build.candidates.lists import CandidatePlan
 
     if arguments.report:
-        coverage: Any = adding.report(arguments.set, settings=arguments.settings)
+        coverage: Any = adding.candidate_coverage(arguments.set, settings=arguments.settings)
         if not any(coverage.values()):
             output.note(f"{arguments.set} has no candidate lists; add them with --bm25, --dense MODEL or --hybrid")
     else:
@@ -72,11 +73,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         plan = CandidatePlan(tuple(models), arguments.depth, _hybrids(arguments), tuple(arguments.sources))
         progress = Progress.for_output(output)
         try:
-            made = adding.add_candidates(
+            made = adding.build_candidates(
                 arguments.set,
                 plan,
                 arguments.output,
                 settings=arguments.settings,
+                overwrite=arguments.overwrite,
                 begin=lambda task: progress.stage(f"searching {task.name}"),
             )
         except KeyboardInterrupt:
@@ -85,7 +87,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             return interrupt_code()
         finally:
             progress.close()
-        coverage = {name: candidates.figures for name, candidates in made.items()}
+        coverage = {name: candidates.coverage for name, candidates in made.items()}
     if output.json:
         output.data({task: {name: one.to_dict() for name, one in lists.items()} for task, lists in coverage.items()})
         return 0

@@ -25,16 +25,16 @@ def configure(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Check the set, then upload it in one commit."""
-    from steelyard.build.publish import prepare, upload
+    from steelyard.build.upload import publish
 
-    plan = prepare(
+    plan, address = publish(
         arguments.folder,
         arguments.repository,
         private=arguments.private,
         revision=arguments.revision,
         message=arguments.message,
+        dry_run=arguments.dry_run,
     )
-    address = None if arguments.dry_run else upload(plan)
     if output.json:
         output.data({"repository": plan.repository, "files": dict(plan.files), "bytes": plan.bytes, "commit": address})
         return 0

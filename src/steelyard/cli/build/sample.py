@@ -140,7 +140,7 @@ def recipe_of(arguments: argparse.Namespace) -> Recipe:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Sample the set and print what it has."""
-    from steelyard.build.sample.sampler import cut
+    from steelyard.build.sample.sampler import sample_set
     from steelyard.datasets.problems import problem_listener
 
     if arguments.output is None:
@@ -149,11 +149,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     progress = Progress.for_output(output)
     try:
         with problem_listener(_warnings(output)):
-            made = cut(
+            made = sample_set(
                 arguments.source,
                 arguments.output,
                 recipe_of(arguments),
-                watch=_stages(progress),
+                progress=_stages(progress),
                 settings=arguments.settings,
                 overwrite=arguments.overwrite,
                 title=arguments.title,
@@ -212,10 +212,10 @@ def _warnings(output: Output) -> Callable[[Sequence[Problem]], None]:
 
 def _note_interrupt(activity: str, folder: Path, output: Output) -> None:
     """Print where the work was interrupted, what is kept in the folder, and how to continue."""
-    from steelyard.build.sample.sampler import kept
+    from steelyard.build.sample.sampler import finished_steps
 
     output.note(f"\ninterrupted while {activity}" if activity else "\ninterrupted")
-    finished = [f"{task}: {', '.join(stages)}" for task, stages in kept(folder).items()]
+    finished = [f"{task}: {', '.join(stages)}" for task, stages in finished_steps(folder).items()]
     if finished:
         output.note(f"kept in {folder}: " + "; ".join(finished))
         output.note("the same command continues from there")

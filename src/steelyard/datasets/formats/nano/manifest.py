@@ -1,6 +1,6 @@
-"""The files of a Nano-set one by one: tables, JSON, and what its manifest says of them.
+"""The files of a Nano-set: tables, JSON, and the entries of its manifest.
 
-The same content gives the same bytes, and a file is there whole or not at all.
+The same content gives the same bytes, and a file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from steelyard.errors import UsageError
 from steelyard.files import write_atomic
 from steelyard.types import Ragged, Task
 
-CARD, EVALUATION = "README.md", "eval.yaml"
+CARD, EVALUATION, MANIFEST = "README.md", "eval.yaml", "manifest.json"
+GENERATED = "<!-- steelyard: begin"
+"""How a generated region of a card begins."""
+TAG = "\n- steelyard\n"
+"""A line in the front matter of every generated card."""
 SCHEMA_VERSION = 1
-"""Of the manifest."""
+"""The version of the manifest."""
 
 
 def write_table(folder: Path, config: str, task: str, table: Any) -> Path:
@@ -26,14 +31,14 @@ def write_table(folder: Path, config: str, task: str, table: Any) -> Path:
 
     path = folder / config / f"{task}.parquet"
     content = pa.BufferOutputStream()
-    # Ids come again and again in judgements and lists, texts and their ids do not.
+    # Ids repeat in judgements and lists; texts and their ids do not.
     pq.write_table(table, content, compression="zstd", use_dictionary=config not in ("corpus", "queries"))
     write_atomic(path, content.getvalue())
     return path
 
 
 def candidate_table(task: Task, lists: Ragged) -> Any:
-    """Candidate lists as the published sets write them: `query-id`, `corpus-ids`, best first."""
+    """Return candidate lists as the published sets write them: `query-id`, `corpus-ids`, best first."""
     import pyarrow as pa
 
     documents = pa.array(task.corpus.ids, pa.string()).take(pa.array(lists.rows))
@@ -42,12 +47,12 @@ def candidate_table(task: Task, lists: Ragged) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file, strict and readable."""
+    """Write a JSON file: strict, indented."""
     write_atomic(path, (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
 
 
 def task_counts(task: Task) -> dict[str, Any]:
-    """What the manifest counts of a task, and the hash of its content."""
+    """Return the counts of a task in the manifest, and the hash of its content."""
     return {
         "documents": len(task.corpus),
         "queries": len(task.queries),
@@ -58,7 +63,7 @@ def task_counts(task: Task) -> dict[str, Any]:
 
 
 def file_facts(path: Path) -> dict[str, Any]:
-    """What the manifest says of a file, by which `changed_files` knows it again."""
+    """Return the manifest's entry of a file, which `changed_files` compares."""
     content = path.read_bytes()
     facts: dict[str, Any] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     if path.suffix == ".parquet":
@@ -69,14 +74,47 @@ def file_facts(path: Path) -> dict[str, Any]:
 
 
 def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """The files that are not, byte for byte, what the manifest says."""
+    """Return the files whose bytes differ from the manifest."""
     listed = manifest.get("files")
     if not isinstance(listed, dict):
         return []
     changed = []
     for name, facts in listed.items():
-        path = folder / name
-        wanted = facts.get("sha256") if isinstance(facts, dict) else None
-        if wanted and (not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted):
+        expected = facts.get("sha256") if isinstance(facts, dict) else None
+        if expected and _hash(folder / name) != expected:
             changed.append(name)
     return changed
+
+
+def _hash(path: Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is no such file, or no file can have that name."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def is_generated(path: Path) -> bool:
+    """Return whether Steelyard wrote a card, an `eval.yaml` or a manifest."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.name == CARD:
+            return GENERATED in text or TAG in text
+        if path.name == EVALUATION:
+            return "evaluation_framework: steelyard" in text
+        manifest = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and {"schema_version", "tasks", "files"} <= manifest.keys()
+
+
+def refuse_foreign_files(folder: Path, *, overwrite: bool = False) -> None:
+    """Raise a UsageError if the folder has a card, an `eval.yaml` or a manifest that Steelyard did not write."""
+    for name in () if overwrite else (CARD, MANIFEST, EVALUATION):
+        path = folder / name
+        if path.exists() and not is_generated(path):
+            raise UsageError(
+                f"{path} was not written by Steelyard, and would be changed",
+                path=path,
+                hint="choose another folder, or allow it with --overwrite: text outside generated regions is kept",
+            )

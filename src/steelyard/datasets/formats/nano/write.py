@@ -1,6 +1,6 @@
-"""Write tasks as a Nano-set: Parquet files, a dataset card that hubs understand, and `manifest.json` with hashes.
+"""Write tasks as a Nano-set: Parquet files, a dataset card for hubs, and `manifest.json` with hashes.
 
-Documents are written in row order, so a file says nothing of relevance.
+Documents are written in row order, so the order of a file does not reveal which are relevant.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from steelyard.datasets.formats.nano.manifest import (
     SCHEMA_VERSION,
     candidate_table,
     file_facts,
+    refuse_foreign_files,
     task_counts,
     write_json,
     write_table,
@@ -34,18 +35,21 @@ def write_nano_set(
     title: str = "",
     description: str = "",
     licence: str = "",
-    beside: bool = False,
+    keep_other_tables: bool = False,
+    overwrite: bool = False,
 ) -> Path:
-    """Write the tasks into a folder (made if need be) and return it; the manifest, written last, completes the set.
+    """Write the tasks into a folder, which is created, and return it; the manifest is written last.
 
-    A task goes under the last part of its name, which must be unique within the set. What could not be read again is a
-    DataError before anything is written; so is a folder with other tables in it, unless they may stay `beside` these.
+    A task is stored under the last part of its name, which must be unique within the set. What could not be read again
+    is a DataError before anything is written; so is a folder with other tables, unless `keep_other_tables` is set. A
+    card or manifest that Steelyard did not write is a UsageError, unless `overwrite` is set.
     """
     folder = Path(folder)
     _check_names(folder, tasks)
-    if not beside:
+    refuse_foreign_files(folder, overwrite=overwrite)
+    if not keep_other_tables:
         _check_folder(folder, tasks)
-    titled = any(task.corpus.titles is not None for task in tasks)  # hubs want the same columns in all of a config
+    titled = any(task.corpus.titles is not None for task in tasks)  # hubs need the same columns in all of a config
     files = {task.info.task: _write(folder, task, titled) for task in tasks}
     infos = [task.info for task in tasks]
     card = new_card(title or folder.name, f"{description}\n\n{_overview(tasks)}".strip(), infos, licence, files)
@@ -53,49 +57,51 @@ def write_nano_set(
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "tasks": {task.info.task: info_facts(task.info) | task_counts(task) for task in tasks},
-        "files": {name: file_facts(folder / name) for name in sorted(n for found in files.values() for n in found.all)},
+        "files": {name: file_facts(folder / name) for name in sorted(n for own in files.values() for n in own.all)},
     }
     write_json(folder / MANIFEST, manifest)
     return folder
 
 
 def _check_names(folder: Path, tasks: Sequence[Task]) -> None:
-    """Whether every table gets a file of its own, under a name by which it is found again."""
+    """Raise a DataError unless every table gets a separate file, under a name that the reader recognises."""
     names = [task.info.task for task in tasks]
     if not names:
-        raise DataError("there is no task to write", where=str(folder), hint="give one or more")
+        raise DataError("the set must have at least one task, got none", path=folder, hint="give one or more tasks")
     if len(set(names)) < len(names):
-        raise DataError(f"two tasks of one name among {', '.join(names)}", where=str(folder), hint="rename one")
+        raise DataError(f"names of tasks must be unique, got {', '.join(names)}", path=folder, hint="rename one")
     for task in tasks:
         for config in task.candidates:
             if config in (*TABLES, *NOT_CANDIDATES) or not _is_found("corpus", config):
                 raise DataError(
-                    f"candidate lists cannot be called {config!r}",
+                    f"the name of candidate lists must be a word, and not reserved, got {config!r}",
                     where=task.name,
-                    hint="a word such as 'bm25' will do",
+                    found=config,
+                    hint="use a word such as 'bm25'",
                 )
         if not _is_found("corpus", task.info.task):
             raise DataError(
-                f"a file {task.info.task}.parquet would not be read as that task",
+                f"the name of a task must also be a file name, got {task.info.task!r}",
                 where=task.name,
+                found=task.info.task,
                 hint="rename the task",
             )
 
 
 def _is_found(folder: str, name: str) -> bool:
-    found = FILE.fullmatch(f"{folder}/{name}.parquet")
-    return found is not None and found["split"] == name
+    match = FILE.fullmatch(f"{folder}/{name}.parquet")
+    return match is not None and match["split"] == name
 
 
 def _check_folder(folder: Path, tasks: Sequence[Task]) -> None:
-    """Whether the folder holds no other tables: they would be read as tasks, or as candidate lists, of this set."""
-    meant = {f"{config}/{task.info.task}.parquet" for task in tasks for config in (*TABLES, *task.candidates)}
-    there = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
-    if left := [name for name in there if FILE.fullmatch(name) and name not in meant]:
+    """Raise a DataError if the folder has other tables: they would be read as part of this set."""
+    own = {f"{config}/{task.info.task}.parquet" for task in tasks for config in (*TABLES, *task.candidates)}
+    names = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
+    if others := [name for name in names if FILE.fullmatch(name) and name not in own]:
         raise DataError(
-            f"{left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would be left beside what is written",
-            where=str(folder),
-            hint="remove what is there, or write to another folder",
+            f"the folder already has {others[0]}{f' and {len(others) - 1} more' if len(others) > 1 else ''}",
+            path=folder / others[0],
+            hint="remove it, or write to another folder",
         )
 
 
@@ -117,9 +123,9 @@ def _tables(task: Task, titled: bool) -> dict[str, Any]:
         corpus["title"] = task.corpus.titles or ("",) * len(task.corpus)
     if (task.qrels.rows < 0).any():
         raise DataError(
-            "a judged document is not in the corpus, so its id is not known",
+            "judged documents must be in the corpus, because their ids are written",
             where=task.name,
-            hint="add the document or remove the judgement before writing",
+            hint="add the document, or remove the judgement",
         )
     owner = np.repeat(np.arange(len(task.queries)), task.qrels.counts)
     return {
@@ -137,7 +143,7 @@ def _tables(task: Task, titled: bool) -> dict[str, Any]:
 
 
 def _overview(tasks: Sequence[Task]) -> str:
-    """A table of the tasks, for the card."""
+    """Return a table of the tasks, for the card."""
     lines = ["| task | language | queries | documents | positives |", "|---|---|---|---|---|"]
     for task in tasks:
         positives = int(task.qrels.positives.sum())

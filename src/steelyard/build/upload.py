@@ -1,4 +1,4 @@
-"""A finished set on the Hugging Face hub, through the hub's own client: everything in one commit, or nothing."""
+"""Publish a finished set on the Hugging Face hub, with the hub's own client: in one commit, or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATTERNS = (CARD, EVALUATION, MANIFEST, "*/*.parquet", "metadata/*.json")
 
 @dataclass(frozen=True)
 class Upload:
-    """What is published where: files by name with their sizes in bytes."""
+    """What is published, and where: files by name with their sizes in bytes."""
 
     folder: Path
     repository: str
@@ -28,24 +28,28 @@ class Upload:
 
     @property
     def bytes(self) -> int:
-        """The size of everything."""
+        """Return the total size."""
         return sum(self.files.values())
 
 
-def prepare(
+def prepare_upload(
     folder: Path, repository: str, *, private: bool = False, revision: str | None = None, message: str = ""
 ) -> Upload:
-    """What an upload would send. A set that does not load, or is not what its manifest says, is refused."""
+    """Return what an upload would send. A set that does not load, or differs from its manifest, is an error."""
     owner, slash, name = repository.partition("/")
     if not (owner and slash and name) or "/" in name:
-        raise UsageError(f"{repository!r} is no dataset's name", hint="write owner/name, such as me/NanoMine")
+        raise UsageError.invalid("the repository", expected="owner/name", found=repository, hint="write me/NanoMine")
     if not (folder / MANIFEST).is_file():
-        raise DataError("no manifest.json", where=str(folder), hint="steelyard build writes one when a set is finished")
+        raise DataError(
+            f"{MANIFEST} does not exist",
+            path=folder / MANIFEST,
+            hint="finish the set: steelyard build sample SOURCE -o DIR",
+        )
     if changed := changed_files(folder, read_json_object(folder / MANIFEST)):
         raise DataError(
-            f"{len(changed)} files are not what {MANIFEST} says, such as {changed[0]}",
-            where=str(folder),
-            hint="cut the set again, or add its candidates again: both write the manifest anew",
+            f"{len(changed)} files differ from {MANIFEST}, such as {changed[0]}",
+            path=folder / changed[0],
+            hint="sample the set again, or add its candidates again: both write the manifest",
         )
     for task in check(folder):
         task.report.raise_errors("strict", task.reference)
@@ -54,36 +58,53 @@ def prepare(
     return Upload(folder, repository, files, private, revision, message or f"Publish {folder.resolve().name}")
 
 
-def upload(plan: Upload) -> str:
-    """Send everything in one commit, making the dataset if need be; the address of the commit.
+def publish(
+    folder: str | Path,
+    repository: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    message: str = "",
+    dry_run: bool = False,
+) -> tuple[Upload, str | None]:
+    """Check a set and publish it in one commit; return what was sent, and the address of the commit.
 
-    The client takes HF_TOKEN and HF_ENDPOINT from the environment. Files that the hub has already are not sent again.
+    With `dry_run` the set is checked, nothing is sent, and the address is None.
+    """
+    plan = prepare_upload(Path(folder), repository, private=private, revision=revision, message=message)
+    return plan, None if dry_run else send(plan)
+
+
+def send(plan: Upload) -> str:
+    """Send everything in one commit, and return the address of the commit; a new dataset is created.
+
+    The client reads HF_TOKEN and HF_ENDPOINT from the environment. Files that the hub already has are not sent again.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    troubles: tuple[type[BaseException], ...] = (HfHubHTTPError.__bases__[0], OSError, ValueError)
+    errors: tuple[type[BaseException], ...] = (HfHubHTTPError.__bases__[0], OSError, ValueError)
     api = HfApi()
     operations = [CommitOperationAdd(name, str(plan.folder / name)) for name in plan.files]
     try:
         api.create_repo(plan.repository, repo_type="dataset", private=plan.private, exist_ok=True)
-        done: Any = api.create_commit(
+        commit: Any = api.create_commit(
             plan.repository,
             operations,
             commit_message=plan.message,
             repo_type="dataset",
             revision=plan.revision,
         )
-    except troubles as error:
+    except errors as error:
         raise _translated(error, plan.repository) from error
-    return str(done.commit_url)
+    return str(commit.commit_url)
 
 
 def _translated(error: BaseException, repository: str) -> HubError:
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status in (401, 403):
         return HubError(
-            f"the hub does not let you write to {repository} ({status})",
+            f"the hub refused write access to {repository} ({status})",
             hint="set HF_TOKEN to a token with write access for that owner",
         )
     reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
