@@ -56,7 +56,7 @@ def test_checks_and_leakage_are_in_manifest_card_metadata_and_output(
     folder = tmp_path / "NanoMine"
     assert main(["build", str(leaky), "-o", str(folder), "--queries", "12", "--docs", "400", "--near", "0"]) == 0
     seen = capsys.readouterr().err
-    assert "read back and checked: no errors" in seen
+    assert "read again and checked" in seen
     assert "leakage: queries that are a document 2, queries inside a positive 12" in seen
     found = {"queries_that_are_a_document": 2, "queries_inside_a_positive": 12}
     assert json.loads((folder / "metadata" / "source.json").read_text())["leakage"] == found
