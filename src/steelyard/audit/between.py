@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from steelyard.audit.containment import long_enough
-from steelyard.audit.evaluation_side import BATCH, PARTS, EvaluationSide, collect
+from steelyard.audit.evaluation_side import PARTS, EvaluationSide, collect
 from steelyard.audit.kept_apart import LEAST
 from steelyard.audit.near_duplicates import NearIndex
-from steelyard.audit.normal_form import Bools, tokenise
+from steelyard.audit.normal_form import Bools, batches, tokenise
 from steelyard.audit.shingles import Windows
 from steelyard.types import Float64, Int64
 from steelyard.types.samples import AnyTask
@@ -100,14 +100,14 @@ def _neighbours(side: EvaluationSide, jaccard: float) -> Int64:
     """Return all pairs of different texts that are near-duplicates, in both directions, as two columns."""
     index = NearIndex(side, jaccard)
     pairs = [np.zeros((0, 2), dtype=np.int64)]
-    for start in range(0, len(side.texts), BATCH // 10):
-        hits = index.search(Windows(tokenise(side.texts[start : start + BATCH // 10])))
-        columns = np.column_stack((hits.rows + start, hits.texts))
+    for part in batches(side.texts):
+        hits = index.search(Windows(tokenise(side.texts[part])))
+        columns = np.column_stack((hits.rows + part.start, hits.texts))
         pairs.append(columns[columns[:, 0] != columns[:, 1]])
     return np.concatenate(pairs)
 
 
 def _long_enough(side: EvaluationSide) -> Bools:
     parts = [np.zeros(0, dtype=np.bool_)]
-    parts += [long_enough(Windows(tokens), LEAST) for _, tokens in side.token_batches()]
+    parts += [long_enough(Windows(tokens), LEAST) for tokens in side.token_batches()]
     return np.concatenate(parts)

@@ -65,7 +65,7 @@ def ngram_sets(side: EvaluationSide) -> tuple[ShingleSets, list[int]]:
     """Return the distinct n-grams of every text, and the lengths of the texts that are shorter than one."""
     hashes, offsets = [np.zeros(0, dtype=np.uint64)], [np.zeros(1, dtype=np.int64)]
     total, short_lengths = 0, set()
-    for _, tokens in side.token_batches():
+    for tokens in side.token_batches():
         windows = Windows(tokens)
         starts, values = windows.of_length(NGRAM)
         texts = windows.text_of(starts)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.audit.normal_form import Tokens, UInt64, tokenise
+from steelyard.audit.normal_form import Tokens, UInt64, batches, tokenise
 from steelyard.audit.shingles import Windows
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Int64, Task
@@ -24,8 +24,6 @@ PARTS: Mapping[str, str] = {
 }
 """The parts of an evaluation set that can be audited."""
 DEFAULT_PARTS = ("queries", "positives", "first", "second", "texts")
-BATCH = 20_000
-"""Texts that are tokenised at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +87,10 @@ class EvaluationSide:
                 partners.setdefault(other, set()).add(one)
         return {text: frozenset(others) for text, others in partners.items()}
 
-    def token_batches(self) -> Iterator[tuple[int, Tokens]]:
-        """Yield the tokens of all texts in batches, with the number of the first text of each."""
-        for start in range(0, len(self.texts), BATCH):
-            yield start, tokenise(self.texts[start : start + BATCH])
+    def token_batches(self) -> Iterator[Tokens]:
+        """Yield the tokens of all texts, a batch at a time."""
+        for part in batches(self.texts):
+            yield tokenise(self.texts[part])
 
 
 def collect(tasks: Iterable[AnyTask], parts: Sequence[str] = DEFAULT_PARTS) -> EvaluationSide:
@@ -130,8 +128,8 @@ class _Collector:
     def numbers(self, texts: Sequence[str]) -> Int64:
         """Return the number of each text, new ones added."""
         numbers = np.zeros(len(texts), dtype=np.int64)
-        for start in range(0, len(texts), BATCH):
-            batch = texts[start : start + BATCH]
+        for part in batches(texts):
+            batch = texts[part]
             tokens = tokenise(batch)
             counts = tokens.counts.tolist()
             for row, key in enumerate(Windows(tokens).whole().tolist()):
@@ -140,7 +138,7 @@ class _Collector:
                     self.texts.append(batch[row])
                     self.hashes.append(key)
                     self.lengths.append(counts[row])
-                numbers[start + row] = number
+                numbers[part.start + row] = number
         return numbers
 
     def add(self, task: str, part: str, ids: Sequence[str], texts: Sequence[str]) -> Int64:

@@ -98,7 +98,7 @@ def shingle_sets(side: EvaluationSide) -> ShingleSets:
     """Return the distinct shingles of every evaluation text."""
     hashes, offsets = [np.zeros(0, dtype=np.uint64)], [np.zeros(1, dtype=np.int64)]
     total = 0
-    for _, tokens in side.token_batches():
+    for tokens in side.token_batches():
         windows = Windows(tokens)
         starts, values = windows.of_length(NEAR)
         sets = distinct(windows.text_of(starts), values, len(tokens))

@@ -7,7 +7,7 @@ is a token of its own. Everything works on a batch of texts at once, as arrays o
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,6 +32,9 @@ CODE_POINTS = 0x110000
 CHARACTER_STEP = 0x9E3779B97F4A7C15 | 1
 """The odd number whose powers order the characters of a word in its hash."""
 MASK = (1 << 64) - 1
+MOST_TEXTS = 2_000
+MOST_CHARACTERS = 4_000_000
+"""Texts and characters that are tokenised at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,22 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+def batches(texts: Sequence[str]) -> Iterator[slice]:
+    """Yield slices of the texts that are small enough to be tokenised at a time: their arrays fit into the cache.
+
+    >>> [(part.start, part.stop) for part in batches(["a" * 2_000_000] * 3)]
+    [(0, 2), (2, 3)]
+    """
+    start = characters = 0
+    for stop, text in enumerate(texts):
+        characters += len(text)
+        if stop > start and (characters > MOST_CHARACTERS or stop - start >= MOST_TEXTS):
+            yield slice(start, stop)
+            start, characters = stop, len(text)
+    if start < len(texts):
+        yield slice(start, len(texts))
 
 
 def tokenise(texts: Sequence[str]) -> Tokens:

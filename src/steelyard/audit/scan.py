@@ -20,14 +20,12 @@ from steelyard.audit.containment import ShortIndex
 from steelyard.audit.match_log import MatchLog
 from steelyard.audit.matcher import Matcher
 from steelyard.audit.near_duplicates import Hits
-from steelyard.audit.normal_form import tokenise
+from steelyard.audit.normal_form import batches, tokenise
 from steelyard.audit.semantic import Nearest, SemanticIndex
 from steelyard.audit.shingles import Windows
 from steelyard.audit.training_data import Batch, Block, ProblemLog, RowProblem, TrainingFile
 from steelyard.errors import SteelyardError
 
-TEXTS = 2_000
-"""Texts that are matched at a time: their arrays fit into the cache of a core."""
 PARTNER = 4
 """The level of a short text that was found in a row that has its partner: it counts for pairs only."""
 Progress = Callable[[str, int, int, int], None]
@@ -156,11 +154,10 @@ class Scanner:
         """Parse a block and match its texts."""
         batch = block.parse()
         levels: dict[int, list[Hits]] = {}
-        for start in range(0, len(batch.texts), TEXTS):
-            texts = batch.texts[start : start + TEXTS]
-            for level, hits in self.matcher.match(texts).items():
+        for part in batches(batch.texts):
+            for level, hits in self.matcher.match(batch.texts[part]).items():
                 if len(hits):
-                    levels.setdefault(level, []).append(Hits(hits.rows + start, hits.texts, hits.scores))
+                    levels.setdefault(level, []).append(Hits(hits.rows + part.start, hits.texts, hits.scores))
         joined = {level: _joined(parts) for level, parts in levels.items()}
         if joined and (partners := self._partners(batch, joined)) is not None:
             joined[PARTNER] = partners

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.audit.evaluation_side import BATCH, EvaluationSide, collect
+from steelyard.audit.evaluation_side import EvaluationSide, collect
 from steelyard.audit.near_duplicates import NearIndex
-from steelyard.audit.normal_form import UInt64, tokenise
+from steelyard.audit.normal_form import UInt64, batches, tokenise
 from steelyard.audit.shingles import Windows
 from steelyard.types import Int64, Task
 from steelyard.types.samples import AnyTask, LabelTask, PairTask
@@ -157,9 +157,10 @@ def _neighbours(side: EvaluationSide, jaccard: float, part: int) -> dict[int, li
     index = NearIndex(side, jaccard)
     numbers = np.unique(side.parts[part].texts)
     near: dict[int, list[tuple[int, float]]] = {}
-    for start in range(0, len(numbers), BATCH // 10):
-        chosen = numbers[start : start + BATCH // 10]
-        hits = index.search(Windows(tokenise([side.texts[number] for number in chosen.tolist()])))
+    texts = [side.texts[number] for number in numbers.tolist()]
+    for piece in batches(texts):
+        chosen = numbers[piece]
+        hits = index.search(Windows(tokenise(texts[piece])))
         for row, text, score in zip(hits.rows.tolist(), hits.texts.tolist(), hits.scores.tolist(), strict=True):
             if text != chosen[row]:
                 near.setdefault(int(chosen[row]), []).append((text, score))
@@ -215,10 +216,10 @@ def _repeated(kind: str, ids: Sequence[str], hashes: UInt64) -> Overlap:
 def hashes_of(texts: Sequence[str]) -> UInt64:
     """Return the hash of the normal form of each text; texts without any token get different ones."""
     hashes = [np.zeros(0, dtype=np.uint64)]
-    for start in range(0, len(texts), BATCH):
-        tokens = tokenise(texts[start : start + BATCH])
+    for part in batches(texts):
+        tokens = tokenise(texts[part])
         values = Windows(tokens).whole()
         empty: Int64 = np.flatnonzero(tokens.counts == 0)
-        values[empty] = (empty + start + 1).astype(np.uint64)
+        values[empty] = (empty + part.start + 1).astype(np.uint64)
         hashes.append(values)
     return np.concatenate(hashes)
