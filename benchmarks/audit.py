@@ -307,9 +307,8 @@ def main() -> None:
                 + f"{precision:12.3f}"
             )
         ratio = rates["steelyard"] / rates["datasketch"]
-        print(
-            f"steelyard / datasketch: {ratio:.1f}, by processor time {cpu_rates['steelyard'] / cpu_rates['datasketch']:.1f}"
-        )
+        cpu_ratio = cpu_rates["steelyard"] / cpu_rates["datasketch"]
+        print(f"steelyard / datasketch: {ratio:.1f}, by processor time {cpu_ratio:.1f}")
 
 
 if __name__ == "__main__":

@@ -179,3 +179,18 @@ def test_results_of_other_data_are_not_used(tmp_path: Path) -> None:
     task, leaked = long_task()
     store(tmp_path, "bm25", task, [0.5] * 60, data_hash="0" * 64)
     assert audit(task, records=leaked, results=tmp_path).scores == ()
+
+
+def test_the_record_is_what_pages_read(tmp_path: Path) -> None:
+    from steelyard.datasets import write_nano_set
+    from steelyard.engine.page_inputs import audit_of
+
+    folder = write_nano_set(tmp_path / "set", [retrieval()])
+    reference = f"{folder}::search"
+    assert audit_of(reference) is None
+    texts = load_task(reference).queries.texts
+    result = audit(reference, records=[texts[0]], record=True)
+    assert list(result.written["record"].values()) == [str(folder / "metadata" / "search.audit.json")]
+    stored = audit_of(reference)
+    assert stored is not None
+    assert (stored.queries_found, stored.documents_found) == (1, 0)

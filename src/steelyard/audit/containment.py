@@ -13,7 +13,7 @@ from steelyard.audit.evaluation_side import EvaluationSide
 from steelyard.audit.lookup import Lookup
 from steelyard.audit.near_duplicates import NO_HITS, Hits
 from steelyard.audit.normal_form import Bools
-from steelyard.audit.shingles import NGRAM, SHORTEST_NGRAM, Length, ShingleSets, Windows, distinct
+from steelyard.audit.shingles import NGRAM, SHORTEST_NGRAM, Length, ShingleSets, Windows, distinct, frequencies
 from steelyard.types import Int64
 
 COMMON = 10
@@ -29,11 +29,11 @@ class ContainmentIndex:
     def __init__(self, side: EvaluationSide) -> None:
         sets, short_lengths = ngram_sets(side)
         owners = np.repeat(np.arange(len(sets.counts)), sets.counts)
-        _, numbers, frequencies = np.unique(sets.hashes, return_inverse=True, return_counts=True)
-        rare = frequencies[numbers] <= COMMON
+        counts = frequencies(sets.hashes)
+        rare = counts <= COMMON
         self.counts = np.bincount(owners[rare], minlength=len(sets.counts)).astype(np.int64)
         """How many n-grams of each text are looked for."""
-        self.common = int((frequencies > COMMON).sum())
+        self.common = len(np.unique(sets.hashes[~rare]))
         """How many distinct n-grams are left out as boilerplate."""
         self._lookup = Lookup(sets.hashes[rare], owners[rare])
         self._short_lengths = short_lengths

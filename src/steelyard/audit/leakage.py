@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from steelyard.types.protocols import Encoder
 
 Evaluation = str | Path | AnyTask
+Loaded = tuple[str | None, AnyTask]
+"""A task and the reference it was loaded by; None for one that was given as such."""
 STATE_FOLDER = ".state"
 REPORT = "report.html"
 
@@ -42,6 +44,8 @@ class Consequences:
     """A folder for the evaluation sets without contaminated queries."""
     results: str | Path | None = None
     """A folder of stored results, to be scored without contaminated queries."""
+    record: bool = False
+    """Whether to write `metadata/<task>.audit.json` next to the evaluation sets, for their pages and cards."""
 
 
 def audit(
@@ -57,6 +61,7 @@ def audit(
     clean: str | Path | None = None,
     drop: str | Path | None = None,
     results: str | Path | None = None,
+    record: bool = False,
     threads: int | None = None,
     offline: bool | None = None,
     progress: Progress = no_progress,
@@ -68,7 +73,7 @@ def audit(
     (pairs, triplets), dictionaries. An `encoder`, such as "use-multilingual-v3", adds the semantic level.
 
     With an `output` folder, `audit.json`, `matches.jsonl` and `report.html` are written there, and an interrupted audit
-    resumes. `clean`, `drop` and `results` are explained at `Consequences`.
+    resumes. `clean`, `drop`, `results` and `record` are explained at `Consequences`.
 
     >>> task = Task.of("X/rivers", {"d1": "The Nile is the longest river."}, {"q1": "Which river is the longest?"},
     ...                {"q1": ["d1"]})
@@ -76,7 +81,8 @@ def audit(
     >>> found.tasks[0].verdict, found.tasks[0].contaminated
     ('severe', ('q1',))
     """
-    tasks = load_tasks(evaluation, offline=offline)
+    loaded = load_tasks(evaluation, offline=offline)
+    tasks = [task for _, task in loaded]
     references: list[Any] = [against] if isinstance(against, str | Path) else list(against)
     if records is not None:
         references.append(records)
@@ -104,7 +110,8 @@ def audit(
     created = datetime.now(UTC).isoformat(timespec="seconds")
     facts = training_facts(references, scan)
     result = Audit(created, __version__, settings, facts, findings.tasks, findings.matches)
-    result = _with_consequences(result, tasks, files, findings, Consequences(clean, drop, results))
+    wanted = Consequences(clean, drop, results, record)
+    result = _with_consequences(result, loaded, files, findings, wanted)
     if output is not None:
         result = _saved(result, Path(output))
     if checkpoint is not None:
@@ -119,7 +126,7 @@ def _encoder(encoder: str | Encoder) -> Encoder:
 
 
 def _with_consequences(
-    result: Audit, tasks: Sequence[AnyTask], files: Sequence[TrainingFile], findings: Findings, wanted: Consequences
+    result: Audit, loaded: Sequence[Loaded], files: Sequence[TrainingFile], findings: Findings, wanted: Consequences
 ) -> Audit:
     """Write the clean data and sets, and score stored results, as wanted."""
     from steelyard.audit import consequences
@@ -130,7 +137,10 @@ def _with_consequences(
         written["clean"] = consequences.clean(files, findings.leaking_rows, wanted.clean)
     if wanted.drop is not None:
         contaminated = {task.task: task.contaminated for task in findings.tasks}
-        written["drop"] = consequences.drop(tasks, contaminated, wanted.drop)
+        written["drop"] = consequences.drop([task for _, task in loaded], contaminated, wanted.drop)
+    if wanted.record:
+        references = {task.name: reference for reference, task in loaded if reference is not None}
+        written["record"] = consequences.record(result, references)
     if wanted.results is not None:
         rescored = (consequences.rescore(task, wanted.results) for task in findings.tasks)
         scores = [score for score in rescored if score is not None]
@@ -146,15 +156,16 @@ def _saved(result: Audit, folder: Path) -> Audit:
     return result
 
 
-def load_tasks(evaluation: Evaluation | Sequence[Evaluation], *, offline: bool | None = None) -> list[AnyTask]:
-    """Return the tasks that are named, groups and patterns expanded."""
+def load_tasks(evaluation: Evaluation | Sequence[Evaluation], *, offline: bool | None = None) -> list[Loaded]:
+    """Return the tasks that are named, groups and patterns expanded, with the reference of each that has one."""
     listed = evaluation if isinstance(evaluation, list | tuple) else [evaluation]
-    tasks: list[AnyTask] = []
+    tasks: list[Loaded] = []
     for item in listed:
         if isinstance(item, Task | PairTask | LabelTask | ClusterTask):
-            tasks.append(item)
+            tasks.append((None, item))
         elif isinstance(item, str | Path):
-            tasks += [load_any(name, offline=offline) for name in task_names([str(item)], offline=offline)]
+            names = task_names([str(item)], offline=offline)
+            tasks += [(name, load_any(name, offline=offline)) for name in names]
         else:
             kind = type(item).__name__
             raise UsageError(

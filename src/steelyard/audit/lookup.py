@@ -13,13 +13,17 @@ BITS_PER_HASH = 16
 
 
 class Lookup:
-    """Postings by hash. Nearly all hashes of training data end at the filter, which is small and read once each."""
+    """Postings by hash, in the order of the owners as given.
+
+    Nearly all hashes of training data end at the filter, which is small and read once for each.
+    """
 
     def __init__(self, hashes: UInt64, owners: Int64) -> None:
-        order = np.lexsort((owners, hashes))
+        order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         self.owners: Int32 = owners[order].astype(np.int32)
-        self.keys, firsts = np.unique(ordered, return_index=True)
+        firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order
+        self.keys = ordered[firsts]
         self.offsets: Int64 = np.append(firsts, len(ordered)).astype(np.int64)
         bits = max(16, (BITS_PER_HASH * max(1, len(self.keys)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.audit.evaluation_side import EvaluationSide
 from steelyard.audit.lookup import Lookup
 from steelyard.audit.normal_form import UInt64
-from steelyard.audit.shingles import NEAR, ShingleSets, Windows, distinct, in_sorted, salted, spread
+from steelyard.audit.shingles import NEAR, ShingleSets, Windows, distinct, frequencies, in_sorted, salted, spread
 from steelyard.types import Float64, Int64
 
 LEAST_SHINGLES = 3
@@ -49,10 +49,9 @@ class NearIndex:
         self.sets = shingle_sets(side)
         counts = self.sets.counts
         owners = np.repeat(np.arange(len(counts)), counts)
-        # The rarest shingles of each text first; the hash breaks ties, so that the order is the same everywhere.
+        # The rarest shingles of each text first; they ascend, so the hash breaks ties, the same way everywhere.
         hashes = self.sets.hashes
-        _, numbers, frequencies = np.unique(hashes, return_inverse=True, return_counts=True)
-        order = np.lexsort((hashes, frequencies[numbers], owners))
+        order = np.lexsort((frequencies(hashes), owners))
         shared = np.ceil(threshold * counts - ROUNDING).astype(np.int64)
         self._least_hits = np.minimum(1 + (HIT_SHARE * counts).astype(np.int64), np.maximum(shared, 1))
         lengths = np.where(counts >= LEAST_SHINGLES, counts - shared + self._least_hits, 0)

@@ -62,7 +62,7 @@ def overlap(
     `progress` is called with the name of each task before it is audited.
     """
     Thresholds(jaccard=jaccard)
-    tasks = load_tasks(evaluation, offline=offline)
+    tasks = [task for _, task in load_tasks(evaluation, offline=offline)]
     alone = []
     for task in tasks:
         progress(task.name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.audit.normal_form import MASK, Bools, Tokens, UInt64, mix, power_table
-from steelyard.types import Int64
+from steelyard.types import Int32, Int64
 
 TOKEN_STEP = 0xC2B2AE3D27D4EB4F | 1
 """The odd number whose powers order the tokens of a shingle in its hash."""
@@ -104,6 +104,23 @@ def distinct(texts: Int64, hashes: UInt64, count: int) -> ShingleSets:
     offsets = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(texts[new], minlength=count), out=offsets[1:])
     return ShingleSets(hashes[new], offsets)
+
+
+def frequencies(hashes: UInt64) -> Int32:
+    """Return how often the hash at each place occurs.
+
+    >>> frequencies(np.array([5, 7, 5], dtype=np.uint64)).tolist()
+    [2, 1, 2]
+    """
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    new = np.ones(len(ordered), dtype=np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    firsts = np.flatnonzero(new)
+    counts = np.diff(np.append(firsts, len(ordered)))
+    result = np.empty(len(hashes), dtype=np.int32)
+    result[order] = np.repeat(counts, counts)
+    return result
 
 
 def spread(counts: Int64) -> Int64:

@@ -2,6 +2,7 @@
 
 from steelyard.audit.consequences.clean import clean
 from steelyard.audit.consequences.drop import drop
+from steelyard.audit.consequences.record import record
 from steelyard.audit.consequences.rescore import rescore
 
-__all__ = ["clean", "drop", "rescore"]
+__all__ = ["clean", "drop", "record", "rescore"]

@@ -62,6 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     writing.add_argument(
         "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries."
     )
+    writing.add_argument(
+        "--record", action="store_true", help="Write metadata/TASK.audit.json next to the sets, for their pages"
+    )
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -87,6 +90,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             clean=arguments.clean,
             drop=arguments.drop,
             results=arguments.results,
+            record=arguments.record,
             threads=arguments.threads,
             offline=arguments.offline,
             progress=progress,
@@ -104,7 +108,7 @@ def _overlap(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.audit import overlap
     from steelyard.cli.audit.tables import print_overlap
 
-    for option in ("clean", "drop", "results", "encoder"):
+    for option in ("clean", "drop", "results", "record", "encoder"):
         if getattr(arguments, option):
             raise UsageError(f"--{option} needs training data", hint="name it with --against", option=f"--{option}")
     result = overlap(
