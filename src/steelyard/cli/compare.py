@@ -100,6 +100,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             metadata=arguments.metadata,
             agreement=arguments.agreement,
             progress=progress,
+            on_task=lambda done, total: progress.show(done / total, f"{done}/{total} tasks compared"),
             settings=arguments.settings,
         )
     finally:

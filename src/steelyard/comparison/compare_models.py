@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,10 @@ WORKERS = 8
 """Tasks that are compared at the same time, at most."""
 
 
+def no_report(done: int, total: int) -> None:
+    """Report nothing: the default of `on_task`."""
+
+
 def compare(
     *models: Entrant,
     tasks: TaskLike | Iterable[TaskLike] = (),
@@ -49,6 +53,7 @@ def compare(
     metadata: str | Path | Mapping[str, Mapping[str, Any]] | None = None,
     agreement: str | None = None,
     progress: Listener = silent,
+    on_task: Callable[[int, int], None] = no_report,
     settings: Settings | None = None,
     **options: Any,
 ) -> Comparison:
@@ -58,8 +63,9 @@ def compare(
     several in a sequence such as `Results`. The difference of a pair is the later model minus the earlier one. Missing
     results of models given by name are evaluated first, and stored in the folder `results`; with `stored`, they are
     refused. `queries` lists so many queries that changed most; `slices` divides the queries by `language`, `length`,
-    `positives`, `overlap`, or any column of `metadata`; `agreement`, a metric or
-    tasks, measures whether the models are ranked alike by it. Further options are those of `steelyard.evaluate`.
+    `positives`, `overlap`, or any column of `metadata`; `agreement`, a metric or tasks, measures whether the models
+    are ranked alike by it. `on_task` is called with the number of compared tasks and their total. Further options are
+    those of `steelyard.evaluate`.
 
     >>> from steelyard.types import Task
     >>> texts = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -76,7 +82,7 @@ def compare(
     settings = settings or Settings.load()
     source = Source(listed, folder, name, stored, limit, seed, queries > 0, options, progress, settings)
     names, view = collect(models, source)
-    comparison, cells = from_results(names, view, metric=name, method=Method(alpha=alpha))
+    comparison, cells = from_results(names, view, metric=name, method=Method(alpha=alpha), on_task=on_task)
     if agreement is not None:
         comparison = replace(comparison, agreement=_agreement(agreement, models, names, view, source))
     if not queries and not slices:
@@ -106,7 +112,12 @@ def _agreement(
 
 
 def from_results(
-    models: Sequence[str], view: Results, *, metric: str | None = None, method: Method | None = None
+    models: Sequence[str],
+    view: Results,
+    *,
+    metric: str | None = None,
+    method: Method | None = None,
+    on_task: Callable[[int, int], None] = no_report,
 ) -> tuple[Comparison, dict[str, list[Result]]]:
     """Compare models by their results; return the comparison and the compared results of each task.
 
@@ -134,7 +145,10 @@ def from_results(
         return compute.compare_task(task, name, models, cells[task], tested[task], method)
 
     with undivided_products(), ThreadPoolExecutor(min(os.cpu_count() or 1, WORKERS)) as pool:
-        compared = list(pool.map(compare_one, cells))
+        compared: list[TaskComparison] = []
+        for one in pool.map(compare_one, cells):
+            compared.append(one)
+            on_task(len(compared), len(cells))
     types = {task.task: task.type for task in compared}
     comparison = Comparison(
         models=tuple(models),
