@@ -20,7 +20,7 @@ from steelyard.cli import main
 from steelyard.compat.evalscope.config_file import read
 from steelyard.compat.evalscope.config_models import ApiKeys, spec_of
 from steelyard.compat.evalscope.config_schema import ModelEntry, parse
-from steelyard.compat.evalscope.config_tasks import Wanted, references, wanted
+from steelyard.compat.evalscope.config_tasks import PlannedTask, planned_tasks, references
 from steelyard.compat.evalscope.model_stages import prompt_for
 from steelyard.compat.evalscope.output_names import Names, identity, label
 from steelyard.compat.evalscope.run_config import output_folder
@@ -88,10 +88,12 @@ def options(given: ModelEntry, prompt: str | None = None) -> dict[str, str]:
     return spec_of(given, prompt, ApiKeys()).options
 
 
-def changed(part: str, **fields: Any) -> dict[str, Any]:
+def changed(part: str, table: dict[Any, Any] | None = None, **fields: Any) -> dict[str, Any]:
     copy: dict[str, Any] = json.loads(json.dumps(ONE_STAGE))
     inner = copy["eval_config"]
-    {"top": copy, "inner": inner, "model": inner["model"][0], "eval": inner["eval"]}[part].update(fields)
+    {"top": copy, "inner": inner, "model": inner["model"][0], "eval": inner["eval"]}[part].update(
+        {**(table or {}), **fields}
+    )
     return copy
 
 
@@ -116,31 +118,32 @@ def test_the_examples_of_evalscope_are_read_as_they_stand() -> None:
 
 
 def test_the_tasks_of_the_example_are_all_their_splits() -> None:
-    names = [task.name for task in wanted(parse(ONE_STAGE), "2", Settings())]
+    names = [task.name for task in planned_tasks(parse(ONE_STAGE), "2", Settings())]
     assert names == [
         *("C-MTEB/TNews", "C-MTEB/CLSClusteringS2S", "C-MTEB/T2Reranking", "C-MTEB/T2Retrieval"),
         *("C-MTEB/ATEC:validation", "C-MTEB/ATEC"),
     ]
-    assert [task.type for task in wanted(parse(ONE_STAGE), "2", Settings())][:3] == [
+    assert [task.type for task in planned_tasks(parse(ONE_STAGE), "2", Settings())][:3] == [
         "classification",
         "clustering",
         "reranking",
     ]
     assert references("CMedQAv1", "1.14") == ["C-MTEB/CMedQAv1-reranking?generation=v1"]
     assert references("ATEC", "2", ("test",)) == ["C-MTEB/ATEC"]
-    with pytest.raises(UsageError, match="none of the splits"):
+    with pytest.raises(UsageError):
         references("ATEC", "2", ("dev",))
 
 
 def test_types_and_languages_choose_where_no_task_is_named() -> None:
     newer = {"models": [{"model_name_or_path": "bm25"}]}
     chosen = parse({**newer, "eval": {"task_types": ["Reranking"], "languages": ["zho"]}})
-    assert {task.name for task in wanted(chosen, "2", Settings())} == {
+    assert {task.name for task in planned_tasks(chosen, "2", Settings())} == {
         *("C-MTEB/T2Reranking", "C-MTEB/MMarcoReranking", "C-MTEB/CMedQAv1-reranking", "C-MTEB/CMedQAv2-reranking")
     }
-    assert len(wanted(parse({**newer, "eval": {"task_types": ["PairClassification"]}}), "2", Settings())) == 2
-    with pytest.raises(UnknownName, match="did you mean 'clustering'"):
-        wanted(parse({**newer, "eval": {"task_types": ["Clusterin"]}}), "2", Settings())
+    assert len(planned_tasks(parse({**newer, "eval": {"task_types": ["PairClassification"]}}), "2", Settings())) == 2
+    with pytest.raises(UnknownName) as caught:
+        planned_tasks(parse({**newer, "eval": {"task_types": ["Clusterin"]}}), "2", Settings())
+    assert caught.value.near == ["clustering"]
 
 
 def test_the_newer_schema_has_its_own_defaults() -> None:
@@ -150,34 +153,40 @@ def test_the_newer_schema_has_its_own_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "fields", "message"),
+    ("part", "fields", "field", "found"),
     [
-        ("model", {"poling_mode": "cls"}, r"eval_config\.model\[0\]\.poling_mode \(did you mean 'pooling_mode'\?\)"),
-        ("eval", {"overwrite_result": True}, r"eval_config\.eval\.overwrite_result \(did you mean 'overwrite_results'"),
-        ("inner", {"evals": {}}, r"eval_config\.evals \(did you mean 'eval'"),
-        ("top", {"datasets": ["gsm8k"]}, r"unknown field datasets \(Steelyard reads the fields of the backend RAGEval"),
-        ("top", {"eval_backend": "OpenCompass"}, "eval_backend is 'OpenCompass'"),
-        ("inner", {"tool": "RAGAS"}, "tool is 'RAGAS' .*Steelyard runs MTEB"),
-        ("model", {"max_seq_length": "512"}, r"model\[0\]\.max_seq_length is '512' \(expected a whole number"),
-        ("model", {"pooling_mode": "meen"}, r"pooling_mode is 'meen' \(did you mean 'mean'\?"),
-        ("model", {"hub": "github"}, r"model\[0\]\.hub is 'github'"),
-        ("model", {"api_key": 12345}, r"api_key is int \(expected a string\)"),
-        ("model", {"prompts": {"T2Retrieval": 1}}, r"prompts\.T2Retrieval is 1"),
-        ("model", {"model_name_or_path": None}, r"model\[0\] names no model"),
-        ("model", {"model_name": "x", "model_name_or_path": None}, "needs the address of its service"),
-        ("eval", {"verbosity": 4}, "whole number from 0 to 3"),
-        ("eval", {"limits": 0}, "whole number from 1 up"),
-        ("eval", {"limits": True}, "limits is True"),
-        ("eval", {"top_k": 5, "topk": 6}, "one field under two names"),
-        ("eval", {"tasks": []}, "names no task"),
-        ("eval", {"tasks": [1]}, "a list of strings"),
-        ("eval", {"custom_tasks": [{"name": "x"}]}, r"custom_tasks\[0\] has no data_path"),
-        ("inner", {"model": []}, "a list of models"),
+        ("model", {"poling_mode": "cls"}, "eval_config.model[0].poling_mode", "poling_mode"),
+        ("eval", {"overwrite_result": True}, "eval_config.eval.overwrite_result", "overwrite_result"),
+        ("inner", {"evals": {}}, "eval_config.evals", "evals"),
+        ("inner", {True: {}}, "the name of a field in eval_config", "True"),
+        ("top", {1: 2}, "the name of a field in the config", "1"),
+        ("top", {"datasets": ["gsm8k"]}, "datasets", "datasets"),
+        ("top", {"eval_backend": "OpenCompass"}, "eval_backend", "OpenCompass"),
+        ("top", {"seed": -1}, "seed", "-1"),
+        ("inner", {"tool": "RAGAS"}, "eval_config.tool", "RAGAS"),
+        ("model", {"max_seq_length": "512"}, "eval_config.model[0].max_seq_length", "'512'"),
+        ("model", {"pooling_mode": "meen"}, "eval_config.model[0].pooling_mode", "meen"),
+        ("model", {"hub": "github"}, "eval_config.model[0].hub", "github"),
+        ("model", {"api_key": 12345}, "eval_config.model[0].api_key", "a int"),
+        ("model", {"prompts": {"T2Retrieval": 1}}, "eval_config.model[0].prompts.T2Retrieval", "1"),
+        ("model", {"model_name_or_path": None}, "eval_config.model[0]", None),
+        ("model", {"model_name": "x", "model_name_or_path": None}, "eval_config.model[0]", None),
+        ("eval", {"verbosity": 4}, "eval_config.eval.verbosity", "4"),
+        ("eval", {"limits": 0}, "eval_config.eval.limits", "0"),
+        ("eval", {"limits": True}, "eval_config.eval.limits", "True"),
+        ("eval", {"top_k": 5, "topk": 6}, None, None),
+        ("eval", {"tasks": []}, "eval_config.eval", None),
+        ("eval", {"tasks": [1]}, "eval_config.eval.tasks", "a list"),
+        ("eval", {"custom_tasks": [{"name": "x"}]}, "eval_config.eval.custom_tasks[0]", None),
+        ("inner", {"model": []}, "eval_config.model", "a list"),
     ],
 )
-def test_slips_are_named_with_their_place(part: str, fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse(changed(part, **fields))
+def test_wrong_fields_are_errors_with_their_place(
+    part: str, fields: dict[Any, Any], field: str | None, found: str | None
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(changed(part, fields))
+    assert (caught.value.field, caught.value.found) == (field, found)
 
 
 def test_a_secret_of_the_wrong_type_is_not_repeated() -> None:
@@ -217,27 +226,69 @@ def test_every_form_reads_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content"),
     [
-        ("c.json", "{", "c.json: the config cannot be read"),
-        ("c.yaml", "a: [", "c.yaml: the config cannot be read"),
-        ("c.toml", "a = ", "c.toml: the config cannot be read"),
-        ("c.json", "3", "found 3, expected a table"),
+        ("c.json", b"{"),
+        ("c.json", b"3"),
+        ("c.json", b"[" * 4000),
+        ("c.json", b'{"eval_config": ' + b"[" * 60 + b"]" * 60 + b"}"),
+        ("c.json", b'{"seed": ' + b"9" * 5000 + b"}"),
+        ("c.json", b"\xff\xfe"),
+        ("c.yaml", b"a: ["),
+        ("c.yaml", b"[" * 4000),
+        ("c.yaml", b"a: &a [*a]"),
+        (
+            "c.yaml",
+            b"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+            + b"".join(
+                b"%c: &%c [%s]\n" % (97 + n, 97 + n, b", ".join([b"*%c" % (96 + n)] * 10)) for n in range(1, 20)
+            ),
+        ),
+        ("c.yaml", b"a: !!python/object:x.Y {}"),
+        ("c.yaml", b"seed: " + b"9" * 5000),
+        ("c.toml", b"a = "),
+        ("c.toml", b"a = " + b"[" * 4000),
     ],
+    ids=range(14),
 )
-def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(DataError, match=message):
+def test_files_that_cannot_be_parsed_are_errors_with_their_path(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as caught:
         read(tmp_path / name)
+    assert caught.value.path == str(tmp_path / name)
+
+
+def test_yaml_key_that_is_a_boolean(tmp_path: Path) -> None:
+    """YAML 1.1 reads `on` as true."""
+    (tmp_path / "c.yaml").write_text("on: 1\neval_config: {eval: {tasks: [ATEC]}}\n")
+    with pytest.raises(UsageError) as caught:
+        parse(read(tmp_path / "c.yaml"))
+    assert caught.value.found == "True"
+
+
+FAULTS = Path(__file__).parents[2].parent / "shared" / "faults" / "inputs"
+
+
+@pytest.mark.skipif(not FAULTS.is_dir(), reason="no folder of fuzzed inputs")
+def test_fuzzed_configs_are_errors(tmp_path: Path) -> None:
+    for path in FAULTS.glob("eval_*"):
+        copy = tmp_path / f"{path.name[:20]}.{path.name.split('_')[1]}"
+        copy.write_bytes(path.read_bytes())
+        with pytest.raises(SteelyardError) as caught:
+            parse(read(copy))
+        assert caught.value.path == str(copy) or caught.value.field
 
 
 def test_what_is_no_config_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in \.yaml"):
+    with pytest.raises(UsageError) as caught:
         read("config.ini")
-    with pytest.raises(DataError, match="No such file"):
+    assert caught.value.found == "config.ini"
+    with pytest.raises(DataError) as missing:
         read(tmp_path / "none.json")
-    with pytest.raises(UsageError, match="cannot be a int"):
+    assert missing.value.path == str(tmp_path / "none.json")
+    with pytest.raises(UsageError) as caught:
         read(3)
+    assert caught.value.found == "int"
 
 
 def test_fields_of_a_model_become_options(tmp_path: Path) -> None:
@@ -268,30 +319,38 @@ def test_remote_code_is_off_unless_asked_for() -> None:
     assert "trust_remote_code" not in options(entry(model_kwargs={"trust_remote_code": False}))
     assert options(entry(model_kwargs={"trust_remote_code": True}))["trust_remote_code"] == "true"
     assert options(entry(config_kwargs={"trust_remote_code": True}))["trust_remote_code"] == "true"
-    with pytest.raises(UsageError, match=r"model_kwargs\.trust_remote_code is 'yes'"):
+    with pytest.raises(UsageError) as caught:
         options(entry(model_kwargs={"trust_remote_code": "yes"}))
+    assert str(caught.value.field).endswith("model_kwargs.trust_remote_code") and caught.value.found == "yes"
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("fields", "field"),
     [
-        ({"model_kwargs": {"torch_dtype": "int3"}}, "torch_dtype is 'int3'"),
-        ({"model_kwargs": {"quantization_config": object()}}, "model_kwargs holds what JSON cannot"),
-        ({"encode_kwargs": {"batch_size": "8"}}, "batch_size is '8'"),
-        ({"cross_encoder": True, "pooling_mode": "cls"}, "a cross-encoder does not pool"),
-        ({"cross_encoder": True, "encode_kwargs": {"normalize_embeddings": True}}, "does not go with a cross-encoder"),
-        ({"path": "bm25", "pooling_mode": "cls"}, "pooling_mode does not go with bm25"),
-        ({"model_name": "m", "api_base": "http://x/v1", "encode_kwargs": {"precision": "int8"}}, "a service"),
-        ({"model_name": "m", "api_base": "http://x/v1", "cross_encoder": True, "dimensions": 3}, "has no vectors"),
+        ({"model_kwargs": {"torch_dtype": "int3"}}, "model_kwargs.torch_dtype"),
+        ({"model_kwargs": {"quantization_config": object()}}, "model_kwargs"),
+        ({"encode_kwargs": {"batch_size": "8"}}, "encode_kwargs.batch_size"),
+        ({"cross_encoder": True, "pooling_mode": "cls"}, "pooling_mode"),
+        (
+            {"cross_encoder": True, "encode_kwargs": {"normalize_embeddings": True}},
+            "encode_kwargs.normalize_embeddings",
+        ),
+        ({"path": "bm25", "pooling_mode": "cls"}, "pooling_mode"),
+        (
+            {"model_name": "m", "api_base": "http://x/v1", "encode_kwargs": {"precision": "int8"}},
+            "encode_kwargs.precision",
+        ),
+        ({"model_name": "m", "api_base": "http://x/v1", "cross_encoder": True, "dimensions": 3}, "dimensions"),
     ],
 )
-def test_what_does_not_fit_a_model_is_an_error(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        options(entry(**given))
+def test_field_that_the_model_does_not_support(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(entry(**fields))
+    assert str(caught.value.field).endswith(field)
 
 
 def test_prompts_by_task_hold_where_there_is_none_for_all() -> None:
-    task = Wanted("C-MTEB/T2Retrieval?generation=v1", "retrieval", "T2Retrieval")
+    task = PlannedTask("C-MTEB/T2Retrieval?generation=v1", "retrieval", "T2Retrieval")
     by_task = entry(prompts={"T2Retrieval": "ask: "})
     assert prompt_for(by_task, task) == "ask: "
     assert prompt_for(replace(by_task, prompt="all: "), task) == "all: "
@@ -367,7 +426,7 @@ def test_two_stages_with_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = [RELEVANT[query] in documents for query, documents in ranked.items()]
     assert second["scores"]["test"][0]["recall_at_1000"] == pytest.approx(sum(found) / 4, abs=1e-5)
     everything = "".join(path.read_text(errors="replace") for path in out.rglob("*") if path.is_file())
-    assert "sk-very-secret" not in everything and "STEELYARD_CONFIG_KEY" not in everything
+    assert "sk-very-secret" not in everything and "EVALSCOPE_API_KEY" not in everything
 
 
 def test_a_reranker_whose_address_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,8 +492,9 @@ def test_data_of_ones_own_by_dataset_path_and_by_split(tmp_path: Path) -> None:
     assert [(r.task, r.facts.split) for r in results] == [("Mine:dev", "dev"), ("Mine", "test")]
     (file,) = (tmp_path / "new").rglob("Mine.json")
     assert set(json.loads(file.read_text())["scores"]) == {"dev", "test"}  # one file of all splits
-    with pytest.raises(UsageError, match="the data of Mine is not there"):
+    with pytest.raises(UsageError) as caught:
         run_task(config([{"model_name_or_path": "bm25"}], tmp_path, custom_tasks=[{"name": "Mine", "data_path": "x"}]))
+    assert caught.value.path == "x"
 
 
 def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: Path) -> None:
@@ -442,11 +502,9 @@ def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: P
 
     def tasks(**evaluation: Any) -> dict[str, str]:
         given = parse(config([{"model_name_or_path": "bm25"}], tmp_path, **evaluation))
-        found = [
-            each.task if not isinstance(each.task, str) else load_any(each.task)
-            for each in wanted(given, "2", Settings())
-        ]
-        return {task.info.split: task.content_hash for task in found}
+        planned = planned_tasks(given, "2", Settings())
+        loaded = [load_any(one.task) if isinstance(one.task, str) else one.task for one in planned]
+        return {task.info.split: task.content_hash for task in loaded}
 
     pairs = tmp_path / "pairs"
     for split, score in (("validation", 1), ("test", 2)):
@@ -464,12 +522,12 @@ def test_each_named_split_of_ones_own_data_is_read_from_its_own_file(tmp_path: P
         assert list(both) == [other, "test"] and both[other] != both["test"], path
         assert tasks(custom_tasks=[entry], splits=[other]) == {other: both[other]}
         assert tasks(custom_tasks=[entry]) == {"test": both["test"]}
-        with pytest.raises(SteelyardError, match="train"):
+        with pytest.raises(SteelyardError):
             tasks(custom_tasks=[{**entry, "eval_splits": ["train"]}])
     assert tasks(tasks=["CustomRetrieval"], dataset_path=str(data), splits=["dev"]) == {"dev": both["dev"]}
     assert tasks(tasks=[str(data)], splits=["dev"]) == {"dev": both["dev"]}
     for name in (str(data), "NanoAlmanac/en"):
-        with pytest.raises(UsageError, match="has none of the splits train"):
+        with pytest.raises(UsageError):
             tasks(tasks=[name], splits=["train"])
 
 
@@ -539,8 +597,8 @@ def test_verbosity(tmp_path: Path, verbosity: int, lines: int, caplog: pytest.Lo
     custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
     given = config([{"model_name_or_path": "bm25"}], tmp_path / "out", custom_tasks=custom, verbosity=verbosity)
     run_task(given)
-    told = [record for record in caplog.records if record.name == "steelyard.evalscope"]
-    assert len(told) >= lines if verbosity == 3 else len(told) == lines
+    records = [record for record in caplog.records if record.name == "steelyard.evalscope"]
+    assert len(records) >= lines if verbosity == 3 else len(records) == lines
     assert logging.getLogger("steelyard.evalscope").level == logging.NOTSET
 
 
@@ -560,8 +618,8 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["c.json", "c.toml", "c.yaml"])
-def test_an_empty_config_is_told_to_be_empty(name: str, tmp_path: Path) -> None:
+def test_empty_config_is_an_error(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("\n", encoding="utf-8")
-    with pytest.raises(DataError, match="the config is empty") as error:
+    with pytest.raises(DataError) as error:
         run_task(str(tmp_path / name))
-    assert "eval_config" in (error.value.hint or "")
+    assert error.value.path == str(tmp_path / name) and "eval_config" in (error.value.hint or "")

@@ -62,7 +62,7 @@ def _run_config(config: Config, arguments: argparse.Namespace, output: Output, r
 
     Its `verbosity` decides what is printed: 0 failures, 1 also the table, 2 also progress, 3 also intervals.
     """
-    from steelyard.compat.evalscope.run_config import OWN, carry_out, default_hub, output_folder
+    from steelyard.compat.evalscope.run_config import OWN, default_hub, output_folder, run_config
 
     own = type(output)(
         json=output.json,
@@ -73,7 +73,7 @@ def _run_config(config: Config, arguments: argparse.Namespace, output: Output, r
     silent = own.quiet or (config.verbosity == 1 and not output.verbose)
     progress = Progress.for_output(own, silent=silent)
     settings = settings_of(arguments, hub=default_hub())
-    work = carry_out(config, folder, version=arguments.mteb_version, listen=progress, tell=own.note, settings=settings)
+    work = run_config(config, folder, version=arguments.mteb_version, listen=progress, note=own.note, settings=settings)
     with closing(work), collecting(progress) as collected:
         for result in work:
             collected.ready.append(result)

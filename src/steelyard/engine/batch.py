@@ -47,14 +47,22 @@ class Batch:
 
     def run(self) -> Iterator[Result]:
         """Yield the results as they are ready, stored ones included; task by task, in the order given."""
-        keep_freed_memory()
-        names = [task if isinstance(task, str) else task.name for task in self.tasks]
+        self.prepare()
+        yield from self.run_tasks()
+
+    def prepare(self) -> None:
+        """Remove the leftovers of killed runs, report the plan, and check that the results folder can be written."""
         if self.lookup.store is not None:
             self.lookup.store.clean()
         stored = self.lookup.count_stored(self.models, self.tasks, self.conditions)
-        self.listen(plan := Planned(len(self.models), len(names), stored))
+        self.listen(plan := Planned(len(self.models), len(self.tasks), stored))
         if self.lookup.store is not None and stored < plan.evaluations:
             self.lookup.store.ready()
+
+    def run_tasks(self) -> Iterator[Result]:
+        """Yield the results like `run`, without preparing: for a batch that is part of a larger one."""
+        keep_freed_memory()
+        names = [task if isinstance(task, str) else task.name for task in self.tasks]
         with Interrupts() as interrupts:
             for name, reference in zip(names, self.tasks, strict=True):
                 for result, stored in self._task(name, reference, interrupts):

@@ -1,4 +1,4 @@
-"""EvalScope's configs, unchanged: `run_task(task_cfg=...)` and `steelyard eval CONFIG`.
+"""Configs of EvalScope, unchanged: `run_task(task_cfg=...)` and `steelyard eval CONFIG`.
 
 >>> from steelyard import run_task                                                       # doctest: +SKIP
 >>> results = run_task(task_cfg=one_stage_task_cfg)                                      # doctest: +SKIP
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from steelyard.compat.evalscope.config_file import read
 from steelyard.compat.evalscope.config_schema import Config, parse
-from steelyard.compat.evalscope.run_config import carry_out, output_folder
+from steelyard.compat.evalscope.run_config import output_folder, run_config
 from steelyard.config import Settings
 from steelyard.engine.events import Event, Finished
 from steelyard.results import Result, Results
@@ -23,18 +23,18 @@ __all__ = ["run_task"]
 
 LOG = logging.getLogger("steelyard.evalscope")
 LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
-"""By `verbosity`: failures; what is done otherwise than one may think; each result; each task as it is read."""
+"""By `verbosity`: failures; notes; each result; each task that is loaded."""
 
 
 def run_task(
     task_cfg: object, *, mteb_version: str | None = None, settings: Settings | None = None
 ) -> Results | list[Results]:
-    """Carry out a config of EvalScope (backend RAGEval, tool MTEB), and give its results; a list of them for a list.
+    """Run a config of EvalScope (backend RAGEval, tool MTEB) and return its results; a list of them for a list.
 
     `task_cfg` is a dictionary, the path of a YAML, JSON or TOML file, JSON in a string, or a list of these. Files are
     written as EvalScope writes them (`outputs/<model>/<revision>/<Task>.json`, with two models `outputs/stage1/...`
-    and `outputs/stage2/...`), in the layout of mteb 1.14 or, with `mteb_version="2"`, of mteb 2. What fails is among
-    the results, as a failure; a config that cannot be right is a UsageError that says where.
+    and `outputs/stage2/...`), in the layout of mteb 1.14 or, with `mteb_version="2"`, of mteb 2. A
+    failure is one of the results; a wrong config is a UsageError with the field.
     """
     table = read(task_cfg)
     if isinstance(table, list):
@@ -45,7 +45,7 @@ def run_task(
 def _results(config: Config, version: str | None, settings: Settings | None) -> Results:
     folder = output_folder(config)
     with _logging(config) as log:
-        work = carry_out(config, folder, version=version, listen=_listen, tell=log.warning, settings=settings)
+        work = run_config(config, folder, version=version, listen=_listen, note=log.warning, settings=settings)
         results = Results(work)
         log.info("files: %s\n%s", folder, results)
     return results
@@ -65,7 +65,7 @@ def _listen(event: Event) -> None:
 
 @contextmanager
 def _logging(config: Config) -> Iterator[logging.Logger]:
-    """As loud as `verbosity` says, on standard error unless the program has handlers of its own."""
+    """Log at the level of `verbosity`, on standard error unless the program has its own handlers."""
     before, handler = LOG.level, None
     LOG.setLevel(LEVELS[3 if config.debug else config.verbosity])
     if not LOG.hasHandlers():
@@ -81,7 +81,7 @@ def _logging(config: Config) -> Iterator[logging.Logger]:
 
 
 def read_configs(sources: list[str | Path]) -> list[Config]:
-    """The configs of several files, each checked."""
+    """Return the configs of several files, each checked."""
     tables = [table for source in sources for table in _listed(read(source))]
     return [parse(table) for table in tables]
 

@@ -1,4 +1,4 @@
-"""The fields of one part of a config: each known by name, of the right type, or an error that says where."""
+"""The fields of one part of a config: known names and right types, or an error with the place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.errors import UsageError
 
 
 class Fields:
-    """One table of a config. A field that is null counts as not given; a name that nobody knows is an error.
+    """One table of a config. A field that is null counts as missing; an unknown name is an error.
 
     >>> fields = Fields({"top_k": 5, "prompt": None}, "eval", ("top_k", "topk", "prompt"))
     >>> fields.whole("top_k", "topk"), fields.text("prompt")
@@ -26,62 +26,63 @@ class Fields:
         self.where = where
         self._value = value
         for name in value:
+            if not isinstance(name, str):  # YAML reads `on:` as true and `1:` as a number
+                raise wrong(f"the name of a field in {where or 'the config'}", name, "a string (quote it in YAML)")
             if name not in known:
-                raise unknown(self.at(str(name)), str(name), known, hint)
+                raise unknown(self.at(name), name, known, hint)
 
     def at(self, name: str) -> str:
-        """The place of a field, as errors name it."""
+        """Return the path of a field, for errors."""
         return f"{self.where}.{name}" if self.where else name
 
     def get(self, *names: str) -> Any:
-        """The value under whichever of the names it was given; None without. Under two names is an error."""
+        """Return the value under any of the names; None if missing. Two of the names at once are an error."""
         given = [name for name in names if self._value.get(name) is not None]
         if len(given) > 1:
-            raise UsageError(
-                f"{self.at(given[0])} and {self.at(given[1])} are one field under two names", hint="give one of them"
-            )
+            raise UsageError(f"{self.at(given[0])} and {self.at(given[1])} are the same field", hint="keep one of them")
         return self._value[given[0]] if given else None
 
     def has(self, name: str) -> bool:
-        """Whether the field was given, and not as null."""
+        """Return whether the field exists and is not null."""
         return self._value.get(name) is not None
 
     def text(self, *names: str) -> str | None:
-        """A string."""
+        """Return a string."""
         value = self.get(*names)
         if value is not None and not isinstance(value, str):
             raise wrong(self.at(names[0]), value, "a string")
         return value
 
     def choice(self, name: str, known: Sequence[str]) -> str | None:
-        """One of a few words."""
+        """Return one of the known words."""
         value = self.text(name)
         if value is not None and value not in known:
             near = difflib.get_close_matches(value, known, n=1)
-            guess = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"{self.at(name)} is {value!r}", hint=f"{guess}one of {', '.join(known)}")
+            hint = f"did you mean {near[0]!r}?" if near else None
+            place, expected = self.at(name), f"one of {', '.join(known)}"
+            raise UsageError.invalid(place, expected=expected, found=value, hint=hint, field=place)
         return value
 
     def flag(self, name: str) -> bool | None:
-        """True or false."""
+        """Return true or false."""
         value = self.get(name)
         if value is not None and not isinstance(value, bool):
             raise wrong(self.at(name), value, "true or false")
         return value
 
     def whole(self, *names: str, least: int = 1, most: int | None = None) -> int | None:
-        """A whole number from `least` up."""
+        """Return a whole number of at least `least`."""
         value = self.get(*names)
         if value is None:
             return None
         right = isinstance(value, int) and not isinstance(value, bool) and value >= least
         if not right or (most is not None and value > most):
-            upper = "up" if most is None else f"to {most}"
-            raise wrong(self.at(names[0]), value, f"a whole number from {least} {upper}")
+            limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise wrong(self.at(names[0]), value, f"a whole number {limits}")
         return int(value)
 
     def table(self, name: str) -> dict[str, Any]:
-        """Names and values of any kind; empty if not given."""
+        """Return a table of names and values; empty if missing."""
         value = self.get(name)
         if value is None:
             return {}
@@ -90,7 +91,7 @@ class Fields:
         return dict(value)
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """A list of strings, or one string for a list of one; empty if not given."""
+        """Return a list of strings; one string is a list of one; empty if missing."""
         value = self.get(*names)
         if value is None:
             return ()
@@ -101,14 +102,15 @@ class Fields:
 
 
 def wrong(where: str, value: object, expected: str) -> UsageError:
-    """The error for a value of the wrong type. The value of what may be a secret is not repeated."""
+    """Return the error for a value of the wrong type. A value that may be a secret is not repeated."""
     secret = any(word in where.lower() for word in ("key", "token", "secret"))
-    found = type(value).__name__ if secret or isinstance(value, Mapping | list | tuple) else repr(value)[:80]
-    return UsageError(f"{where or 'the config'} is {found}", hint=f"expected {expected}")
+    shown = f"a {type(value).__name__}" if secret or isinstance(value, Mapping | list | tuple) else repr(value)[:80]
+    place = where or "the config"
+    return UsageError(f"{place} must be {expected}, got {shown}", field=place, expected=expected, found=shown)
 
 
 def unknown(where: str, name: str, known: Sequence[str], hint: str | None = None) -> UsageError:
-    """The error for a field that there is not."""
+    """Return the error for an unknown field."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     guess = f"did you mean {near[0]!r}?" if near else hint or f"known: {', '.join(known)}"
-    return UsageError(f"unknown field {where}", hint=guess)
+    return UsageError(f"unknown field {where}", hint=guess, field=where, found=name)

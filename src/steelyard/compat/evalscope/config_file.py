@@ -1,4 +1,4 @@
-"""The forms in which a config comes: a dictionary, a file, JSON in a string, or a list of these."""
+"""Configs as a dictionary, a file, JSON in a string, or a list of these."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from typing import Any
 from steelyard.errors import DataError, MissingPart, UsageError
 
 FORMS = ".yaml, .yml, .json or .toml"
-HOLDS = "a config is a table with eval_backend and eval_config; docs/evalscope.md has one to start from"
+EXAMPLE = "write a table with eval_backend and eval_config; docs/evalscope.md has an example"
+DEEPEST = 50
+"""Levels of lists and tables in a config."""
+LARGEST = 100_000
+"""Values on one level."""
 
 
 def read(task_cfg: object) -> dict[str, Any] | list[Any]:
-    """The config as a table, with its `eval_config` in place; a list of tables for a list.
+    """Return the config as a table, with its `eval_config` read from a file if it is a path; a list for a list.
 
     >>> read('{"eval_config": {"tool": "MTEB"}}')
     {'eval_config': {'tool': 'MTEB'}}
@@ -28,9 +32,8 @@ def read(task_cfg: object) -> dict[str, Any] | list[Any]:
     if isinstance(task_cfg, str | Path):
         return read(_from_text(str(task_cfg)))
     if not isinstance(task_cfg, Mapping):
-        raise UsageError(
-            f"a config cannot be a {type(task_cfg).__name__}", hint="a dictionary, a path, JSON in a string, or a list"
-        )
+        expected = "a dictionary, a path, JSON in a string, or a list of these"
+        raise UsageError.invalid("a config", expected=expected, found=type(task_cfg).__name__)
     table = dict(task_cfg)
     if isinstance(table.get("eval_config"), str | Path):  # EvalScope lets the inner part be a file of its own
         table["eval_config"] = _from_text(str(table["eval_config"]))
@@ -43,25 +46,47 @@ def _from_text(text: str) -> Any:
     path = Path(text).expanduser()
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise UsageError(f"{text} is neither a config file nor JSON", hint=f"a config file ends in {FORMS}")
+        raise UsageError(f"a config must be a file that ends in {FORMS}, or JSON, got {text[:200]!r}", found=text[:200])
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise DataError(f"the config cannot be read: {reason}", where=str(path), hint="check the path") from error
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataError(f"the config cannot be read: {reason}", path=path, hint="check the path") from error
     if not content.strip():
-        raise DataError("the config is empty", where=str(path), hint=HOLDS)
+        raise DataError("the config is empty", path=path, hint=EXAMPLE)
     return _parsed(reader, content, str(path))
 
 
 def _parsed(reader: Callable[[str], Any], content: str, where: str) -> Any:
     try:
-        found = reader(content)
-    except ValueError as error:  # what JSON and TOML raise; `_yaml` raises it, too
-        raise DataError(f"the config cannot be read: {error}", where=where, hint="mend it there") from error
-    if not isinstance(found, dict | list):
-        raise DataError(f"found {json.dumps(found, default=str)[:60]}, expected a table", where=where, hint=HOLDS)
-    return found
+        table = reader(content)
+    except (ValueError, OverflowError) as error:  # of JSON, TOML and `_yaml`; long digit strings are a ValueError, too
+        raise DataError(f"the config cannot be parsed: {error}", path=where, hint="correct it there") from error
+    except RecursionError as error:
+        raise _too_deep(where) from error
+    if not isinstance(table, dict | list):
+        raise DataError.invalid("the config", expected="a table", found=str(table)[:60], path=where, hint=EXAMPLE)
+    if not _within_depth(table):
+        raise _too_deep(where)
+    return table
+
+
+def _within_depth(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(DEEPEST):
+        tables = [one for one in level if isinstance(one, dict)]
+        lists = [one for one in level if isinstance(one, list)]
+        level = [item for table in tables for item in table.values()] + [item for one in lists for item in one]
+        if not level:
+            return True
+        if len(level) > LARGEST:  # repeated anchors of YAML multiply
+            return False
+    return False
+
+
+def _too_deep(where: str) -> DataError:
+    expected = f"nested at most {DEEPEST} levels deep, with at most {LARGEST:,} values"
+    return DataError(f"the config must be {expected}", path=where, expected=expected, hint=EXAMPLE)
 
 
 def _yaml(content: str) -> Any:

@@ -1,4 +1,4 @@
-"""The models of a config in our own terms: `dense:ID?...`, `rerank:ID?...`, or a service."""
+"""The models of a config as our model names: `dense:ID?...`, `rerank:ID?...`, or a service."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from steelyard.retrievers import RETRIEVERS
 from steelyard.spec import ModelSpec, parse
 
 NO_KEYS = ("", "EMPTY", "empty", "none", "None")
-"""What people write where a service of their own needs no key."""
+"""Values of `api_key` that mean no key."""
 CHARACTERS = 3
-"""Of a text, a service is sent so many characters for each token of `max_seq_length`; EvalScope's rule."""
-SHOWN = ("show_progress_bar", "convert_to_tensor", "convert_to_numpy")
-"""Arguments of `encode` that change nothing here: how far it is is always told, and vectors are arrays."""
+"""Characters of a text that a service gets for each token of `max_seq_length`: EvalScope's rule."""
+IGNORED = ("show_progress_bar", "convert_to_tensor", "convert_to_numpy")
+"""Arguments of `encode` without effect here: progress is always shown, and vectors are arrays."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ApiKeys:
 
 
 def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
-    """The model of an entry, with this prompt on queries; None leaves prompts to the model.
+    """Return the model of an entry with this prompt for queries; None keeps the model's own prompts.
 
     >>> entry = ModelEntry("model[0]", path="AI-ModelScope/m3e-base", encode_kwargs={"batch_size": 128})
     >>> str(spec_of(entry, "", ApiKeys())).replace("&", " ").split()[1:]
@@ -56,19 +56,19 @@ def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
         options["hub"] = entry.hub
     if entry.pooling_mode is not None:
         if entry.cross_encoder:
-            raise UsageError(f"{entry.where}.pooling_mode is set", hint="a cross-encoder does not pool: leave it out")
+            raise _unsupported(f"{entry.where}.pooling_mode", "a cross-encoder")
         options["pooling_mode"] = entry.pooling_mode
     options |= _loading(entry) | _encoding(entry)
     return ModelSpec("rerank" if entry.cross_encoder else "dense", entry.path, entry.revision, _sorted(options))
 
 
 def is_local(path: str) -> bool:
-    """Whether a model is a folder on this machine."""
+    """Return whether a model is a local folder."""
     return Path(path).expanduser().is_dir()
 
 
 def is_ours(path: str) -> bool:
-    """Whether a name is one of ours, such as `bm25`, `dense:ID`, `[bm25, dense]`, and no folder.
+    """Return whether a name is one of ours, such as `bm25`, `dense:ID` or `[bm25, dense]`, and not a folder.
 
     >>> is_ours("bm25"), is_ours("[bm25, dense]"), is_ours("AI-ModelScope/m3e-base")
     (True, True, False)
@@ -78,49 +78,53 @@ def is_ours(path: str) -> bool:
 
 
 def _ours(entry: ModelEntry, prompt: str | None) -> ModelSpec:
-    beside = {
+    other_fields = {
         "pooling_mode": entry.pooling_mode,
         "max_seq_length": entry.max_seq_length if entry.max_seq_length != MAX_SEQ_LENGTH else None,
         "prompt": prompt,
         "model_kwargs": entry.model_kwargs,
         "config_kwargs": entry.config_kwargs,
-        "encode_kwargs": {name for name in entry.encode_kwargs if name not in SHOWN},
+        "encode_kwargs": {name for name in entry.encode_kwargs if name not in IGNORED},
     }
-    if given := [name for name, value in beside.items() if value]:
-        raise UsageError(
-            f"{entry.where}.{given[0]} does not go with {entry.path}, which is a name of Steelyard's",
-            hint="say it in the name: dense:ID?query_prompt=...&max_seq_length=512",
-        )
+    for name, value in other_fields.items():
+        if value:
+            raise UsageError(
+                f"{entry.where}.{name} cannot be combined with {entry.path}, a model name of Steelyard",
+                hint="add options to the name: dense:ID?query_prompt=...&max_seq_length=512",
+                field=f"{entry.where}.{name}",
+            )
     spec = parse(str(entry.path))
     return ModelSpec(spec.family, spec.id, entry.revision or spec.revision, spec.options, spec.parts)
 
 
 def _prompts(entry: ModelEntry, prompt: str | None) -> dict[str, str]:
-    """A prompt that is given stands on queries and nothing on documents; without one, the model's own hold."""
+    """Return the options of a prompt: on queries only; without one, the model's own prompts are used."""
     if prompt is None:
         return {}
     return {"query_prompt": prompt} if entry.cross_encoder else {"query_prompt": prompt, "document_prompt": ""}
 
 
 def _loading(entry: ModelEntry) -> dict[str, str]:
-    """What the library is told when it loads the model. Remote code runs only where the config asks for it."""
+    """Return the options of loading the model. Remote code runs only if the config allows it."""
     options: dict[str, str] = {}
     model, config = dict(entry.model_kwargs), dict(entry.config_kwargs)
-    asked = {name: table.pop("trust_remote_code", None) for name, table in _tables(model, config)}
-    for name, value in asked.items():
+    remote_code = {name: table.pop("trust_remote_code", None) for name, table in _tables(model, config)}
+    for name, value in remote_code.items():
         if value not in (None, True, False):
-            raise UsageError(f"{entry.where}.{name}.trust_remote_code is {value!r}", hint="true or false")
-    if any(asked.values()):
+            field = f"{entry.where}.{name}.trust_remote_code"
+            raise UsageError.invalid(field, expected="true or false", found=value, field=field)
+    if any(remote_code.values()):
         options["trust_remote_code"] = "true"
     dtype = model.pop("torch_dtype", None) or model.pop("dtype", None)
     if dtype is not None:
         name = str(dtype).removeprefix("torch.")
-        if name == "auto":  # as the weights are stored: a choice that only a model of torch has
+        if name == "auto":  # as the weights are stored: only for torch
             model |= {"dtype": name} if _of_torch(entry) else {}
         elif name in DTYPES:
             options["dtype"] = name
         else:
-            raise UsageError(f"{entry.where}.model_kwargs.torch_dtype is {name!r}", hint=f"auto, {', '.join(DTYPES)}")
+            field, expected = f"{entry.where}.model_kwargs.torch_dtype", f"one of auto, {', '.join(DTYPES)}"
+            raise UsageError.invalid(field, expected=expected, found=name, field=field)
     if "device" in model:
         options["device"] = str(model.pop("device"))
     for name, table in _tables(model, config):
@@ -139,8 +143,8 @@ def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, d
 
 
 def _encoding(entry: ModelEntry) -> dict[str, str]:
-    """What `encode` is told. A batch size holds: the bound of tokens is put where it never makes a batch smaller."""
-    given = {name: value for name, value in entry.encode_kwargs.items() if name not in SHOWN}
+    """Return the options of encoding. A batch size is exact: the token limit is set so high that it has no effect."""
+    given = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
     options: dict[str, str] = {}
     size = given.pop("batch_size", None)
     if size is not None:
@@ -149,7 +153,7 @@ def _encoding(entry: ModelEntry) -> dict[str, str]:
     if "device" in given:
         options["device"] = str(given.pop("device"))
     if given and entry.cross_encoder:
-        raise _does_not_go(entry, given, "a cross-encoder")
+        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(given))}", "a cross-encoder")
     if "truncate_dim" in given:
         options["truncate_dim"] = str(given.pop("truncate_dim"))
     if given:
@@ -158,7 +162,7 @@ def _encoding(entry: ModelEntry) -> dict[str, str]:
 
 
 def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
-    given = {name: value for name, value in entry.encode_kwargs.items() if name not in SHOWN}
+    given = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
     options = {"url": str(entry.api_base), "max_chars": str(CHARACTERS * entry.max_seq_length)}
     if prompt:
         options["query_prompt"] = prompt
@@ -166,10 +170,10 @@ def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
     if size is not None:
         options["batch_size"] = str(_size(entry, size))
     if given:
-        raise _does_not_go(entry, given, "a service")
+        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(given))}", "a service")
     if entry.dimensions is not None:
         if entry.cross_encoder:
-            raise UsageError(f"{entry.where}.dimensions is set", hint="a reranker has no vectors: leave it out")
+            raise _unsupported(f"{entry.where}.dimensions", "a reranker")
         options["dimensions"] = str(entry.dimensions)
     if entry.api_key is not None and entry.api_key.strip() not in NO_KEYS:
         options["key_env"] = keys.name_of(entry.api_key.strip())
@@ -179,21 +183,22 @@ def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
 
 def _size(entry: ModelEntry, size: object) -> int:
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise UsageError(f"{entry.where}.encode_kwargs.batch_size is {size!r}", hint="a whole number from 1 up")
+        field = f"{entry.where}.encode_kwargs.batch_size"
+        raise UsageError.invalid(field, expected="a whole number of at least 1", found=size, field=field)
     return size
 
 
-def _does_not_go(entry: ModelEntry, given: Mapping[str, Any], what: str) -> UsageError:
-    return UsageError(
-        f"{entry.where}.encode_kwargs.{next(iter(given))} does not go with {what}", hint="batch_size does: leave it out"
-    )
+def _unsupported(field: str, what: str) -> UsageError:
+    return UsageError(f"{field} is not supported by {what}", hint="remove it", field=field)
 
 
 def _json(where: str, table: Mapping[str, Any]) -> str:
     try:
         return json.dumps(table, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{where} holds what JSON cannot: {error}", hint="strings, numbers, true and false") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{where} must be valid JSON: {error}", hint="use strings, numbers, true and false", field=where
+        ) from error
 
 
 def _sorted(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""EvalScope's config as values: the fields of the first version (`model`, `tasks`) and of the present one (`models`,
-`task_names`), with the defaults of whichever is spoken.
+"""EvalScope's config as values: the fields of version 0 (`model`, `tasks`) and of version 1 (`models`, `task_names`),
+each with the defaults of its version.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ OF_CUSTOM = ("name", "data_path", "eval_splits", "type")
 TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
 SEED, MAX_SEQ_LENGTH, VERBOSITY = 42, 512, 2
 TOP_K = {"1.14": 5, "2": 10}
-"""How many documents go to the second stage by default: as many as in the version that speaks so."""
+"""Number of documents for the second stage, by the mteb version of the config."""
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model of a config. `where` is its place, for errors."""
+    """One model of a config. `where` is its path in the config, for errors."""
 
     where: str
     path: str | None = None
@@ -43,7 +43,7 @@ class ModelEntry:
     pooling_mode: str | None = None
     max_seq_length: int = MAX_SEQ_LENGTH
     prompt: str | None = None
-    """None: not given, and so left to the model."""
+    """None: the model's own prompt."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """By task."""
     model_kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -58,28 +58,28 @@ class ModelEntry:
 
     @property
     def id(self) -> str:
-        """What the model is called: a path, a name of a hub, the name that its service knows."""
+        """The path, the name at a hub, or the name at its service."""
         return self.model_name or self.path or ""
 
 
 @dataclass(frozen=True)
 class CustomEntry:
-    """One's own data as a task."""
+    """A task with the user's own data."""
 
     name: str
     path: str
     splits: tuple[str, ...] = ()
-    """None: as `splits` of the config says, else the one that the data stands for, `test` if it is there."""
+    """Empty: `splits` of the config, or else the default split of the data, `test` if there is one."""
     type: str = "retrieval"
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a config asks for."""
+    """The content of a config."""
 
     models: tuple[ModelEntry, ...]
     version: str
-    """Which mteb it was written for: `1.14` or `2`."""
+    """The mteb version that it was written for: `1.14` or `2`."""
     tasks: tuple[str, ...] = ()
     task_types: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Config:
     overwrite: bool | None = None
     limits: int | None = None
     hub: str | None = None
-    """Where data comes from; None: not said."""
+    """The hub of the data; None: not given."""
     top_k: int = 5
     work_dir: str | None = None
     use_cache: str | None = None
@@ -102,7 +102,7 @@ class Config:
 
 
 def parse(value: object) -> Config:
-    """The config that a table says; whatever is wrong with it is a UsageError with its place.
+    """Return the config of a table; anything wrong with it is a UsageError with the field.
 
     >>> config = parse({"model": [{"model_name_or_path": "m3e-base"}], "eval": {"tasks": ["TNews"]}})
     >>> config.version, config.top_k, config.models[0].max_seq_length
@@ -110,18 +110,22 @@ def parse(value: object) -> Config:
     """
     if isinstance(value, Mapping) and "eval_config" not in value and "eval" in value:
         value = {"eval_config": value}  # the inner part alone, as a file of its own
-    hint = f"Steelyard reads the fields of the backend {BACKEND}: {', '.join(TOP)}"
+    hint = f"use the fields of the backend {BACKEND}: {', '.join(TOP)}"
     top = Fields(value, "", TOP, hint=hint)
     backend = top.text("eval_backend")
     if backend not in (None, BACKEND):
-        raise UsageError(f"eval_backend is {backend!r}", hint=f"Steelyard runs {BACKEND} with the tool MTEB")
+        raise UsageError.invalid("eval_backend", expected=BACKEND, found=backend, field="eval_backend")
     if not top.has("eval_config"):
-        raise UsageError("the config has no eval_config", hint="it holds tool, model and eval")
+        raise UsageError("the config lacks eval_config", hint="add it, with tool, model and eval", field="eval_config")
     inner = Fields(top.get("eval_config"), "eval_config", PARTS)
     tool = inner.text("tool")
     if tool is not None and tool.lower() != TOOL:
-        raise UsageError(
-            f"eval_config.tool is {tool!r}", hint="Steelyard runs MTEB; RAGAS and clip_benchmark need EvalScope itself"
+        raise UsageError.invalid(
+            "eval_config.tool",
+            expected="MTEB",
+            found=tool,
+            hint="use EvalScope for RAGAS and clip_benchmark",
+            field="eval_config.tool",
         )
     return _config(top, inner)
 
@@ -154,7 +158,9 @@ def _config(top: Fields, inner: Fields) -> Config:
     )
     if not (config.tasks or config.task_types or config.languages or config.custom):
         raise UsageError(
-            "eval_config.eval names no task", hint="tasks (or task_names), task_types, languages or custom_tasks do"
+            "eval_config.eval has no task",
+            hint="add tasks (or task_names), task_types, languages or custom_tasks",
+            field="eval_config.eval",
         )
     return config
 
@@ -176,9 +182,13 @@ def _model(entry: object, where: str, shared: Mapping[str, Any]) -> ModelEntry:
     given = Fields(entry, where, OF_MODEL)
     path, service = given.text("model_name_or_path") or None, given.text("model_name")
     if path is None and service is None:
-        raise UsageError(f"{where} names no model", hint="model_name_or_path, or model_name and api_base of a service")
+        raise UsageError(
+            f"{where} has no model",
+            hint="add model_name_or_path, or model_name and api_base of a service",
+            field=where,
+        )
     if service is not None and not given.has("api_base"):
-        raise UsageError(f"{where}.model_name needs the address of its service", hint="give api_base")
+        raise UsageError(f"{where}.model_name needs an api_base", hint="add the address of the service", field=where)
     prompts = given.table("prompts")
     for task, prompt in prompts.items():
         if not isinstance(prompt, str):
@@ -217,7 +227,9 @@ def _one_custom(entry: object, where: str) -> CustomEntry:
     table = Fields({"data_path": entry} if isinstance(entry, str) else entry, where, OF_CUSTOM)
     path = table.text("data_path")
     if path is None:
-        raise UsageError(f"{where} has no data_path", hint="a folder with corpus, queries and qrels, or a file")
+        raise UsageError(
+            f"{where} has no data_path", hint="name a folder with corpus, queries and qrels, or a file", field=where
+        )
     return CustomEntry(
         name=table.text("name") or "CustomRetrieval",
         path=path,

@@ -1,4 +1,4 @@
-"""The tasks of a config: C-MTEB by either of its names, any task of ours or of mteb, one's own data of every type."""
+"""The tasks of a config: C-MTEB under both of its names, any task of ours or of mteb, the user's own data."""
 
 from __future__ import annotations
 
@@ -16,53 +16,52 @@ from steelyard.types.samples import AnyTask
 
 CMTEB = "C-MTEB"
 CUSTOM = "CustomRetrieval"
-"""The task of EvalScope 0.6 to 1.8 whose data `dataset_path` was."""
+"""The task of EvalScope 0.6 to 1.8 whose data is at `dataset_path`."""
 SEARCHED = ("retrieval", "reranking")
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """One split of a task: what one evaluation is of."""
+class PlannedTask:
+    """One split of a task: one evaluation for each model."""
 
     task: str | AnyTask
-    """A name to load, or the task itself."""
+    """A name to load, or the task in memory."""
     type: str | None
-    """None: nobody knows before it is loaded."""
+    """None: unknown before it is loaded."""
     asked: str
-    """As the config names it; prompts by task are looked up under it."""
+    """Its name in the config; prompts by task are looked up with it."""
 
     @property
     def name(self) -> str:
-        """The name of the task in full."""
+        """The full name of the task."""
         return self.task if isinstance(self.task, str) else self.task.name
 
-    def with_type(self, settings: Settings) -> Wanted:
-        """The same with its type known, which may take loading it."""
+    def with_type(self, settings: Settings) -> PlannedTask:
+        """Return the same with its type, which may require loading it."""
         if self.type is not None:
             return self
         task = load_any(self.task, settings=settings) if isinstance(self.task, str) else self.task
         return replace(self, task=task, type=task.info.type)
 
 
-def wanted(config: Config, version: str, settings: Settings) -> list[Wanted]:
-    """Every split of every task that the config asks for, in its order, each once."""
-    found: dict[str, Wanted] = {}
+def planned_tasks(config: Config, version: str, settings: Settings) -> list[PlannedTask]:
+    """Return every split of every task of the config, in its order, each once."""
+    planned: dict[str, PlannedTask] = {}
     for name in config.tasks or _selected(config):
         if name == CUSTOM and config.data_folder is not None:
-            found |= {
-                each.name: each for each in _custom(CustomEntry(CUSTOM, config.data_folder), config.splits, settings)
-            }
+            own_data = CustomEntry(CUSTOM, config.data_folder)
+            planned |= {task.name: task for task in _custom(own_data, config.splits, settings)}
             continue
         for reference in references(name, version, config.splits, settings):
             facts = task_facts(reference.partition("?")[0])
-            found.setdefault(reference, Wanted(reference, facts.type if facts else None, name))
+            planned.setdefault(reference, PlannedTask(reference, facts.type if facts else None, name))
     for entry in config.custom:
-        found |= {each.name: each for each in _custom(entry, config.splits, settings)}
-    return list(found.values())
+        planned |= {task.name: task for task in _custom(entry, config.splits, settings)}
+    return list(planned.values())
 
 
 def references(name: str, version: str, splits: tuple[str, ...] = (), settings: Settings | None = None) -> list[str]:
-    """The evaluations that the name of a task stands for: one for each of its splits.
+    """Return the references of a task by its name in the config: one for each of its splits.
 
     >>> references("TNews", "2"), references("ATEC", "1.14")
     (['C-MTEB/TNews'], ['C-MTEB/ATEC:validation?generation=v1', 'C-MTEB/ATEC?generation=v1'])
@@ -73,16 +72,16 @@ def references(name: str, version: str, splits: tuple[str, ...] = (), settings: 
     except UnknownName as error:
         names = _of_mteb(name, error, settings)
     first = version == "1.14"
-    expanded = [each for full in names for each in _splits(full, splits, first=first)]
+    expanded = [reference for full in names for reference in _splits(full, splits, first=first)]
     if not expanded:
-        raise UsageError(f"{name} has none of the splits {', '.join(splits)}", hint="leave splits out for all it has")
-    return [f"{each}?generation=v1" if first and each.startswith(f"{CMTEB}/") else each for each in expanded]
+        raise UsageError(f"{name} has none of the splits {', '.join(splits)}", hint="remove splits from the config")
+    return [f"{one}?generation=v1" if first and one.startswith(f"{CMTEB}/") else one for one in expanded]
 
 
 def _splits(name: str, only: tuple[str, ...], *, first: bool) -> Iterator[str]:
-    """The splits that a task of C-MTEB is evaluated on, by mteb's first version or now; one has the plain name.
+    """Yield the splits that mteb 1 or mteb 2 evaluates a task of C-MTEB on; the default split has the plain name.
 
-    Other tasks have one split, and are left out where others were asked for.
+    Other tasks have one split, and are left out if it is not one of `only`.
     """
     entry = catalogue.entries().get(name)
     extra = entry.extra if entry else {}
@@ -102,18 +101,18 @@ def _only_split(name: str) -> str:
 
 
 def _of_mteb(name: str, error: UnknownName, settings: Settings | None) -> list[str]:
-    """The task by that name in the mteb package; without the package, the first error with a word on that."""
+    """Return the task of that name in the mteb package; without the package, raise an error that says so."""
     try:
         return task_names([f"mteb:{name}"], settings=settings)
     except MissingPart:
         near = f"did you mean {' or '.join(map(repr, error.near))}? " if error.near else ""
         raise UsageError(
-            f"unknown task {name!r}", hint=f"{near}tasks beyond C-MTEB need mteb: pip install 'steelyard[mteb]'"
+            f"unknown task {name!r}", hint=f"{near}for tasks of mteb: pip install 'steelyard[mteb]'"
         ) from error
 
 
 def _selected(config: Config) -> list[str]:
-    """The tasks of C-MTEB by type and language; of other languages, mteb's."""
+    """Return the tasks of C-MTEB by type and language; for other languages those of mteb."""
     types = {_type(name) for name in config.task_types}
     languages = {language_code(name.partition("-")[0]) for name in config.languages}
     if not types and not languages:
@@ -125,7 +124,7 @@ def _selected(config: Config) -> list[str]:
         names = _selected_of_mteb(config, types)
     if not names:
         raise UsageError(
-            "no task is left by task_types and languages", hint="name them in task_names; steelyard list tasks has them"
+            "no task matches task_types and languages", hint="name tasks in task_names; run: steelyard list tasks"
         )
     return names
 
@@ -138,12 +137,12 @@ def _selected_of_mteb(config: Config, types: set[str]) -> list[str]:
     from steelyard.datasets.formats.mteb.tasks import TYPES as MTEB_TYPES
 
     chosen = [name for name, ours in MTEB_TYPES.items() if not types or ours in types]
-    found = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])
-    return [f"mteb:{task.metadata.name}" for task in found]
+    selected = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])
+    return [f"mteb:{task.metadata.name}" for task in selected]
 
 
 def _type(name: str) -> str:
-    """A type as EvalScope writes it (`PairClassification`, `STS`), or as we do."""
+    """Return the type of a name as EvalScope writes it (`PairClassification`, `STS`), or as we do."""
     plain = name.replace("_", "").replace("-", "").lower()
     for known in TYPES:
         if plain == known.replace("_", ""):
@@ -151,14 +150,16 @@ def _type(name: str) -> str:
     raise UnknownName("type of task", name, TYPES, hint=f"known: {', '.join(TYPES)}")
 
 
-def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> Iterator[Wanted]:
-    """One's own data under the name that the config gives it, read at once, so that what is wrong with it shows now.
+def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> Iterator[PlannedTask]:
+    """Yield the user's own data under its name in the config; loaded at once, so that errors are raised early.
 
-    Data that is not in splits is the same for each, as in EvalScope; data that is has to have those that are named.
+    Data without splits is the same for each split, as in EvalScope; data with splits must have those that are named.
     """
     path = Path(entry.path).expanduser()
     if "," not in entry.path and not path.exists():
-        raise UsageError(f"the data of {entry.name} is not there: {entry.path}", hint="a folder, or a file")
+        raise UsageError(
+            f"the data of {entry.name} does not exist: {entry.path}", hint="check data_path", path=entry.path
+        )
     reference = entry.path if entry.type == "retrieval" else f"{entry.type}:{entry.path}"
     named = entry.splits or splits
     in_splits = bool(named and local_splits(entry.path, entry.type))
@@ -166,4 +167,4 @@ def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> 
         task = load_any(f"{reference}::{split}" if in_splits else reference, settings=settings)
         name = entry.name if split is None or split == named[-1] else f"{entry.name}:{split}"
         info = replace(task.info, name=name, type=entry.type, split=split or task.info.split)
-        yield Wanted(replace(task, info=info), info.type, entry.name)
+        yield PlannedTask(replace(task, info=info), info.type, entry.name)

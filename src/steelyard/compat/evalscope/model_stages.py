@@ -1,4 +1,4 @@
-"""Who is weighed on which task: every model alone, or an encoder first and a cross-encoder on the best of its lists."""
+"""The models of a config on each task: each alone, or an encoder and then a cross-encoder on the top of its lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.compat.evalscope.config_models import ApiKeys, is_local, is_ours, spec_of
 from steelyard.compat.evalscope.config_schema import Config, ModelEntry
-from steelyard.compat.evalscope.config_tasks import SEARCHED, Wanted
+from steelyard.compat.evalscope.config_tasks import SEARCHED, PlannedTask
 from steelyard.compat.evalscope.output_names import MASTER, Names, identity, label
 from steelyard.compat.mteb.names import MtebModel
 from steelyard.config import Settings
@@ -24,49 +24,49 @@ from steelyard.types.protocols import Retriever
 
 FIRST, SECOND = "stage1", "stage2"
 CANDIDATES = ModelSpec("candidates")
-"""The lists that a reranking task brings."""
+"""The candidate lists of a reranking task."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A model on a task, and where its files go."""
+    """A model on a task, and the folder of its files."""
 
     model: Model
     files: MtebModel
     folder: str = ""
-    """Under the folder of outputs."""
+    """Below the folder of outputs."""
     previous: MtebModel | None = None
-    """The model whose lists were ranked."""
+    """The model whose lists are reranked."""
 
 
 @dataclass(eq=False)
-class Crew:
-    """The models of a config; loaded when they are first needed, and anew where a task has a prompt of its own."""
+class ConfigModels:
+    """The models of a config; loaded at first use, and again where a task has its own prompt."""
 
     config: Config
     version: str
     keys: ApiKeys
     names: Names
-    tell: Callable[[str], None]
+    note: Callable[[str], None]
     settings: Settings
     _loaded: dict[str, tuple[ModelSpec, Retriever | Failed]] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
 
     @property
     def pair(self) -> tuple[ModelEntry, ModelEntry] | None:
-        """The encoder and the cross-encoder, if that is what the config has: two stages."""
+        """The encoder and the cross-encoder, if the config has exactly these two: two stages."""
         models = sorted(self.config.models, key=lambda entry: entry.cross_encoder)
         alike = len(models) != 2 or models[0].cross_encoder == models[1].cross_encoder
         return None if alike else (models[0], models[1])
 
-    def check(self, tasks: list[Wanted]) -> None:
-        """Read every entry once, so that what is wrong with it shows before the first model is loaded."""
+    def check(self, tasks: list[PlannedTask]) -> None:
+        """Read every entry once, so that errors in it are raised before the first model is loaded."""
         for entry in self.config.models:
             for task in tasks:
                 spec_of(entry, prompt_for(entry, task), self.keys)
 
-    def stages(self, task: Wanted) -> list[Stage]:
-        """The models that are weighed on a task."""
+    def stages(self, task: PlannedTask) -> list[Stage]:
+        """Return the models to evaluate on a task."""
         if self.pair is None:
             return [self._alone(entry, task) for entry in self.config.models]
         first, second = self.pair
@@ -74,43 +74,43 @@ class Crew:
         if task.type == "reranking":
             return [before, self._alone(second, task, SECOND, before)]
         if task.type not in SEARCHED:
-            self._tell_once(f"{task.asked} is of type {task.type}: the first stage alone is weighed on it")
+            self._note_once(f"{task.asked} is of type {task.type}: only the first stage is evaluated on it")
             return [before]
         return [before, self._after(second, before, task)]
 
-    def _alone(self, entry: ModelEntry, task: Wanted, folder: str = "", before: Stage | None = None) -> Stage:
-        """A model by itself; a cross-encoder ranks the candidates that the task brings."""
+    def _alone(self, entry: ModelEntry, task: PlannedTask, folder: str = "", before: Stage | None = None) -> Stage:
+        """Return a model without a first stage; a cross-encoder ranks the candidates of the task."""
         spec = spec_of(entry, prompt_for(entry, task), self.keys)
         if entry.cross_encoder and spec.family == "rerank":
             spec = ModelSpec("pipeline", parts=(CANDIDATES, spec))
-        found = self._load(entry.where, spec)
-        name = self._name(entry, found, before)
-        return Stage(_model(name, found), self._files(entry, name, _own_settings(found)), folder)
+        loaded = self._load(entry.where, spec)
+        name = self._name(entry, loaded, before)
+        return Stage(_model(name, loaded), self._files(entry, name, _own_settings(loaded)), folder)
 
-    def _after(self, entry: ModelEntry, before: Stage, task: Wanted) -> Stage:
-        """The cross-encoder on the best `top_k` of the first stage's lists; what stands below is left out."""
+    def _after(self, entry: ModelEntry, before: Stage, task: PlannedTask) -> Stage:
+        """Return the cross-encoder on the top `top_k` of the first stage's lists; lower ranks are left out."""
         first, depth = before.model.retriever, self.config.top_k
-        found: Retriever | Failed
+        loaded: Retriever | Failed
         if first is None:
             assert before.model.failure is not None
-            found = Failed(before.model.failure, "")
+            loaded = Failed(before.model.failure, "")
         else:
             rerank = spec_of(entry, prompt_for(entry, task), self.keys)
             options = dict(sorted({**rerank.options, "depth": str(depth), "tail": "cut"}.items()))
             parts = (spec_of(self._first, prompt_for(self._first, task), self.keys), replace(rerank, options=options))
-            found = self._load(f"{entry.where} after {before.model.name}", ModelSpec("pipeline", parts=parts))
-        name = self._name(entry, found, before)
-        if isinstance(found, RerankedRetriever) and first is not None:
-            found = replace(found, first=first)  # so that its lists are those that are there already
-        files = self._files(entry, name, _own_settings(found))
-        return Stage(_model(f"{before.model.name} > {name}", found), files, SECOND, before.files)
+            loaded = self._load(f"{entry.where} after {before.model.name}", ModelSpec("pipeline", parts=parts))
+        name = self._name(entry, loaded, before)
+        if isinstance(loaded, RerankedRetriever) and first is not None:
+            loaded = replace(loaded, first=first)  # so that its lists are reused
+        files = self._files(entry, name, _own_settings(loaded))
+        return Stage(_model(f"{before.model.name} > {name}", loaded), files, SECOND, before.files)
 
-    def _name(self, entry: ModelEntry, found: Retriever | Failed, before: Stage | None) -> str:
-        """Of a second stage there is one for each first stage and depth; a model that failed owns no name."""
-        if isinstance(found, Failed):
+    def _name(self, entry: ModelEntry, loaded: Retriever | Failed, before: Stage | None) -> str:
+        """Return the name of the model: a second stage has one for each first stage and depth."""
+        if isinstance(loaded, Failed):
             return label(entry)
         stage = () if before is None else (before.model.name, self.config.top_k)
-        return self.names.of(label(entry), identity(entry, _own_settings(found).get("weights"), *stage))
+        return self.names.of(label(entry), identity(entry, _own_settings(loaded).get("weights"), *stage))
 
     @property
     def _first(self) -> ModelEntry:
@@ -118,16 +118,16 @@ class Crew:
         return self.pair[0]
 
     def _load(self, place: str, spec: ModelSpec) -> Retriever | Failed:
-        """The model, unless it is the one that was there last. A name that cannot be right is a UsageError at once."""
+        """Load the model, unless it was the last one at this place. A wrong name is a UsageError at once."""
         if place not in self._loaded or self._loaded[place][0] != spec:
-            self._loaded.pop(place, None)  # before the next is loaded, not after: two may be too many
+            self._loaded.pop(place, None)  # before the next is loaded: two may not fit into memory
             settings = self.settings.updated(secrets={**self.settings.secrets, **self.keys.secrets})
             self._loaded[place] = (spec, attempt(lambda: load_retriever(spec, settings), raises=UsageError))
         return self._loaded[place][1]
 
     def _files(self, entry: ModelEntry, name: str, settings: dict[str, Any]) -> MtebModel:
         revision = entry.revision or settings.get("revision") or MASTER
-        if self.version != "1.14":  # names have an organisation now
+        if self.version != "1.14":  # names have an organisation in mteb 2
             hub = entry.path is not None and not is_local(entry.path) and entry.path.count("/") == 1
             ours = entry.path is not None and is_ours(entry.path)
             owner = "steelyard" if ours else "api" if entry.path is None else "local"
@@ -135,31 +135,31 @@ class Crew:
             name = entry.id if same else f"{owner}/{name}"
         return MtebModel(name, str(revision), entry.cross_encoder, settings, entry.encode_kwargs)
 
-    def _tell_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self.tell(text)
+    def _note_once(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
 
 
-def prompt_for(entry: ModelEntry, task: Wanted) -> str | None:
-    """The prompt on the queries of a task: the one for all, else the one under the task's name."""
+def prompt_for(entry: ModelEntry, task: PlannedTask) -> str | None:
+    """Return the prompt of the queries of a task: the one for all tasks, or else the one of the task."""
     if entry.prompt:
         return entry.prompt
     named = (entry.prompts.get(name) for name in (task.asked, task.name, Path(task.name).name))
     return next((prompt for prompt in named if prompt is not None), entry.prompt)
 
 
-def _model(name: str, found: Retriever | Failed) -> Model:
-    if isinstance(found, Failed):
-        return Model(name, failure=found.failure)
-    if isinstance(found, DenseRetriever | RerankedRetriever):
-        return Model(name, replace(found, name=name))
-    return Model(found.name, found)
+def _model(name: str, loaded: Retriever | Failed) -> Model:
+    if isinstance(loaded, Failed):
+        return Model(name, failure=loaded.failure)
+    if isinstance(loaded, DenseRetriever | RerankedRetriever):
+        return Model(name, replace(loaded, name=name))
+    return Model(loaded.name, loaded)
 
 
-def _own_settings(found: Retriever | Failed) -> dict[str, Any]:
-    """The settings of the encoder, or of the reranker that stands behind something."""
-    if isinstance(found, Failed):
+def _own_settings(loaded: Retriever | Failed) -> dict[str, Any]:
+    """Return the settings of the encoder, or of the reranker of a pipeline."""
+    if isinstance(loaded, Failed):
         return {}
-    settings = dict(found.settings)
-    return dict(settings["reranker"]) if isinstance(found, RerankedRetriever) else settings
+    settings = dict(loaded.settings)
+    return dict(settings["reranker"]) if isinstance(loaded, RerankedRetriever) else settings

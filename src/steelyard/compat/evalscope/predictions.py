@@ -1,4 +1,4 @@
-"""The ranked lists of a stage as EvalScope writes them: documents and scores by query, in one JSON file a task."""
+"""The ranked lists of a stage as EvalScope writes them: documents and scores by query, one JSON file for each task."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from steelyard.results.store import attachment_path
 
 
 def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | None:
-    """The lists that were kept beside a result; None where nothing was searched.
+    """Write the saved run of a result; return None for a task without a run.
 
-    As with mteb 1.14: `<Task>_default_predictions.json`, queries alone. As with mteb 2:
-    `predictions/<Task>_predictions.json`, with the model in front and the lists under subset and split.
+    mteb 1.14: `<Task>_default_predictions.json`, queries only. mteb 2: `predictions/<Task>_predictions.json`, with the
+    model first and the lists under subset and split.
     """
     run = attachment_path(result.path, "run.parquet") if result.path is not None else None
     if run is None or not run.exists():
@@ -42,14 +42,14 @@ def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | 
 
 
 def _queries(run: Path) -> Iterator[str]:
-    """A line for each query, best document first."""
+    """Yield a line for each query, best document first."""
     import pyarrow
     from pyarrow import parquet
 
     try:
         table = parquet.read_table(run, columns=["query-id", "corpus-id", "score"])
-    except (OSError, KeyError, pyarrow.ArrowException) as error:
-        raise ResultError(f"{run} cannot be read: {error}", hint="remove it and run again") from error
+    except (OSError, KeyError, ValueError, pyarrow.ArrowException) as error:
+        raise ResultError(f"{run} cannot be read: {error}", hint="remove it and run again", path=run) from error
     queries, documents = (table.column(name).to_pylist() for name in ("query-id", "corpus-id"))
     scores: list[Any] = table.column("score").to_pylist()
     starts = [0, *(np.flatnonzero([a != b for a, b in pairwise(queries)]) + 1).tolist()]

@@ -1,4 +1,4 @@
-"""A config carried out: results one by one, and after each its files, so that an interrupted run loses nothing."""
+"""Run a config: results one by one, each with its files, so that an interrupted run loses nothing."""
 
 from __future__ import annotations
 
@@ -10,75 +10,80 @@ from pathlib import Path
 
 from steelyard.compat.evalscope.config_models import ApiKeys
 from steelyard.compat.evalscope.config_schema import Config
-from steelyard.compat.evalscope.config_tasks import CUSTOM, Wanted, wanted
-from steelyard.compat.evalscope.model_stages import FIRST, SECOND, Crew, Stage
+from steelyard.compat.evalscope.config_tasks import CUSTOM, PlannedTask, planned_tasks
+from steelyard.compat.evalscope.model_stages import FIRST, SECOND, ConfigModels, Stage
 from steelyard.compat.evalscope.output_names import Names
 from steelyard.compat.evalscope.predictions import write_predictions
 from steelyard.compat.mteb.files import MtebFolder
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch
-from steelyard.engine.events import Event, Listener, Planned, silent
+from steelyard.engine.events import Listener, Planned, silent
 from steelyard.engine.plan import Conditions, Profile, ResultLookup, SaveRuns
 from steelyard.errors import UsageError
 from steelyard.results import Result, ResultStore
 
 OWN = "steelyard"
-"""The folder, under that of outputs, with our own results: all figures, their uncertainty, how they were obtained."""
+"""The folder, below that of outputs, with our own results: all scores, intervals and provenance."""
 PROFILES: dict[str, Profile] = {"1.14": "mteb-1.14", "2": "mteb-2.26"}
-"""By the version of mteb in whose terms to speak."""
+"""The profile of each mteb version."""
 OUTPUTS = "outputs"
 
 
-def no_word(text: str) -> None:
-    """What is told to someone who does not listen."""
+def ignore_note(text: str) -> None:
+    """Ignore the note."""
 
 
-def carry_out(
+def run_config(
     config: Config,
     folder: Path,
     *,
     version: str | None = None,
     listen: Listener = silent,
-    tell: Callable[[str], None] = no_word,
+    note: Callable[[str], None] = ignore_note,
     settings: Settings | None = None,
 ) -> Generator[Result, None, None]:
-    """Weigh what the config asks for; the results as they are ready, each with its files in `folder`.
+    """Evaluate the models of the config on its tasks; yield each result when its files are in `folder`.
 
-    `version` is the mteb in whose terms to speak, `1.14` or `2`; None: the one that the config was written for.
+    `version` is the mteb version of names, formulas and files, `1.14` or `2` (default: that of the config).
     """
-    spoken = version or config.version
-    if spoken not in PROFILES:
-        raise UsageError(f"unknown version {spoken!r} of mteb", hint=f"one of {', '.join(PROFILES)}")
+    mteb = version or config.version
+    if mteb not in PROFILES:
+        raise UsageError.invalid(
+            "mteb_version", expected=f"one of {', '.join(PROFILES)}", found=mteb, option="mteb_version"
+        )
     conditions = Conditions.of(
-        limit=config.limits, seed=config.seed, profile=PROFILES[spoken], limit_documents=config.limits is not None
+        limit=config.limits, seed=config.seed, profile=PROFILES[mteb], limit_documents=config.limits is not None
     )
-    settings = settings_of(config, settings or Settings.load(defaults={"hub": default_hub()}), tell)
-    crew = Crew(config, spoken, ApiKeys(), Names(folder / OWN / "models.json"), tell, settings)
-    tasks = wanted(config, spoken, settings)
-    if crew.pair is not None:
+    settings = config_settings(config, settings or Settings.load(defaults={"hub": default_hub()}), note)
+    models = ConfigModels(config, mteb, ApiKeys(), Names(folder / OWN / "models.json"), note, settings)
+    tasks = planned_tasks(config, mteb, settings)
+    if models.pair is not None:
         tasks = [task.with_type(settings) for task in tasks]
-    crew.check(tasks)
-    # With `use_cache` an earlier run is taken up; EvalScope's own default is to do everything anew.
+    models.check(tasks)
+    # With `use_cache` an earlier run is continued; EvalScope's own default is to evaluate everything again.
     anew = config.overwrite if config.overwrite is not None else config.use_cache is None
-    saved: SaveRuns | None = "parquet" if crew.pair is not None else None
+    saved: SaveRuns | None = "parquet" if models.pair is not None else None
     lookup = ResultLookup(ResultStore(folder / OWN), "always" if anew else "only-missing", saved)
-    yield from _weighed(tasks, crew, conditions, lookup, folder, listen)
+    yield from _results(tasks, models, conditions, lookup, folder, listen)
 
 
-def _weighed(
-    tasks: list[Wanted], crew: Crew, conditions: Conditions, lookup: ResultLookup, folder: Path, listen: Listener
+def _results(
+    tasks: list[PlannedTask],
+    models: ConfigModels,
+    conditions: Conditions,
+    lookup: ResultLookup,
+    folder: Path,
+    listen: Listener,
 ) -> Generator[Result, None, None]:
     written = {name: MtebFolder(folder / name) for name in ("", FIRST, SECOND)}
-    listen(_planned(tasks, crew))
-
-    def heard(event: Event) -> None:
-        if not isinstance(event, Planned):  # each task is a batch of its own; the plan of all was told
-            listen(event)
-
+    if lookup.store is not None:
+        lookup.store.clean()
+        lookup.store.ready()
+    listen(_plan(tasks, models))
     for task in tasks:
-        stages = {stage.model.name: stage for stage in crew.stages(task)}
-        models = [stage.model for stage in stages.values()]
-        for result in Batch(models, [task.task], conditions, lookup, heard, crew.settings).run():
+        stages = {stage.model.name: stage for stage in models.stages(task)}
+        staged = [stage.model for stage in stages.values()]
+        for result in Batch(staged, [task.task], conditions, lookup, listen, models.settings).run_tasks():
             stage = stages[result.model]
             _write(result, stage, written[stage.folder])
             yield result
@@ -91,21 +96,21 @@ def _write(result: Result, stage: Stage, files: MtebFolder) -> None:
 
 
 @dataclass(frozen=True)
-class Staged(Planned):
-    """A plan in which not every model is weighed on every task."""
+class StagedPlan(Planned):
+    """A plan in which not every model is evaluated on every task."""
 
     pairs: int = 0
 
     @property
     def evaluations(self) -> int:
-        """So many in all."""
+        """The number of evaluations."""
         return self.pairs
 
 
-def _planned(tasks: list[Wanted], crew: Crew) -> Staged:
-    models = len(crew.config.models)
-    searched = sum(crew.pair is None or task.type in ("retrieval", "reranking") for task in tasks)
-    return Staged(models, len(tasks), stored=0, pairs=searched * models + (len(tasks) - searched))
+def _plan(tasks: list[PlannedTask], models: ConfigModels) -> StagedPlan:
+    count = len(models.config.models)
+    searched = sum(models.pair is None or task.type in ("retrieval", "reranking") for task in tasks)
+    return StagedPlan(count, len(tasks), stored=0, pairs=searched * count + (len(tasks) - searched))
 
 
 def default_hub() -> str:
@@ -113,22 +118,22 @@ def default_hub() -> str:
     return "modelscope" if find_spec("modelscope") is not None else "huggingface"
 
 
-def settings_of(config: Config, settings: Settings, tell: Callable[[str], None]) -> Settings:
+def config_settings(config: Config, settings: Settings, note: Callable[[str], None]) -> Settings:
     """Return the settings with the hub and the data folder that the config names."""
     published = config.tasks or config.task_types or config.languages
     # The data folder of a custom task is that task's data alone.
     data = config.data_folder if CUSTOM not in config.tasks else None
     elsewhere = config.hub is None and settings.hub == "huggingface" and find_spec("modelscope") is None
     if published and elsewhere and not (config.data_folder or settings.data):
-        tell("data comes from Hugging Face: the package of EvalScope's default hub, modelscope, is not installed")
+        note("data comes from Hugging Face: the package of EvalScope's default hub, modelscope, is not installed")
     return settings.updated(hub=config.hub, data=data)
 
 
 def output_folder(config: Config) -> Path:
-    """Where a config's files go.
+    """Return the folder of a config's files.
 
-    `use_cache` names the folder of an earlier run; `work_dir` one under which each run has a folder with its time,
-    unless `no_timestamp`; else it is `output_folder`, or `outputs`.
+    `use_cache` is the folder of an earlier run. Below `work_dir` each run has a folder with its time, unless
+    `no_timestamp` is true. Otherwise it is `output_folder`, or `outputs`.
     """
     if config.use_cache is not None:
         return Path(config.use_cache).expanduser()
