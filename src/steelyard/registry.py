@@ -6,11 +6,13 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from importlib import metadata
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from steelyard.config import Settings
 from steelyard.errors import MissingPart, UnknownName
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
@@ -58,6 +60,8 @@ class Registry(Generic[T]):
     def plugins(self) -> dict[str, metadata.EntryPoint]:
         """Return the entry points of installed packages, read once."""
         if self._plugins is None:
+            from importlib import metadata
+
             self._plugins = {point.name: point for point in metadata.entry_points(group=self.group)}
         return self._plugins
 

@@ -1,7 +1,7 @@
-"""Data in: tasks by name, from folders, hubs, BEIR, TREC, tables and built-in sets, checked on the way.
+"""Tasks by name, from folders, hubs, BEIR, TREC, tables and built-in sets, with validation.
 
-`load_task` gives one task, `task_names` tells what a group or a pattern stands for, `check` reports every fault of
-a path at once, and `write_nano_set` writes tasks for others to read.
+`load_task` loads one task, `task_names` expands a group or a pattern, `check` reports every problem of a path at once,
+and `write_nano_set` writes tasks.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steelyard.datasets.loading import load_any, load_task, load_tasks
-from steelyard.datasets.names import (
-    benchmark_names,
-    benchmarks,
-    known_names,
-    task_facts,
-    task_names,
-    with_splits,
-    with_type,
-)
-from steelyard.datasets.problems import DataWarning, Problem, Report
-
 if TYPE_CHECKING:
     from steelyard.datasets.formats.nano.write import write_nano_set
     from steelyard.datasets.inspection import check
+    from steelyard.datasets.loading import load_any, load_task, load_tasks
+    from steelyard.datasets.names import (
+        benchmark_names,
+        benchmarks,
+        known_names,
+        task_facts,
+        task_names,
+        with_splits,
+        with_type,
+    )
+    from steelyard.datasets.problems import DataWarning, Problem, Report
     from steelyard.datasets.profiles import profile
 
 __all__ = [
@@ -45,11 +44,21 @@ __all__ = [
     "write_nano_set",
 ]
 
-# These bring numpy and pyarrow; whoever lists names needs neither.
-_HOMES = {"check": "inspection", "profile": "profiles", "write_nano_set": "formats.nano.write"}
+_HOMES = {
+    **dict.fromkeys(("DataWarning", "Problem", "Report"), "problems"),
+    **dict.fromkeys(("load_any", "load_task", "load_tasks"), "loading"),
+    **dict.fromkeys(("benchmark_names", "benchmarks", "known_names", "task_facts", "task_names"), "names"),
+    **dict.fromkeys(("with_splits", "with_type"), "names"),
+    "check": "inspection",
+    "profile": "profiles",
+    "write_nano_set": "formats.nano.write",
+}
+"""The module of every public name; modules are imported on first use, some of them bring numpy and pyarrow."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'steelyard.datasets' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"steelyard.datasets.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"steelyard.datasets.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -60,6 +60,13 @@ def task_names(
     names: dict[str, None] = {}
     for reference in references:
         names.update(dict.fromkeys(_expand(with_type(reference, type, options), options)))
+    return matching_names(list(names), languages, type, options)
+
+
+def matching_names(
+    names: Sequence[str], languages: Sequence[str], type: str | None, options: LoadOptions | None = None
+) -> list[str]:
+    """Return the names of tasks that are not known to be in other languages or of another type."""
     codes = same_languages(languages)
     if not codes and type is None:
         return list(names)

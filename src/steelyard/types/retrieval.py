@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError, ModelError
 from steelyard.types import hashing as content_hash
+from steelyard.types.task_info import TaskInfo
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -199,42 +200,6 @@ def _whole(grades: npt.NDArray[Any]) -> Int32:
     if grades.dtype != np.int32 and (odd := grades[whole != grades]).size:
         raise DataError(f"the grade {odd[0]:g}, where a whole number was expected", hint="scale the grades")
     return whole
-
-
-@dataclass(frozen=True)
-class TaskInfo:
-    """What is known of a task beside its data. `language` is a two-letter code, `multilingual` or `unknown`."""
-
-    name: str
-    """`Group/task`, as on the command line."""
-    language: str = "unknown"
-    languages: tuple[str, ...] = ()
-    category: str = "natural_language"
-    """`natural_language` or `code`."""
-    type: str = "retrieval"
-    """`retrieval`, `reranking`, `sts`, `pair_classification`, `classification` or `clustering`."""
-    main_metric: str | None = None
-    """What the task is ranked by; None: what is usual for its type."""
-    source: str = ""
-    """Where the data came from: a path, a hub id, a package with its version."""
-    revision: str | None = None
-    split: str = "test"
-    description: str = ""
-    licence: str | None = None
-    ignore_identical_ids: bool = False
-    """Whether a document whose id equals the query's id is left out of its ranking."""
-    reference: Mapping[str, float] = field(default_factory=dict)
-    """Published figures, such as `bm25_ndcg_at_10`; to compare with, never reported as ours."""
-
-    @property
-    def group(self) -> str:
-        """The part of the name before the last slash."""
-        return self.name.rpartition("/")[0]
-
-    @property
-    def task(self) -> str:
-        """The part of the name after the last slash."""
-        return self.name.rpartition("/")[2]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,11 +25,12 @@ def task_rows(
     group: str | None = None,
 ) -> list[Row]:
     """Return the known facts of every task that matches, without loading any."""
-    from steelyard.datasets import builtin, catalogue, known_names, task_facts, task_names
+    from steelyard.datasets import builtin, catalogue
+    from steelyard.datasets.names import known_names, matching_names, task_facts, task_names
 
     rows, builtin_counts = [], builtin.counts()
     try:
-        names = task_names([group] if group else known_names(), languages=languages, type=type)
+        names = matching_names(task_names([group]) if group else known_names(), languages, type)
     except UnknownName as error:
         raise UnknownName("group", error.name, error.near, hint="run `steelyard list groups`") from error
     for name in names:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
 from steelyard.config import Settings
 from steelyard.datasets.builtin import almanac, cldr, emojis, stdlib, store
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
 from steelyard.errors import UnknownName
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 __all__ = ["counts", "full_names", "infos", "load", "names"]
 
@@ -43,6 +47,7 @@ def _tasks() -> dict[str, tuple[BuiltinSet, TaskInfo]]:
     return {info.name: (builtin, info) for builtin in SETS for info in builtin.infos()}
 
 
+@cache
 def infos() -> Mapping[str, TaskInfo]:
     """What is known of each task, by name, in a fixed order; nothing is cut for it.
 

@@ -11,10 +11,13 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.datasets.builtin.sampling import BuiltinSet, assemble
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 EDITION = 1
 """Goes up when the cutter changes the data."""

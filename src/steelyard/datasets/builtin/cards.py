@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.parallel import Entry
 from steelyard.datasets.builtin.sampling import assemble, fold, shuffled
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 PAYDAY = date(2024, 1, 1)
 """Currencies are those in use on this day: asking for today's would cut other bytes tomorrow."""

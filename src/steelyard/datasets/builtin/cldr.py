@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.cards import territory_cards
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 EDITION = 1
 """Goes up when the cutter changes the data."""
@@ -87,6 +92,7 @@ def infos() -> tuple[TaskInfo, ...]:
     )
 
 
+@cache
 def key() -> str:
     """The version of Babel, which carries one release of CLDR, and of this cutter."""
     return f"babel{metadata.version('babel')}-e{EDITION}"

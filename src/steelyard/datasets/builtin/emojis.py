@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 EDITION = 1
 """Goes up when the cutter changes the data."""
@@ -44,6 +49,7 @@ def infos() -> tuple[TaskInfo, ...]:
     )
 
 
+@cache
 def key() -> str:
     """The version of the package and of this cutter."""
     return f"emoji{metadata.version('emoji')}-e{EDITION}"

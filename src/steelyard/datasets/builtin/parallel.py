@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.sampling import assemble, fold, shuffled
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,12 @@ import hashlib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 FULL = "-full"
 """The ending of the name of a full-size task."""
@@ -62,6 +65,8 @@ def assemble(
     titles: Mapping[str, str] | None = None,
 ) -> Task:
     """A task from texts by id and, for each query, the ids of its positives (or the grades of judged ids)."""
+    from steelyard.types import Corpus, Qrels, Queries, Task
+
     ids = list(documents)
     corpus = Corpus.of(ids, [documents[i] for i in ids], [titles.get(i, "") for i in ids] if titles else None)
     query_rows, document_rows, grades = [], [], []

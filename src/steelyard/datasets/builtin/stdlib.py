@@ -8,12 +8,17 @@ import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.functions import Function, functions_in
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet, assemble, fold, shuffled
 from steelyard.errors import MissingPart
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 EDITION = 1
 """Goes up when the cutter changes the data."""
@@ -52,6 +57,7 @@ def infos() -> tuple[TaskInfo, ...]:
     )
 
 
+@cache
 def key() -> str:
     """The running Python, whose library this is, and the version of this cutter."""
     return f"{sys.implementation.name}{platform.python_version()}-e{EDITION}"

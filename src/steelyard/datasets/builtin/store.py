@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.datasets.builtin.sampling import BuiltinSet
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
 from steelyard.errors import DataError, SteelyardError
-from steelyard.types import Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 COUNTS = ("documents", "queries", "positives")
 UNFINISHED = ".cutting-"

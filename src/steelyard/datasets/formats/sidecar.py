@@ -11,13 +11,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from steelyard.datasets.language_codes import language_code, overall_language
 from steelyard.errors import DataError
-from steelyard.types import Guarded, Task, TaskInfo
+from steelyard.types import TaskInfo
+
+if TYPE_CHECKING:
+    from steelyard.types import Task
 
 MANIFEST = "manifest.json"
 SIDECAR = "task.json"
@@ -55,6 +56,10 @@ def with_safeguards(task: Task, made: Mapping[str, Any]) -> Task:
 
     A list whose last candidate is another than was written down has been made anew since; nothing is known of it.
     """
+    import numpy as np
+
+    from steelyard.types import Guarded
+
     lists = dict(task.candidates)
     for name, found in task.candidates.items():
         facts = made.get(name)

@@ -1,0 +1,42 @@
+"""The facts of a task. This module imports nothing heavy, so that tasks can be listed without numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """The facts of a task besides its data. `language` is a two-letter code, `multilingual` or `unknown`."""
+
+    name: str
+    """`Group/task`, as on the command line."""
+    language: str = "unknown"
+    languages: tuple[str, ...] = ()
+    category: str = "natural_language"
+    """`natural_language` or `code`."""
+    type: str = "retrieval"
+    """`retrieval`, `reranking`, `sts`, `pair_classification`, `classification` or `clustering`."""
+    main_metric: str | None = None
+    """The metric that ranks models; None: that of the task's type."""
+    source: str = ""
+    """The origin of the data: a path, a hub id, a package with its version."""
+    revision: str | None = None
+    split: str = "test"
+    description: str = ""
+    licence: str | None = None
+    ignore_identical_ids: bool = False
+    """Whether a document whose id equals the query's id is left out of its ranking."""
+    reference: Mapping[str, float] = field(default_factory=dict)
+    """Published scores, such as `bm25_ndcg_at_10`, for comparison only."""
+
+    @property
+    def group(self) -> str:
+        """The part of the name before the last slash."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def task(self) -> str:
+        """The part of the name after the last slash."""
+        return self.name.rpartition("/")[2]
