@@ -14,7 +14,7 @@ from evalscope_parts import DOCUMENTS, QUERIES, first_generation, write_jsonl
 from test_evalscope import ONE_STAGE, TWO_STAGES
 
 from steelyard import run_task
-from steelyard.compat.mteb.files import write_mteb_files
+from steelyard.compat.mteb.mteb_files import write_mteb_files
 from steelyard.engine import Results, evaluate
 
 TASKS = ("TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC")

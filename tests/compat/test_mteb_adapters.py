@@ -114,7 +114,7 @@ def test_a_built_in_set_and_the_default_model() -> None:
 def test_languages_are_written_as_mteb_writes_them() -> None:
     from mteb.languages import check_language_code
 
-    from steelyard.compat.mteb.tasks import _tag
+    from steelyard.compat.mteb.mteb_tasks import _tag
 
     assert [_tag(code) for code in ("en", "zh", "ja", "ceb", "sr")] == [
         *("eng-Latn", "cmn-Hans", "jpn-Jpan", "ceb-Latn", "srp-Cyrl"),

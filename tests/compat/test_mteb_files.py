@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from task_parts import ROW_OF, VECTORS, VERSIONS, sample_tasks
 
-from steelyard.compat.mteb.files import MtebFolder
-from steelyard.compat.mteb.names import MtebModel
+from steelyard.compat.mteb.mteb_files import MtebFolder
+from steelyard.compat.mteb.mteb_names import MtebModel
 from steelyard.encoders.backends.function import from_function
 from steelyard.engine import evaluate
 from steelyard.engine.plan import Profile

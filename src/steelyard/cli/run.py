@@ -370,7 +370,7 @@ def _saved_tasks(store: ResultStore, output: Output) -> list[str]:
 
 
 def _write_mteb_files(results: Results, folder: Path) -> Path:
-    from steelyard.compat.mteb.files import write_mteb_files
+    from steelyard.compat.mteb.mteb_files import write_mteb_files
 
     try:
         write_mteb_files(results, folder)

@@ -11,7 +11,7 @@ from steelyard.compat.evalscope.config_models import ApiKeys, is_local, is_ours,
 from steelyard.compat.evalscope.config_schema import Config, ModelEntry
 from steelyard.compat.evalscope.config_tasks import SEARCHED, PlannedTask
 from steelyard.compat.evalscope.output_names import MASTER, Names, identity, label
-from steelyard.compat.mteb.names import MtebModel
+from steelyard.compat.mteb.mteb_names import MtebModel
 from steelyard.config import Settings
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model

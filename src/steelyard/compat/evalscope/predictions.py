@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.compat.mteb.names import MtebModel, task_name
+from steelyard.compat.mteb.mteb_names import MtebModel, task_name
 from steelyard.errors import ResultError
 from steelyard.files import write_output
 from steelyard.results import Result

@@ -14,7 +14,7 @@ from steelyard.compat.evalscope.config_tasks import CUSTOM, PlannedTask, planned
 from steelyard.compat.evalscope.model_stages import FIRST, SECOND, ConfigModels, Stage
 from steelyard.compat.evalscope.output_names import Names
 from steelyard.compat.evalscope.predictions import write_predictions
-from steelyard.compat.mteb.files import MtebFolder
+from steelyard.compat.mteb.mteb_files import MtebFolder
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Listener, Planned, silent

@@ -9,7 +9,7 @@ Our models and tasks in mteb:
 Tasks and benchmarks of mteb in our engine go by name: `steelyard run dense -t 'mteb:STSBenchmark'`.
 """
 
-from steelyard.compat.mteb.models import as_mteb_model
-from steelyard.compat.mteb.tasks import as_mteb_task
+from steelyard.compat.mteb.mteb_models import as_mteb_model
+from steelyard.compat.mteb.mteb_tasks import as_mteb_task
 
 __all__ = ["as_mteb_model", "as_mteb_task"]

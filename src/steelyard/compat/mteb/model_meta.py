@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from steelyard.compat.mteb.names import MtebModel
+from steelyard.compat.mteb.mteb_names import MtebModel
 from steelyard.files import write_output
 from steelyard.results import Result
 from steelyard.results.result_file import mteb_version, plain

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.mteb.model_meta import write_meta, write_settings
-from steelyard.compat.mteb.names import CMTEB, MtebModel, file_name, model_of, speaks_mteb_2, task_name
+from steelyard.compat.mteb.mteb_names import CMTEB, MtebModel, file_name, model_of, speaks_mteb_2, task_name
 from steelyard.files import write_output
 from steelyard.results import Result
 from steelyard.results.result_file import mteb_subset, mteb_version, plain
