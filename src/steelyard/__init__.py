@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from steelyard.engine.fidelity import measure_fidelity
     from steelyard.engine.pages import build_pages
     from steelyard.errors import SteelyardError
+    from steelyard.racing import race
     from steelyard.recommendation import recommend
     from steelyard.results import Result, Results, load_results
     from steelyard.retrievers import load_retriever
@@ -40,6 +41,7 @@ _HOMES = {
     "load_task": "steelyard.datasets",
     "load_tasks": "steelyard.datasets",
     "load_retriever": "steelyard.retrievers",
+    "race": "steelyard.racing",
     "recommend": "steelyard.recommendation",
     "Result": "steelyard.results",
     "load_results": "steelyard.results",
@@ -66,6 +68,7 @@ __all__ = [
     "load_task",
     "load_tasks",
     "measure_fidelity",
+    "race",
     "recommend",
     "run_task",
 ]

@@ -30,7 +30,7 @@ def test_doctor_finds_a_sound_installation(capsys, monkeypatch):
 def test_doctor_names_what_is_missing_and_the_remedy(capsys, monkeypatch):
     extras = ['torch-no-such>=2; extra == "torch"', 'no-e5>=0.3; extra == "no-e5"']
     wanted = ["numpy>=2.0", "no-such-package-here>=1", "sentencepiece==0.0.1", *extras]
-    monkeypatch.setattr("steelyard.cli.doctor.metadata.requires", lambda name: wanted)
+    monkeypatch.setattr("steelyard.cli.doctor.machine.metadata.requires", lambda name: wanted)
     assert main(["doctor", "--json"]) == 3
     found = {finding["topic"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert found["no-such-package-here"]["status"] == "missing"

@@ -22,6 +22,7 @@ VERBS = {
     "run": "Evaluate models on tasks; without arguments: the default models on all built-in sets",
     "eval": "Run an EvalScope config (YAML, JSON or TOML) and write result files in MTEB's layout",
     "compare": "Compare models on the same queries: differences, intervals, tests; a gate for CI",
+    "race": "Find the best of several models with as little encoding as possible",
     "recommend": "Choose what to ship: quality against latency, memory and price, under constraints",
     "list": "List tasks, groups, benchmarks, models, metrics or results",
     "show": "Show one task, group, model, metric or result, or check your own data",

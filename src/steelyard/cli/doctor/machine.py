@@ -1,4 +1,4 @@
-"""`steelyard doctor`: check what is installed, missing or slow on this machine."""
+"""`steelyard doctor machine`: check what is installed, missing or slow on this machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Finding:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `steelyard doctor`."""
+    """Add the arguments of the job."""
     parser.add_argument("--no-speed", action="store_true", help="Skip the speed checks, which take some seconds.")
 
 
