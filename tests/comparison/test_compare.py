@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_parts import Overlap, small_task
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import steelyard
 from steelyard.comparison import Comparison, compare
@@ -392,3 +394,44 @@ def test_first_ranks_are_shown_where_no_run_was_saved(tmp_path: Path) -> None:
 def test_from_results_takes_a_view() -> None:
     comparison, cells = from_results(["old", "new"], Results(both()))
     assert list(cells) == ["T/0", "T/1"] and comparison.scores["T/0"].scores.shape == (2, 80)
+
+
+def test_nan_of_a_plug_in_metric_is_one_error_that_names_the_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metric that another package registers; stored scores with NaN are tested above."""
+    from importlib.metadata import EntryPoint
+
+    from steelyard.metrics.definition import METRICS
+
+    (tmp_path / "broken_metric.py").write_text(
+        "import numpy as np\n"
+        "from steelyard.metrics.definition import Definition\n"
+        "def compute(ranking, cutoff):\n"
+        "    values = np.linspace(0, 1, 6)\n"
+        "    values[2] = np.nan\n"
+        "    return values\n"
+        "BROKEN = Definition('broken', 'NaN', 'none', compute, ('broken', 'broken'), takes_cutoff=False)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("broken", "broken_metric:BROKEN", "steelyard.metrics")
+    monkeypatch.setattr(METRICS, "_plugins", {**METRICS.plugins, "broken": point})
+    with pytest.raises(ResultError) as caught:
+        compare("bm25", Overlap(), tasks=small_task(), metric="broken")
+    assert "broken" in caught.value.message and caught.value.hint
+
+
+lattice = st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 1.0])] * 2), min_size=3, max_size=25)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lattice)
+def test_swapping_two_models_mirrors_every_statistic(pairs: list[tuple[float, float]]) -> None:
+    first, second = np.array(pairs).T
+    if np.ptp([first, second]) == 0:
+        return
+    results = [made("T/a", "a", first), made("T/a", "b", second)]
+    one, other = compare(results).tasks[0].differences[0], compare(results[::-1]).tasks[0].differences[0]
+    assert one.difference == pytest.approx(-other.difference) and one.p_value == other.p_value
+    assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
+    assert one.probability_better == pytest.approx(1 - (other.probability_better or 0))
+    assert (one.low, one.high) == (pytest.approx(-(other.high or 0)), pytest.approx(-(other.low or 0)))
+    assert one.p_value is not None and 0 < one.p_value <= 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from steelyard import errors
 from steelyard.comparison.baseline import is_baseline, read_baseline
 from steelyard.config import Settings
 from steelyard.engine import AnyModel, TaskLike, evaluate, expand
@@ -17,7 +18,7 @@ from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import Conditions, Evaluation, Model, facts_of
 from steelyard.engine.runs import FORMS, read_run_file
 from steelyard.engine.task_evaluator import scored_result
-from steelyard.errors import MissingPart, ResultError, UsageError
+from steelyard.errors import DataError, MissingPart, ModelError, ResultError, UsageError
 from steelyard.results import Result, Results, ResultStore
 from steelyard.results.keys import result_key
 from steelyard.types import Task
@@ -180,7 +181,10 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         first = failures[0]
         reason = first.error.message if first.error else "unknown reason"
         hint = first.error.hint if first.error and first.error.hint else "steelyard run shows all failures"
-        raise ResultError(f"{first.model} failed on {first.task}: {reason}", hint=hint)
+        kind = getattr(errors, first.error.type, ResultError) if first.error else ResultError
+        if kind not in (UsageError, DataError, MissingPart, ModelError):
+            kind = ResultError
+        raise kind(f"{first.model} failed on {first.task}: {reason}", hint=hint)
     return [list(results.filter(model=name)) for name in results.models]
 
 
