@@ -124,9 +124,9 @@ def test_languages_are_written_as_mteb_writes_them() -> None:
 
 
 def test_candidates_that_are_not_there() -> None:
-    with pytest.raises(UnknownName, match="candidate list 'list'"):
+    with pytest.raises(UnknownName):
         as_mteb_task(mteb_parts.retrieval(), candidates="list")
-    with pytest.raises(UsageError, match="no candidate lists"):
+    with pytest.raises(UsageError):
         as_mteb_task(mteb_parts.sts(), candidates="lists")
 
 

@@ -1,4 +1,4 @@
-"""Both ways between Steelyard and the `mteb` package (`pip install 'steelyard[mteb]'`).
+"""Adapters for the `mteb` package (`pip install 'steelyard[mteb]'`).
 
 Our models and tasks in mteb:
 
@@ -6,7 +6,7 @@ Our models and tasks in mteb:
 >>> from steelyard.compat.mteb import as_mteb_model, as_mteb_task                           # doctest: +SKIP
 >>> mteb.evaluate(as_mteb_model("dense"), [as_mteb_task("NanoAlmanac/en")], cache=None)     # doctest: +SKIP
 
-Tasks and benchmarks of mteb in our engine go by name: `steelyard run dense -t 'mteb:STSBenchmark'`.
+Tasks and benchmarks of mteb are evaluated by name: `steelyard run dense -t 'mteb:STSBenchmark'`.
 """
 
 from steelyard.compat.mteb.mteb_models import as_mteb_model

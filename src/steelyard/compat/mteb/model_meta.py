@@ -1,4 +1,4 @@
-"""What mteb keeps beside the figures of a model: `model_meta.json` and `run_settings.jsonl`."""
+"""mteb's further files of a model: `model_meta.json` and `run_settings.jsonl`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.results.result_file import mteb_version, plain
 
 
 def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
-    """The fields that the version has, in its order; what nobody knows is null."""
+    """Write the fields of the version, in its order; unknown values are null."""
     of = model.settings
     known = {
         "name": model.name,
@@ -25,17 +25,17 @@ def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
     }
     if mteb_2:
         kind = "cross-encoder" if model.cross_encoder else "dense"
-        beside = {"loader_kwargs": {}, "modalities": ["text"], "model_type": [kind]}
-        known |= {**beside, "is_cross_encoder": model.cross_encoder}
+        known |= {"loader_kwargs": {}, "modalities": ["text"], "model_type": [kind]}
+        known |= {"is_cross_encoder": model.cross_encoder}
     names = _META if mteb_2 else _FIRST_META
     meta = {name: known.get(name) for name in names}
     write_output(folder / "model_meta.json", json.dumps(plain(meta), indent=4 if mteb_2 else None).encode())
 
 
 def write_settings(path: Path, task: str, model: MtebModel, parts: Mapping[tuple[str, str], Result]) -> None:
-    """One line a task and split, in place of those that the task had."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [line for line in lines if json.loads(line).get("task") != task]
+    """Write one line for each task and split; they replace the earlier lines of the task."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    others = [line for line in lines if _task_of(line) not in (None, task)]
     versions = _versions(next(iter(parts.values())))
     for split in dict.fromkeys(split for split, _ in parts):
         row = {
@@ -45,21 +45,30 @@ def write_settings(path: Path, task: str, model: MtebModel, parts: Mapping[tuple
             "encode_kwargs": plain(model.encode_kwargs),
             "subsets": sorted(subset for of, subset in parts if of == split),
         }
-        kept.append(json.dumps(row))
-    write_output(path, "".join(f"{line}\n" for line in kept).encode())
+        others.append(json.dumps(row))
+    write_output(path, "".join(f"{line}\n" for line in others).encode())
+
+
+def _task_of(line: str) -> str | None:
+    """Return the task of a line; None for a damaged one."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return str(row.get("task")) if isinstance(row, dict) else None
 
 
 def _versions(result: Result) -> dict[str, str | None]:
-    """The libraries that mteb names; its own is the one whose figures these are."""
+    """Return the versions of the libraries that mteb lists; its own is the one that the scores follow."""
     from importlib import metadata
 
-    found: dict[str, str | None] = {"mteb": mteb_version(result)}
+    versions: dict[str, str | None] = {"mteb": mteb_version(result)}
     for package in ("torch", "sentence-transformers", "flash-attn", "transformers", "steelyard"):
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
+            versions[package] = None
+    return versions
 
 
 _FIRST_META = (
@@ -76,4 +85,4 @@ _META = (
     *("model_type", "citation", "contacts", "experiment_kwargs", "output_dtypes", "extra_requirements_groups"),
     *("loader", "is_cross_encoder"),
 )
-"""The fields of `model_meta.json` in the first version and now, in their order."""
+"""The fields of `model_meta.json` in mteb 1.14 and in mteb 2, in their order."""

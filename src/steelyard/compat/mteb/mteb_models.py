@@ -1,4 +1,4 @@
-"""Our models as models of mteb 2: encoders that also search, searchers that only do that, and cross-encoders."""
+"""Our models as models of mteb 2: encoders with search, search models, and cross-encoders."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInf
 from steelyard.types.protocols import Embeds, Index, Reranker, Retriever, Unjudged
 
 OWNER = "steelyard"
-"""mteb files results by `owner/model`: ours must never be taken for those of a model of that name run by mteb."""
+"""mteb stores results by `owner/model`: ours must not be mixed up with those of a model that mteb ran."""
 
 KINDS = {"rerank": "cross-encoder", "late": "late-interaction", "sparse": "sparse", "bm25": "sparse", "dense": "dense"}
-"""What mteb calls our families; whatever is made of several is a hybrid."""
+"""mteb's names of our families; combinations are hybrids."""
 
 MtebModel = Any
-"""What mteb calls a model; its protocols are checked by its methods."""
+"""A model of mteb, by its protocols."""
 
 
 def as_mteb_model(model: str | ModelSpec | Retriever | Reranker, settings: Settings | None = None) -> MtebModel:
-    """The model as mteb takes it: `mteb.evaluate(as_mteb_model("dense:ID"), tasks)`.
+    """Return the model as a model of mteb: `mteb.evaluate(as_mteb_model("dense:ID"), tasks)`.
 
-    A model that has vectors (`dense:...`) does every type of task, and searches with its own index, so that
-    dimensions, precision and rescoring count. Others (`bm25`, `late:...`, fusions, pipelines) do retrieval and
-    reranking. A reranker alone (`rerank:ID`) ranks the candidates of a reranking task.
+    A model with vectors (`dense:...`) supports every type of task, and searches with its own index, with its
+    dimensions, precision and rescoring. Others (`bm25`, `late:...`, fusions, pipelines) support retrieval and
+    reranking. A reranker without a first stage (`rerank:ID`) ranks the candidates of a reranking task.
     """
     _need_mteb()
     spec = canonical(model) if isinstance(model, str | ModelSpec) else model
@@ -51,7 +51,7 @@ def as_mteb_model(model: str | ModelSpec | Retriever | Reranker, settings: Setti
 
 
 class SearchModel:
-    """A retriever under mteb's SearchProtocol."""
+    """A retriever with mteb's SearchProtocol."""
 
     def __init__(self, retriever: Retriever) -> None:
         self.retriever = retriever
@@ -65,7 +65,7 @@ class SearchModel:
         return _meta(self.retriever.name, self.retriever.settings)
 
     def index(self, corpus: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, **_: Any) -> None:
-        """Make a corpus of mteb searchable."""
+        """Index a corpus of mteb."""
         columns = corpus.with_format(None)[:]
         titles = [title or "" for title in columns["title"]] if "title" in columns else None
         self._corpus = Corpus.of(list(map(str, columns["id"])), columns["text"], titles)
@@ -75,17 +75,17 @@ class SearchModel:
     def search(
         self, queries: Any, *, top_k: int, top_ranked: Mapping[str, Sequence[str]] | None = None, **_: Any
     ) -> dict[str, dict[str, float]]:
-        """The best documents of each query, or of its candidates those that the model finds, with their scores."""
+        """Return the top documents of each query, or its candidates in the model's order, with their scores."""
         if self._index is None or self._corpus is None:
-            raise RuntimeError("search before index")
+            raise RuntimeError("index must be called before search")
         columns = queries.with_format(None)[:]
-        asked = Queries(tuple(map(str, columns["id"])), tuple(query_texts(columns)))
+        texts = Queries(tuple(map(str, columns["id"])), tuple(query_texts(columns)))
         if top_ranked is None:
-            return self._named(asked, self._index.search(asked, top_k))
-        rows = [[self._corpus.row_of[id_] for id_ in top_ranked.get(query, ())] for query in asked.ids]
+            return self._named(texts, self._index.search(texts, top_k))
+        rows = [[self._corpus.row_of[id_] for id_ in top_ranked.get(query, ())] for query in texts.ids]
         lists = Ragged(np.cumsum([0, *map(len, rows)]), np.array([*chain(*rows)], dtype=np.int32))
-        task = Unjudged(self._info, self._corpus, asked, {TOP_RANKED: lists})
-        return self._named(asked, _ranked(self._index, task, lists))
+        task = Unjudged(self._info, self._corpus, texts, {TOP_RANKED: lists})
+        return self._named(texts, _ranked(self._index, task, lists))
 
     def _named(self, queries: Queries, run: Run) -> dict[str, dict[str, float]]:
         ids = cast(Corpus, self._corpus).ids
@@ -96,12 +96,12 @@ class SearchModel:
 
 
 def _info(metadata: Any, **facts: Any) -> TaskInfo:
-    """What mteb says of a task, as our models take it."""
+    """Return mteb's metadata of a task as ours."""
     return TaskInfo(f"mteb/{metadata.name}", type=TYPES.get(metadata.type, "retrieval"), **facts)
 
 
 class EmbeddingModel(SearchModel):
-    """A retriever that has vectors: mteb's EncoderProtocol beside its SearchProtocol."""
+    """A retriever with vectors: mteb's EncoderProtocol and SearchProtocol."""
 
     @property
     def mteb_model_meta(self) -> Any:
@@ -114,14 +114,14 @@ class EmbeddingModel(SearchModel):
         return cast(Embeds, self.retriever)
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, task_metadata: Any = None, **_: Any) -> Float32:
-        """The vectors of all batches; each distinct text is encoded once, with the prompt of the task."""
+        """Return the vectors of all batches; each distinct text is encoded once, with the prompt of the task."""
         role = cast(Role, "text" if prompt_type is None else str(getattr(prompt_type, "value", prompt_type)))
         model = self.retriever if task_metadata is None else for_task(self.retriever, _info(task_metadata))
         vectors, _notes = cast(Embeds, model).embed(_texts(inputs), role)
         return vectors
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """All with all, as the model declares it; distances with a minus."""
+        """Return the similarity of every pair, as the model declares it; distances are negated."""
         from mteb.similarity_functions import cos_sim, dot_score
 
         name = self._embeds.similarity
@@ -132,19 +132,19 @@ class EmbeddingModel(SearchModel):
         return -torch.cdist(first, second, p=1.0 if name == "manhattan" else 2.0)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Each with its partner."""
+        """Return the similarity of each row with its partner."""
         from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
 
         name = self._embeds.similarity
         if name in ("cosine", "dot"):
             return (pairwise_cos_sim if name == "cosine" else pairwise_dot_score)(embeddings1, embeddings2)
         torch = importlib.import_module("torch")
-        apart = torch.as_tensor(embeddings1) - torch.as_tensor(embeddings2)
-        return -torch.linalg.vector_norm(apart, ord=1 if name == "manhattan" else 2, dim=-1)
+        difference = torch.as_tensor(embeddings1) - torch.as_tensor(embeddings2)
+        return -torch.linalg.vector_norm(difference, ord=1 if name == "manhattan" else 2, dim=-1)
 
 
 class PairModel:
-    """A reranker under mteb's CrossEncoderProtocol."""
+    """A reranker with mteb's CrossEncoderProtocol."""
 
     def __init__(self, reranker: Reranker) -> None:
         self.reranker = reranker
@@ -155,7 +155,7 @@ class PairModel:
         return _meta(self.reranker.name, self.reranker.settings, kind="cross-encoder")
 
     def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> Float32:
-        """The score of each pair of a query and a document."""
+        """Return the score of each pair of a query and a document."""
         queries, documents = _texts(inputs1), iter(_texts(inputs2))
         runs = [(query, len(list(same))) for query, same in groupby(queries)]
         lists = [[next(documents) for _ in range(count)] for _, count in runs]
@@ -164,7 +164,7 @@ class PairModel:
 
 
 def _ranked(index: Index, task: Unjudged, lists: Ragged) -> Run:
-    """Each query's candidates in the model's order; a composite makes one list of those of its parts."""
+    """Return each query's candidates in the model's order; a composite combines the lists of its parts."""
     if not isinstance(index, CompositeIndex):
         return rank(index, task.queries, lists, len(task.corpus))
     runs = [_ranked(part, task, lists) for part in index.parts]
@@ -207,7 +207,7 @@ def _meta(
 
 
 def _kind(name: str) -> str:
-    """By family; an object of someone's own may have any name."""
+    """Return mteb's kind of the family; a model object may have any name."""
     try:
         return KINDS.get(parse(name).family, "hybrid")
     except UsageError:

@@ -1,4 +1,4 @@
-"""What mteb calls our models and tasks."""
+"""Names of our models and tasks in mteb."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from steelyard.spec import parse
 
 CMTEB = "C-MTEB"
 NO_REVISION = "no_revision_available"
-"""What mteb calls the revision of a model that has none."""
+"""mteb's revision of a model that has none."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 _TASK = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
 
 
 @dataclass(frozen=True)
 class MtebModel:
-    """A model as mteb's files name it."""
+    """A model in mteb's files."""
 
     name: str
-    """`organisation/name`; the first version has names without an organisation, too."""
+    """`organisation/name`; mteb 1 also has names without an organisation."""
     revision: str = NO_REVISION
     cross_encoder: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of the retriever or reranker: dimension, length and similarity are told from them."""
+    """Settings of the retriever or reranker: dimension, length and similarity are read from them."""
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
-        """The folders of the model and its revision.
+        """The folders of the model and of its revision.
 
         >>> MtebModel("intfloat/multilingual-e5-small", "main").path
         'intfloat__multilingual-e5-small/main'
@@ -44,12 +44,12 @@ class MtebModel:
 
     @property
     def meta(self) -> dict[str, str]:
-        """How predictions and second stages refer to it."""
+        """The reference in predictions and second stages."""
         return {"model_name": self.name, "revision": self.revision}
 
 
 def file_name(name: str) -> str:
-    """The name of a model or task as one of a file.
+    """Return the name of a model or task as a file name.
 
     >>> file_name("intfloat/e5 large")
     'intfloat__e5_large'
@@ -58,7 +58,7 @@ def file_name(name: str) -> str:
 
 
 def model_of(result: Result) -> MtebModel:
-    """The model of any result: an id of a hub under its own name, everything else under ours.
+    """Return the model of a result: a hub id under its own name, everything else under `steelyard/`.
 
     >>> model_of(Result("T/a", "dense:intfloat/e5", {"model_settings": {"revision": "abc"}}, "")).path
     'intfloat__e5/abc'
@@ -68,7 +68,7 @@ def model_of(result: Result) -> MtebModel:
     settings = result.settings.get("model_settings") or {}
     try:
         spec = parse(result.model)
-    except UsageError:  # a model that was given as an object may have any name
+    except UsageError:  # a model object may have any name
         spec = None
     revision = settings.get("revision")
     if spec is not None and not spec.parts and not spec.options and spec.id.count("/") == 1 and revision:
@@ -77,7 +77,7 @@ def model_of(result: Result) -> MtebModel:
 
 
 def task_name(result: Result) -> tuple[str, str]:
-    """What mteb calls the task, and the subset.
+    """Return the task and the subset in mteb.
 
     >>> task_name(Result("C-MTEB/ATEC:validation", "m", {}, "")), task_name(Result("mteb/STS22.v2[zh]", "m", {}, ""))
     (('ATEC', 'default'), ('STS22.v2', 'zh'))
@@ -87,13 +87,13 @@ def task_name(result: Result) -> tuple[str, str]:
     group, _, task = result.task.rpartition("/")
     match = _TASK.fullmatch(task)
     name, subset = (match["task"], match["subset"]) if match else (task, None)
-    if group == CMTEB and not speaks_mteb_2(result):
-        name = name.removesuffix("-reranking")  # it got that ending later
+    if group == CMTEB and not is_mteb_2(result):
+        name = name.removesuffix("-reranking")  # mteb 2 added the ending
     if group not in (CMTEB, "mteb", ""):
         name = f"{group}/{name}"
     return name, subset or "default"
 
 
-def speaks_mteb_2(result: Result) -> bool:
-    """Whether the figures are those of mteb 2."""
+def is_mteb_2(result: Result) -> bool:
+    """Return whether the scores follow mteb 2."""
     return mteb_version(result) == MTEB_VERSION

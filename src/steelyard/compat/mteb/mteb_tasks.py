@@ -1,4 +1,4 @@
-"""Our tasks as tasks of mteb 2, all six types, with their data in memory: nothing is fetched, nothing is written."""
+"""Our tasks as tasks of mteb 2, all six types, with their data in memory: no download, no files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 MtebTask = Any
 """An `mteb.AbsTask`."""
 
-UNTOLD = "und-Zyyy"
-"""A language and a script that nobody has told."""
+UNKNOWN = "und-Zyyy"
+"""The code of an unknown language and script."""
 
 TRAIN = "train"
 SEED = 42
-"""mteb's own; every draw of its tasks starts from it."""
+"""mteb's own seed of every sample."""
 
 
 def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None, settings: Settings | None = None) -> MtebTask:
-    """The task as mteb takes it, ready to be evaluated: `mteb.evaluate(model, [as_mteb_task("NanoAlmanac/en")])`.
+    """Return the task as a task of mteb: `mteb.evaluate(model, [as_mteb_task("NanoAlmanac/en")])`.
 
-    A name is loaded first. `candidates` names the candidate lists of a retrieval task that are to be reranked: it
-    becomes a reranking task. In mteb `Group/task` is called `Group__task`, as a name is also a file there.
+    A name is loaded first. With `candidates`, the name of its candidate lists, a retrieval task becomes a reranking
+    task. In mteb `Group/task` is called `Group__task`, because names are file names there.
     """
     if isinstance(task, str):
         from steelyard.datasets import load_any
@@ -40,7 +40,9 @@ def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None, settings
         return _retrieval(task, candidates)
     if candidates is not None:
         raise UsageError(
-            f"{task.name} is a task of type {task.info.type}: it has no candidate lists", hint="leave candidates out"
+            f"{task.name} is a task of type {task.info.type} and has no candidate lists",
+            hint="leave out candidates",
+            option="candidates",
         )
     if isinstance(task, PairTask):
         return _pairs(task)
@@ -48,7 +50,7 @@ def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None, settings
 
 
 def mteb_name(name: str) -> str:
-    """A task's name as mteb can have it.
+    """Return the name of a task in mteb.
 
     >>> mteb_name("NanoAlmanac/en"), mteb_name("C-MTEB/ATEC:validation")
     ('NanoAlmanac__en', 'C-MTEB__ATEC_validation')
@@ -76,17 +78,19 @@ def _candidate_lists(task: Task, name: str | None) -> Ragged | None:
     known = task.candidates
     if name is not None:
         if name not in known:
-            raise UnknownName("candidate list", name, known, hint=f"{task.name} has {', '.join(known) or 'none'}")
+            raise UnknownName("candidate list", name, known, hint=f"known: {', '.join(known) or 'none'}")
         return known[name]
     if task.info.type != "reranking":
         return None
     if len(known) != 1:
-        raise UsageError(f"{task.name} has {len(known)} candidate lists", hint="name one with candidates=...")
+        raise UsageError(
+            f"{task.name} has {len(known)} candidate lists", hint="name one with candidates=...", option="candidates"
+        )
     return next(iter(known.values()))
 
 
 def _judgements(task: Task) -> dict[str, dict[str, int]]:
-    """Grades by id. A judged document outside the corpus has lost its id; it counts under one that nothing has."""
+    """Return grades by id. A judged document outside the corpus has no id here; it gets one that no document has."""
     qrels: Qrels = task.qrels
     judged: dict[str, dict[str, int]] = {}
     for number, query in enumerate(task.queries.ids):
@@ -155,22 +159,22 @@ def _clustering(task: ClusterTask) -> MtebTask:
 def _made(
     base: str, task: AnyTask, data: Any, traits: Mapping[str, Any] | None = None, kind: str | None = None
 ) -> MtebTask:
-    """An object of a class of its own: mteb keeps what it knows of a task in the class."""
+    """Return an object of its own class, because mteb stores the metadata of a task in the class."""
     metadata = _metadata(task, kind or task.info.type)
-    made = type(metadata.name, (_base(base),), {"metadata": metadata, **(traits or {})})()
-    made.dataset, made.data_loaded = data, True
-    return made
+    instance = type(metadata.name, (_base(base),), {"metadata": metadata, **(traits or {})})()
+    instance.dataset, instance.data_loaded = data, True
+    return instance
 
 
 def _metadata(task: AnyTask, kind: str) -> Any:
     from mteb.abstasks.task_metadata import TaskMetadata
 
     info = task.info
-    # A retrieval task whose candidates are to be reranked is ranked by what is usual for that.
+    # A retrieval task with candidates to rerank has the main metric of reranking.
     main = info.main_metric if kind == info.type else None
     return TaskMetadata(
         name=mteb_name(info.name),
-        description=info.description or f"{info.name}, as steelyard has it.",
+        description=info.description or f"{info.name} in Steelyard.",
         dataset={"path": info.source or info.name, "revision": info.revision or task.content_hash},
         type=next(theirs for theirs, ours in TYPES.items() if ours == kind),
         category="t2c" if kind in ("classification", "clustering") else "t2t",
@@ -183,12 +187,12 @@ def _metadata(task: AnyTask, kind: str) -> Any:
 
 def _languages(info: TaskInfo) -> list[str]:
     codes = info.languages or ((info.language,) if info.language not in ("unknown", "multilingual") else ())
-    return [_tag(code) for code in codes] or [UNTOLD]
+    return [_tag(code) for code in codes] or [UNKNOWN]
 
 
 @cache
 def _tag(code: str) -> str:
-    """A language as mteb writes it, with a three-letter code and a script: `zh` is `cmn-Hans`."""
+    """Return the code of a language in mteb, three letters and a script: `zh` is `cmn-Hans`."""
     from babel.core import get_global
     from mteb.languages import ISO_TO_LANGUAGE
 
@@ -198,7 +202,7 @@ def _tag(code: str) -> str:
         return f"{'cmn' if code == 'zh' else code}-{script}"
     aliases = get_global("language_aliases").items()
     longer = sorted(three for three, two in aliases if two == code and three in ISO_TO_LANGUAGE)
-    return f"{longer[0]}-{script}" if longer else UNTOLD
+    return f"{longer[0]}-{script}" if longer else UNKNOWN
 
 
 def _base(name: str) -> Any:
