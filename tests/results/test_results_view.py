@@ -186,6 +186,16 @@ def test_results_of_a_folder(results: Results, tmp_path: Path) -> None:
         load_results(tmp_path / "none")
 
 
+def test_a_damaged_file_of_queries_leaves_the_table_without_its_test(results: Results, tmp_path: Path) -> None:
+    store = ResultStore(tmp_path)
+    stored = [store.put(result) for result in results.select(tasks="A/x")]
+    assert stored[2].path is not None
+    stored[2].path.with_name(stored[2].path.name.replace(".json", ".queries.parquet")).write_bytes(b"PAR1 no PAR1")
+    leaders = load_results(tmp_path).leaders("A/x")
+    assert leaders is not None and "low" in leaders.p_values and "same" not in leaders.p_values
+    assert "A/x" in str(load_results(tmp_path))
+
+
 def test_a_metric_that_does_not_exist_is_an_unknown_name(results: Results) -> None:
     with pytest.raises(UnknownName):
         results.means("ndgc@10")

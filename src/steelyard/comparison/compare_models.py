@@ -17,7 +17,7 @@ from steelyard.comparison.comparison import Comparison
 from steelyard.comparison.compute import Method
 from steelyard.comparison.inputs import Entrant, Source, collect
 from steelyard.comparison.loaded_tasks import load_compared
-from steelyard.comparison.model import Flag, QueryScoresOf, TaskComparison
+from steelyard.comparison.model import Flag, TaskComparison, TaskScores
 from steelyard.comparison.queries import changed_queries
 from steelyard.comparison.slices import slice_differences
 from steelyard.config import Settings
@@ -131,7 +131,7 @@ def from_results(
     cells, flags = comparable(view, models, metric)
     if not cells:
         raise DataError(_no_common_task(models, flags), hint="evaluate all models on the same tasks and conditions")
-    tested: dict[str, QueryScoresOf] = {}
+    tested: dict[str, TaskScores] = {}
     for task, results in cells.items():
         scores = _aligned(task, metric or results[0].main_metric, models, results)
         if scores is not None:
@@ -162,7 +162,7 @@ def from_results(
     return comparison, cells
 
 
-def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Result]) -> QueryScoresOf | None:
+def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Result]) -> TaskScores | None:
     """Return the scores of all models by query; None if the score is not a mean over queries."""
     by_model: dict[str, Column] = {}
     for model, cell in zip(models, cells, strict=True):
@@ -186,10 +186,10 @@ def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Resu
             where=task,
             hint="use a task with more queries, or a larger --limit",
         )
-    return QueryScoresOf(ids, scores)
+    return TaskScores(ids, scores)
 
 
-def _refuse_constant(tested: Mapping[str, QueryScoresOf]) -> None:
+def _refuse_constant(tested: Mapping[str, TaskScores]) -> None:
     if tested and all(np.ptp(one.scores) == 0 for one in tested.values()):
         task, one = next(iter(tested.items()))
         raise DataError(
@@ -199,7 +199,7 @@ def _refuse_constant(tested: Mapping[str, QueryScoresOf]) -> None:
         )
 
 
-def _left_out(compared: Sequence[TaskComparison], tested: Mapping[str, QueryScoresOf]) -> tuple[Flag, ...]:
+def _left_out(compared: Sequence[TaskComparison], tested: Mapping[str, TaskScores]) -> tuple[Flag, ...]:
     return tuple(
         Flag(task.task, f"{task.metric} is not a mean over queries: not tested, and not in the mean", refused=False)
         for task in compared

@@ -12,9 +12,9 @@ from steelyard.comparison.model import (
     Flag,
     Overall,
     QueryChange,
-    QueryScoresOf,
     SliceDifference,
     TaskComparison,
+    TaskScores,
     plain,
 )
 from steelyard.errors import UsageError
@@ -40,7 +40,7 @@ class Comparison:
     """With the ranking by another metric or on other tasks, if it was asked for."""
     flags: tuple[Flag, ...] = ()
     method: Method = field(default_factory=Method)
-    scores: Mapping[str, QueryScoresOf] = field(default_factory=dict)
+    scores: Mapping[str, TaskScores] = field(default_factory=dict)
     """Per-query scores by task; the rows are in the order of `models`."""
 
     def between(self, model: str, baseline: str) -> Difference:

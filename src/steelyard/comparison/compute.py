@@ -9,7 +9,7 @@ from math import isnan, sqrt
 
 import numpy as np
 
-from steelyard.comparison.model import Difference, Overall, QueryScoresOf, Score, TaskComparison
+from steelyard.comparison.model import Difference, Overall, Score, TaskComparison, TaskScores
 from steelyard.results import Result
 from steelyard.results.ranking import RankedModel, ranked
 from steelyard.stats.corrections import benjamini_hochberg, holm
@@ -38,7 +38,7 @@ def model_pairs(count: int) -> list[tuple[int, int]]:
 
 
 def compare_task(
-    task: str, metric: str, models: Sequence[str], cells: Sequence[Result], queries: QueryScoresOf, method: Method
+    task: str, metric: str, models: Sequence[str], cells: Sequence[Result], queries: TaskScores, method: Method
 ) -> TaskComparison:
     """Return the statistics of one task from its aligned per-query scores."""
     statistics = pair_statistics(
@@ -132,7 +132,7 @@ def corrected_tasks(tasks: Sequence[TaskComparison]) -> tuple[TaskComparison, ..
     return tuple(replace(task, differences=tuple(next(every) for _ in task.differences)) for task in tasks)
 
 
-def compare_means(models: Sequence[str], by_task: Mapping[str, QueryScoresOf], method: Method) -> Overall:
+def compare_means(models: Sequence[str], by_task: Mapping[str, TaskScores], method: Method) -> Overall:
     """Return the differences of the means over tasks: tests by query, intervals over queries and over tasks."""
     group = GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
     p_values = group.pair_p_values(method.flips)
@@ -177,7 +177,7 @@ def _share_above(values: Float64) -> float:
 
 
 def ranking(
-    models: Sequence[str], by_task: Mapping[str, QueryScoresOf], types: Mapping[str, str], method: Method
+    models: Sequence[str], by_task: Mapping[str, TaskScores], types: Mapping[str, str], method: Method
 ) -> tuple[RankedModel, ...]:
     """Return all models by their mean over tasks, with rank intervals and tie groups."""
     group = GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)

@@ -147,7 +147,7 @@ class Flag:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryScoresOf:
+class TaskScores:
     """Per-query scores of one task: what every number of the comparison is computed from."""
 
     ids: tuple[str, ...]

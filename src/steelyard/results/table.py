@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -206,8 +207,9 @@ class Results(Sequence[Result]):
             key = label, model
             if name not in self._columns.get(key, {}):
                 wanted = dict.fromkeys([name, result.main_metric, *HEADLINES])
-                self._columns[key] = {**self._columns.get(key, {}), **columns(result, list(wanted))}
-            column = self._columns[key].get(name)
+                with suppress(ResultError):  # a table does not fail because the file of one result is damaged
+                    self._columns[key] = {**self._columns.get(key, {}), **columns(result, list(wanted))}
+            column = self._columns.get(key, {}).get(name)
             if column is not None and is_mean(column, result.metrics.get(name)):
                 found[model] = column
         return found
