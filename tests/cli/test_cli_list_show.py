@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_parts import small_task
 
 from steelyard.cli import main
-from steelyard.datasets import builtin, load_task
+from steelyard.datasets import builtin, load_task, write_nano_set
 from steelyard.datasets.sources import SOURCES
 from steelyard.errors import SteelyardError, UnknownName
 from steelyard.results import Result, ResultStore
@@ -254,3 +255,17 @@ def test_show_a_task_of_a_plug_in(data: Any, tmp_path: Path, monkeypatch: pytest
     point = EntryPoint("shown", "shown_shelf:Shelf", "steelyard.sources")
     monkeypatch.setattr(SOURCES, "_plugins", {"shown": point})
     assert data("show", "shelf:one")[1]["name"] == "NanoAlmanac/en"
+
+
+def test_a_set_of_many_tasks_is_checked_in_part_unless_all_are_requested(
+    data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("steelyard.cli.show.data.MAX_TASKS", 3)
+    names = [f"NanoMany/t{number}" for number in range(5)]
+    folder = str(write_nano_set(tmp_path / "NanoMany", [small_task(name) for name in names]))
+    _, first = data("show", folder)
+    assert [task["name"] for task in first] == names[:3]
+    assert main(["show", folder]) == 0 and "2 more tasks" in capsys.readouterr().err
+    _, every = data("show", folder, "--all")
+    assert [task["name"] for task in every] == names
+    assert main(["show", "data", folder, "--all"]) == 0 and "more tasks" not in capsys.readouterr().err

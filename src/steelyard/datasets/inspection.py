@@ -38,11 +38,19 @@ def check(reference: str | Path) -> list[Checked]:
 
     A type may be in front (`sts:./pairs.csv`); it is required if the columns do not determine it.
     """
+    return check_first(reference, None)[0]
+
+
+def check_first(reference: str | Path, limit: int | None) -> tuple[list[Checked], int]:
+    """Read and check the first tasks of a path (None: all); return them and the number of the others."""
     if (typed := typed_reference(str(reference))) is not None:
-        return [_read(location) for location in locate_samples(typed)]
+        samples = locate_samples(typed)
+        return [_read(location) for location in samples[:limit]], len(samples[limit:]) if limit is not None else 0
     locations = locate(reference)
+    first = locations[:limit]
     changed = _changed(locations[0].folder) if locations else set()
-    return [*(_check(location, changed) for location in locations), *_incomplete(reference)]
+    others = len(locations) - len(first)
+    return [*(_check(location, changed) for location in first), *_incomplete(reference)], others
 
 
 def _incomplete(reference: str | Path) -> Iterator[Checked]:

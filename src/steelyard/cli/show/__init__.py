@@ -46,6 +46,8 @@ def _configure(command: str, parser: Parser) -> None:
         group("--revision", metavar="REV", help="Commit, tag or branch to load (default: the newest).")
     if command in ("any", "task", "data"):
         add_type(add)
+    if command in ("any", "data"):
+        add("--all", action="store_true", help="Check every task of your own data (default: the first 100).")
     if command not in ("metric", "result"):
         add_locations(parser.add_argument_group("data").add_argument)
     if command in ("any", "task", "model", "result"):

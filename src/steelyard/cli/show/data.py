@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from steelyard.cli._ui.output import Output
     from steelyard.datasets.inspection import Checked
 
+MAX_TASKS = 100
+"""Tasks that are checked without --all."""
 BAD_DATA = 2
 """The exit code where the data has an error."""
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Check and show every task of a path."""
-    from steelyard.datasets import check, profile
+    from steelyard.datasets import profile
+    from steelyard.datasets.inspection import check_first
 
     with waiting(output, f"reading {arguments.name}"):
-        tasks = check(arguments.name)
+        tasks, others = check_first(arguments.name, None if arguments.all else MAX_TASKS)
         profiles = [profile(task.task) if task.task is not None else None for task in tasks]
     if output.json:
         output.data([_as_data(task, facts) for task, facts in zip(tasks, profiles, strict=True)])
@@ -30,6 +33,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         for place, (task, facts) in enumerate(zip(tasks, profiles, strict=True)):
             output.line(f"\n{task.reference}" if place else task.reference)
             _print(task, facts, output)
+    if others:
+        output.note(f"\n{others:,} more tasks were not checked; add --all to check them")
     return 0 if all(task.good for task in tasks) else BAD_DATA
 
 
