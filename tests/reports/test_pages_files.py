@@ -153,9 +153,10 @@ def test_the_documentation_names_every_field_and_threshold() -> None:
             f"{name} = {value} is not in {DOCS.name}"
         )
     for kind in [*vars(figures).values(), *vars(page_figures).values()]:
-        if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__.endswith("figures"):
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__.endswith("values"):
             for field in dataclasses.fields(kind):
-                assert f"`{field.name}`" in text, f"{kind.__name__}.{field.name} is not documented"
+                name = JSON_NAMES.get(field.name, field.name)
+                assert f"`{name}`" in text, f"{kind.__name__}.{field.name} is not documented"
 
 
 def test_the_same_figures_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every figure of a page, as plain values: what the JSON file holds and all other forms are written from."""
+"""All values of a page: the content of the JSON file, from which the other formats are written."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from steelyard.reports.pages.measure.values import (
 )
 
 PAGE_SCHEMA = 3
-"""The form of the JSON files; goes up when a field changes its name or meaning."""
+"""The version of the JSON files; it increases when a field changes its name or meaning."""
 
 
 @dataclass(frozen=True)
 class TaskValues:
-    """Everything that a task's page says in numbers."""
+    """All values of a task's page."""
 
     name: str
     nano_set: str
     backing_dataset: str
     task: str
     dataset: str
-    """The hub dataset, or whatever the source calls itself."""
+    """The hub dataset, or the name of another source."""
     language: str
     category: str
     queries: int
@@ -48,17 +48,17 @@ class TaskValues:
     document_lengths: Lengths
     profiles: tuple[ProfileValues, ...] = ()
     focus: str = ""
-    """What is asked with, and what is sought, in a few words."""
+    """The kind of queries and documents in a few words."""
     description: str = ""
-    """Words of the card or catalogue, not ours."""
+    """The description of the dataset card or catalogue."""
     type: str = "retrieval"
-    """`retrieval`, or `reranking`: every query has candidates, and nothing else is ranked."""
+    """`retrieval`, or `reranking`: only the candidates of a query are ranked."""
     on_hub: bool = False
     split: str = ""
     revision: str | None = None
     licence: str | None = None
     languages: tuple[str, ...] = ()
-    """As the source declares them."""
+    """The languages that the source declares."""
     content_hash: str = ""
     language_profile: LanguageProfile | None = None
     overlap: Overlap | None = None
@@ -68,7 +68,7 @@ class TaskValues:
     failures: tuple[FailureMode, ...] = ()
     overlap_gain: tuple[Bubble, ...] = ()
     overlap_gain_correlation: float | None = None
-    """Spearman's, of overlap and gain."""
+    """Spearman correlation of overlap and gain."""
     overlap_gain_p_value: float | None = None
     ceiling: Ceiling | None = None
     examples: tuple[Example, ...] = ()
@@ -77,29 +77,29 @@ class TaskValues:
     published: tuple[PublishedScore, ...] = ()
     published_name: str = ""
     published_counts: tuple[PublishedCount, ...] = ()
-    """Counts that the catalogue tells of the data behind the published figures."""
+    """Counts of the data of the published scores, from the catalogue."""
     made_from: str = ""
-    """A hash of everything that the figures follow from: the data, the lists, the settings, the version."""
+    """A hash of everything that the values depend on: data, lists, settings, version."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What was asked for: the dense model, and whether stored lists were taken."""
+    """The settings of the build: the dense model, and whether stored lists were used."""
 
     def profile(self, kind: Kind) -> ProfileValues | None:
-        """The profile of that kind."""
+        """Return the profile of that kind."""
         return next((profile for profile in self.profiles if profile.kind == kind), None)
 
     @property
     def main(self) -> tuple[ProfileValues, ...]:
-        """The profiles that stand in summaries."""
+        """The profiles that are in summaries."""
         return tuple(profile for profile in self.profiles if profile.kind != "other")
 
     @property
     def best(self) -> ProfileValues | None:
-        """The profile with the highest nDCG@10; the earlier of equal ones."""
+        """The profile with the highest nDCG@10; the first of equal ones."""
         return max(self.main, key=lambda profile: profile.ndcg_at_10, default=None)
 
     @property
     def tied(self) -> tuple[ProfileValues, ...]:
-        """Profiles that the paired tests cannot tell from the best."""
+        """Profiles that the paired tests cannot distinguish from the best."""
         best = self.best
         close = {c.worse for c in self.comparisons if best and c.better == best.kind and not c.significant}
         return tuple(profile for profile in self.main if profile.kind in close)
@@ -117,28 +117,28 @@ class LanguageRow:
 
 @dataclass(frozen=True)
 class GroupValues:
-    """Everything that a group's page says in numbers."""
+    """All values of a group's page."""
 
     name: str
     tasks: tuple[TaskValues, ...]
     languages: tuple[LanguageRow, ...] = ()
     sources: tuple[Source, ...] = ()
     means: Mapping[Kind, float] = field(default_factory=dict)
-    """nDCG@10 over tasks, of the profiles that every task has."""
+    """Mean nDCG@10 over tasks, for the profiles that every task has."""
     comparisons: tuple[Comparison, ...] = ()
-    """Two profiles over the same tasks, a task counting as one."""
+    """Two profiles over the same tasks; each task counts once."""
 
     @property
     def queries(self) -> int:
-        """Of all tasks."""
+        """The sum over all tasks."""
         return sum(task.queries for task in self.tasks)
 
     @property
     def documents(self) -> int:
-        """Of all tasks, each with its own corpus."""
+        """The sum over all tasks, each with its own corpus."""
         return sum(task.documents for task in self.tasks)
 
     @property
     def positives(self) -> int:
-        """Of all tasks."""
+        """The sum over all tasks."""
         return sum(task.positives.count for task in self.tasks)

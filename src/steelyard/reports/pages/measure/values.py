@@ -1,4 +1,4 @@
-"""The figures of one part of a page each, as plain values: lengths, languages, a profile, a slice, an example."""
+"""The values of the parts of a page: lengths, languages, a profile, a slice, an example."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.types import Interval
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts between edges; `counts[i]` lies from `edges[i]` to below `edges[i + 1]`."""
+    """Counts between edges: `counts[i]` counts values from `edges[i]` to below `edges[i + 1]`."""
 
     edges: tuple[int, ...]
     counts: tuple[int, ...]
@@ -19,36 +19,36 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Spread:
-    """How values are spread."""
+    """The distribution of values."""
 
     mean: float
     min: int
     median: float
     max: int
     histogram: Histogram | None = None
-    """In classes that double: 1, 2-3, 4-7 ..."""
+    """With bins that double: 1, 2-3, 4-7 ..."""
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long texts are."""
+    """The lengths of texts."""
 
     characters: Spread
     words: Spread | None = None
-    """Between spaces and punctuation; where a script has no spaces, characters (Han, kana) or clusters (Thai ...)."""
+    """Words between spaces and punctuation; in scripts without spaces, characters (Han, kana) or clusters (Thai)."""
     tokens: Spread | None = None
-    """Pieces of the tokenizer."""
+    """Tokens of the tokenizer."""
     tokens_of: int = 0
-    """How many texts the tokens were counted of: all, or a seeded sample."""
+    """The number of texts whose tokens were counted: all, or a seeded sample."""
     tokenizer: str = ""
-    """Whose pieces the tokens are."""
+    """The tokenizer."""
     empty: int = 0
-    """Texts that hold nothing but space."""
+    """The number of texts that are empty or white space."""
 
 
 @dataclass(frozen=True)
 class Positives:
-    """Relevant documents by query."""
+    """Relevant documents per query."""
 
     count: int
     mean: float
@@ -59,69 +59,70 @@ class Positives:
     multi_positive_share: float
     judgements: int = 0
     outside_corpus: int = 0
-    """Relevant documents that the corpus does not hold."""
+    """Relevant documents that are not in the corpus."""
     queries_without: int = 0
     grades: Mapping[str, int] = field(default_factory=dict)
-    """Positive judgements by their grade, where there is more than one."""
+    """Relevant judgements by grade, if there are several grades."""
 
 
 @dataclass(frozen=True)
 class LanguageProfile:
-    """Languages and scripts, told from the beginning of each text; shares of queries, documents, pairs."""
+    """Languages and scripts, identified from the start of each text; shares of queries, documents and pairs."""
 
     query_languages: Mapping[str, float]
     document_languages: Mapping[str, float]
     query_scripts: Mapping[str, float]
     document_scripts: Mapping[str, float]
     pair_languages: Mapping[str, float]
-    """`ar-en`: an Arabic query with an English positive."""
+    """`ar-en`: an Arabic query with an English relevant document."""
     pairs: int
-    """Pairs of a query and one of its positives in the corpus."""
+    """Pairs of a query and one of its relevant documents in the corpus."""
     same_language: float
     cross_language: float
     undecided: float
-    """Pairs of which one text shows no language."""
+    """Pairs with a text whose language is uncertain."""
     cross_script: float
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """The share of a query's terms that its nearest positive holds, after the analysis that BM25 uses."""
+    """The share of a query's terms in its most similar relevant document, after the text analysis of BM25."""
 
     mean: float
     median: float
     none: float
-    """Share of queries that have no term in common with any positive."""
+    """Share of queries without a common term with any relevant document."""
     full: float
-    """Share of queries all of whose terms stand in one positive."""
+    """Share of queries whose terms are all in one relevant document."""
     histogram: tuple[int, ...]
-    """Queries by tenths of overlap."""
+    """Number of queries by tenths of overlap."""
 
 
 @dataclass(frozen=True)
 class Tendencies:
-    """What queries are like."""
+    """Properties of the queries."""
 
     questions: float
-    """Share that ends with a question mark or has a question word of its language."""
+    """Share with a question mark at the end or a question word of their language."""
     question_words: Mapping[str, int]
-    """The most frequent ones."""
+    """The most frequent question words."""
     length_classes: Mapping[str, float]
     numbers: float
-    """Share with a digit."""
+    """Share that contain a digit."""
     names: float | None
-    """Share with a capitalised word inside, of queries in languages that capitalise names only; None: too few."""
+    """Share with a capital letter after the first word, in languages that capitalise only names; null: too few."""
     duplicate_queries: int
-    """Queries whose text came before, case and outer space aside."""
+    """Queries that repeat an earlier one, ignoring case and outer white space."""
     duplicate_documents: int
     queries_that_are_documents: int
 
 
 @dataclass(frozen=True)
 class ProfileValues:
-    """What one profile's lists are worth.
+    """The scores and lists of one profile.
 
-    `recall_at_100` is the mean over queries; pooled recall counts all positives together, as published tables do.
+    `recall_at_100` is the mean over queries; pooled recall counts all relevant documents together,
+    as published tables do.
     """
 
     kind: Kind
@@ -131,35 +132,35 @@ class ProfileValues:
     pooled_recall_at_100: float | None
     recall_at_100: float | None = None
     candidates: str = ""
-    """`top-500`: how deep the lists are, safeguards not counted."""
+    """`top-500`: the length of the lists, without safeguards."""
     stored: bool = True
-    """Whether the lists came with the set."""
+    """Whether the lists are stored with the set."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     candidates_min: int | None = None
     candidates_max: int | None = None
     candidates_mean: float | None = None
     safeguard_rows: int = 0
     perfect_rerank_ndcg_at_10: float | None = None
-    """nDCG@10 of the first 100 candidates in the best possible order."""
+    """nDCG@10 of the top 100 candidates in the best possible order."""
     first_positive: Mapping[str, int] = field(default_factory=dict)
-    """Queries by the rank of their first relevant document."""
+    """Number of queries by the rank of their first relevant document."""
 
     @property
     def label(self) -> str:
-        """What tables call the profile."""
+        """The name of the profile in tables."""
         return LABELS[self.kind]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two profiles on the same queries, by nDCG@10, the better one first."""
+    """Two profiles on the same queries by nDCG@10, the better one first."""
 
     better: Kind
     worse: Kind
     difference: float
     interval: Interval
     p_value: float
-    """Of Fisher's randomisation test, adjusted after Holm for the comparisons of the page."""
+    """p-value of Fisher's randomisation test with Holm's correction for the comparisons of the page."""
     wins: int
     ties: int
     losses: int
@@ -168,7 +169,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class SliceValues:
-    """A part of the queries: nDCG@10 by profile, and what sets the part apart."""
+    """A part of the queries: nDCG@10 by profile, and the difference from the other queries."""
 
     dimension: str
     """`language`, `languages of the pair`, `script`, `query length`, `overlap`."""
@@ -178,16 +179,16 @@ class SliceValues:
     intervals: Mapping[Kind, Interval]
     best: Kind
     tied: tuple[Kind, ...] = ()
-    """Profiles that a paired test cannot tell from the best; all others for a slice too small to test."""
+    """Profiles that cannot be distinguished from the best; all others if the slice is too small to test."""
     against_rest: Mapping[Kind, float] = field(default_factory=dict)
-    """The slice's mean minus that of the other queries."""
+    """The mean of the slice minus that of the other queries."""
     rest_p_values: Mapping[Kind, float] = field(default_factory=dict)
-    """Of Welch's test of that difference, adjusted after Holm over all slices."""
+    """p-values of Welch's test of that difference, with Holm's correction over all slices."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text cut for showing; `characters` is its full length."""
+    """A text that is truncated for display; `characters` is its full length."""
 
     text: str
     characters: int
@@ -195,12 +196,12 @@ class Text:
 
 @dataclass(frozen=True)
 class FailureExample:
-    """One query that went badly, and the document that won."""
+    """One query that failed, and the document that was ranked first."""
 
     query_id: str
     query: Text
     ranks: Mapping[Kind, int | None]
-    """Of the first relevant document; None: not in the list."""
+    """The rank of the first relevant document; null: not in the list."""
     winner: Kind
     """The profile whose first document is shown."""
     won_id: str | None
@@ -211,7 +212,7 @@ class FailureExample:
 
 @dataclass(frozen=True)
 class FailureMode:
-    """Queries that went badly in one way, and the plainest of them."""
+    """Queries that failed in one way, with the clearest examples."""
 
     mode: str
     """`bm25_misses_dense_finds`, `dense_misses_bm25_finds`, `both_miss`, `hybrid_loses`."""
@@ -222,7 +223,7 @@ class FailureMode:
 
 @dataclass(frozen=True)
 class Example:
-    """A query with one of its positives."""
+    """A query with one of its relevant documents."""
 
     query_id: str
     query: Text
@@ -232,7 +233,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Bubble:
-    """So many queries lie about here: their overlap, and nDCG@10 of BM25 minus that of the dense profile."""
+    """A number of queries with about this overlap, and nDCG@10 of BM25 minus that of the dense profile."""
 
     overlap: float
     gain: float
@@ -241,17 +242,17 @@ class Bubble:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What a perfect ranking of the corpus would reach."""
+    """The scores of a perfect ranking of the corpus."""
 
     ndcg_at_10: float
     recall_at_100: float
     random_recall_at_100: float
-    """What a random order would reach."""
+    """The recall of a random ranking."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where something comes from."""
+    """A source of the data."""
 
     title: str
     year: str
@@ -261,7 +262,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What is known of training data; `not_recorded` where nobody wrote it down."""
+    """What is recorded about training data; `not_recorded` if nothing is."""
 
     train_split: str = "not_recorded"
     split_origin: str = "not_recorded"
@@ -273,7 +274,7 @@ class Leakage:
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """A figure of ours beside the published one."""
+    """A measured score and the published one."""
 
     kind: Kind
     metric: str
@@ -281,17 +282,17 @@ class PublishedScore:
     published: float
     difference: float
     interval: Interval | None = None
-    """Of the difference, from ours by query; None where the metric has none."""
+    """The interval of the difference, from our scores per query; null if the metric has none."""
 
     @property
     def inside(self) -> bool | None:
-        """Whether the published figure lies in our interval; None without one."""
+        """Whether the published score is within our interval; None without one."""
         return None if self.interval is None else self.interval.low <= 0 <= self.interval.high
 
 
 @dataclass(frozen=True)
 class PublishedCount:
-    """A count of our data beside that of the data behind the published figures."""
+    """A count of our data and that of the data of the published scores."""
 
     what: str
     """`queries`, `documents`, `positives`."""
