@@ -14,8 +14,7 @@ from steelyard.results import QueryScores, Result, ResultStore, TaskFacts
 from steelyard.results.keys import result_key
 from steelyard.types import Float64
 
-RNG = np.random.default_rng(5)
-OLD = RNG.uniform(0.3, 0.7, 60)
+OLD = np.random.default_rng(5).uniform(0.3, 0.7, 60)
 
 
 def folder(path: Path, model: str, **tasks: Float64) -> str:
@@ -30,10 +29,11 @@ def folder(path: Path, model: str, **tasks: Float64) -> str:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[str, str]:
-    worse = OLD - 0.1 + RNG.normal(0, 0.05, 60)
+    generator = np.random.default_rng(6)
+    worse = OLD - 0.1 + generator.normal(0, 0.05, 60)
     return (
         folder(tmp_path / "old", "before", a=OLD, b=OLD),
-        folder(tmp_path / "new", "after", a=worse, b=OLD + RNG.normal(0, 0.05, 60)),
+        folder(tmp_path / "new", "after", a=worse, b=OLD + generator.normal(0, 0.05, 60)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from comparison_parts import NEW, OLD, made
 from engine_parts import Overlap, small_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,29 +21,8 @@ from steelyard.comparison import Comparison, compare
 from steelyard.comparison.compare_models import from_results
 from steelyard.comparison.slices import read_metadata
 from steelyard.errors import DataError, MissingPart, ResultError, UnknownName, UsageError
-from steelyard.results import QueryScores, Result, Results, ResultStore, TaskFacts
-from steelyard.results.keys import result_key
+from steelyard.results import Result, Results, ResultStore
 from steelyard.results.ranking import compare_rankings
-from steelyard.types import Float64
-
-RNG = np.random.default_rng(3)
-OLD = RNG.uniform(0.2, 0.7, 80)
-NEW = OLD + RNG.normal(0.05, 0.1, 80)
-
-
-def made(task: str, model: str, values: Float64, **more: Any) -> Result:
-    facts = TaskFacts(
-        more.pop("language", "en"), queries=len(values), documents=9, data_hash=more.pop("data_hash", "d" * 32),
-        limit=more.pop("limit", None), revision=more.pop("revision", None), queries_in_full=80,
-    )  # fmt: skip
-    metric = more.pop("metric", "ndcg_at_10")
-    settings = more.pop("settings", {})
-    ids = more.pop("ids", tuple(f"q{i}" for i in range(len(values))))
-    return Result(
-        task, model, settings, result_key(settings, task, facts), main_metric=metric,
-        metrics={metric: float(np.nanmean(values))}, facts=facts,
-        queries=QueryScores(ids, None, {metric: values}), **more,
-    )  # fmt: skip
 
 
 def both(*, tasks: int = 2) -> list[Result]:
@@ -166,7 +146,7 @@ def test_other_depths_and_partial_results_are_noted() -> None:
 
 
 def test_queries_in_another_order_are_aligned_and_other_queries_refused() -> None:
-    order = RNG.permutation(80)
+    order = np.random.default_rng(9).permutation(80)
     shuffled = made("T/a", "new", NEW[order], ids=tuple(f"q{i}" for i in order))
     expected = compare([made("T/a", "old", OLD), made("T/a", "new", NEW)]).between("new", "old")
     assert compare([made("T/a", "old", OLD), shuffled]).between("new", "old") == expected
@@ -396,7 +376,9 @@ def test_from_results_takes_a_view() -> None:
     assert list(cells) == ["T/0", "T/1"] and comparison.scores["T/0"].scores.shape == (2, 80)
 
 
-def test_nan_of_a_plug_in_metric_is_one_error_that_names_the_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nan_of_a_plug_in_metric_is_one_error_that_names_the_metric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A metric that another package registers; stored scores with NaN are tested above."""
     from importlib.metadata import EntryPoint
 

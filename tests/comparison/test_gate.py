@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_compare import NEW, OLD, made
+from comparison_parts import NEW, OLD, made
 
 from steelyard.comparison import compare
 from steelyard.comparison.baseline import read_baseline, write_baseline
@@ -17,14 +17,13 @@ from steelyard.comparison.gate import gate
 from steelyard.errors import DataError, UsageError
 from steelyard.results import Result
 
-RNG = np.random.default_rng(11)
-
 
 def pair(*gaps: float, noise: float = 0.05) -> list[Result]:
+    generator = np.random.default_rng(11)
     results = []
     for place, gap in enumerate(gaps):
         results.append(made(f"T/{place}", "old", OLD))
-        results.append(made(f"T/{place}", "new", OLD + gap + RNG.normal(0, noise, 80)))
+        results.append(made(f"T/{place}", "new", OLD + gap + generator.normal(0, noise, 80)))
     return results
 
 
@@ -55,9 +54,9 @@ def test_one_task_decides_only_if_asked() -> None:
 
 def test_false_alarms_are_rare() -> None:
     """No difference in truth: at alpha 0.05 two-sided, a regression is claimed in about 2.5 % of runs."""
-    alarms = 0
+    generator, alarms = np.random.default_rng(2), 0
     for _ in range(200):
-        noise = RNG.normal(0, 0.2, 40) * RNG.choice([-1, 1], 40)
+        noise = generator.normal(0, 0.2, 40) * generator.choice([-1, 1], 40)
         results = [made("T/a", "old", OLD[:40]), made("T/a", "new", OLD[:40] + noise)]
         alarms += gate(compare(results), margin=0.0).failed
     assert alarms <= 13  # 2.5 % of 200 is 5; more than 13 has a chance of 1 in 2,000
@@ -91,7 +90,10 @@ def test_a_gate_does_not_pass_on_what_cannot_be_compared() -> None:
 
 
 def test_baseline_keeps_every_score_in_kilobytes(tmp_path: Path) -> None:
-    tasks = [made(f"T/{i}", "mine", np.round(RNG.uniform(0, 1, 200), 2), language="zh") for i in range(3)]
+    tasks = [
+        made(f"T/{i}", "mine", np.round(np.random.default_rng(i).uniform(0, 1, 200), 2), language="zh")
+        for i in range(3)
+    ]
     path = write_baseline(tmp_path / "baseline.json", tasks)
     assert path.stat().st_size < 3 * 3000
     for stored, original in zip(read_baseline(path), tasks, strict=True):
