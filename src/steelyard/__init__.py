@@ -1,11 +1,11 @@
-"""Steelyard weighs retrieval and embedding models under one set of conditions.
+"""Steelyard evaluates retrieval and embedding models under one set of conditions.
 
 >>> import steelyard
 >>> task = steelyard.load_task("NanoAlmanac/en")                             # doctest: +SKIP
 >>> results = steelyard.evaluate(["bm25", "dense"], "NanoAlmanac/en")        # doctest: +SKIP
 >>> print(results)                                                           # doctest: +SKIP
 
-Names are imported on first use, so that `import steelyard` costs next to nothing.
+Names are imported on first use, so `import steelyard` is fast.
 """
 
 from __future__ import annotations
