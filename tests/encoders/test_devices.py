@@ -23,9 +23,9 @@ from torch_models import save_bert
 
 from steelyard.cli import main
 from steelyard.encoders import load_encoder
-from steelyard.encoders.backends.transformers.device_process import crew_of
-from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
-from steelyard.encoders.devices.worker_pool import Crew
+from steelyard.encoders.backends.transformers.device_process import device_pool
+from steelyard.encoders.batching import BatchSize, ErrorContext, encode_in_batches
+from steelyard.encoders.devices.worker_pool import WorkerPool
 from steelyard.errors import ModelError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -146,16 +146,16 @@ def product(model: Model, rows: Any, what: str = "") -> Any:
 
 
 @pytest.fixture(scope="module")
-def crew() -> Iterator[Crew[Any]]:
-    yield crew_of(Model(), ["cpu", "cpu"], product)
+def crew() -> Iterator[WorkerPool[Any]]:
+    yield device_pool(Model(), ["cpu", "cpu"], product)
 
 
-def shared_out(crew: Crew[Any], count: int, size: BatchSize, what: str = "") -> Iterator[tuple[Any, Any]]:
-    subject = Subject("tiny", "number {}".format, "fewer numbers")
+def shared_out(crew: WorkerPool[Any], count: int, size: BatchSize, what: str = "") -> Iterator[tuple[Any, Any]]:
+    subject = ErrorContext("tiny", "number {}".format, "fewer numbers")
     return encode_in_batches(np.ones(count, dtype=np.int64), crew, lambda rows: (rows, what), size, subject)
 
 
-def test_both_processes_work_and_memory_that_runs_out_in_them_halves_the_batches(crew: Crew[Any]) -> None:
+def test_both_processes_work_and_memory_that_runs_out_in_them_halves_the_batches(crew: WorkerPool[Any]) -> None:
     size, processes, seen = BatchSize(8, 100), set(), []
     for rows, (found, process) in shared_out(crew, 60, size, "greedy"):
         assert (found == rows * 3).all() and len(rows) <= 2
@@ -166,7 +166,7 @@ def test_both_processes_work_and_memory_that_runs_out_in_them_halves_the_batches
     assert len(processes) == 2 and os.getpid() not in processes
 
 
-def test_several_callers_share_the_processes(crew: Crew[Any]) -> None:
+def test_several_callers_share_the_processes(crew: WorkerPool[Any]) -> None:
     def work(count: int) -> int:
         return sum(int(found.sum()) for _, (found, _) in shared_out(crew, count, BatchSize(2, 100)))
 
@@ -175,14 +175,14 @@ def test_several_callers_share_the_processes(crew: Crew[Any]) -> None:
 
 
 @LINUX
-def test_a_killed_process_is_told_and_replaced(crew: Crew[Any]) -> None:
+def test_a_killed_process_is_told_and_replaced(crew: WorkerPool[Any]) -> None:
     with pytest.raises(ModelError, match=r"tiny failed over a batch of 3, the longest a number 0: the process on cpu "):
         list(shared_out(crew, 9, BatchSize(3, 100), "killed"))
     assert sum(int(found.sum()) for _, (found, _) in shared_out(crew, 9, BatchSize(3, 100))) == 3 * 36
 
 
 @LINUX
-def test_who_stops_listening_stops_the_work(crew: Crew[Any]) -> None:
+def test_who_stops_listening_stops_the_work(crew: WorkerPool[Any]) -> None:
     list(shared_out(crew, 9, BatchSize(3, 100)))
     before = set(children(os.getpid()))
     with crew.shift() as shift:

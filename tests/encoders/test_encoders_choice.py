@@ -17,9 +17,9 @@ from steelyard import evaluate, files
 from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.function import from_function
-from steelyard.encoders.batching import BatchSize, Subject, encode_in_batches
-from steelyard.encoders.devices.worker_pool import Crew, Here
-from steelyard.encoders.load import kind_of
+from steelyard.encoders.batching import BatchSize, ErrorContext, encode_in_batches
+from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
+from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import DataError, HubError, MissingPart, ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
@@ -306,7 +306,7 @@ def test_kinds_of_folders(tmp_path):
         for name in files:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(config if name == "config.json" else "")
-        return kind_of(ModelFolder(str(folder), folder))
+        return detect_backend(ModelFolder(str(folder), folder))
 
     assert kind("config.json", "model.safetensors", "onnx/model.onnx") == "sentence-transformers"
     assert kind("config.json", "pytorch_model-00001-of-00002.bin") == "sentence-transformers"
@@ -317,8 +317,8 @@ def test_kinds_of_folders(tmp_path):
 
 
 def batches(lengths, encode, size):
-    subject = Subject("tiny", "text {}".format, "a larger machine")
-    return encode_in_batches(lengths, Crew([Here(encode)]), lambda rows: (rows,), size, subject)
+    subject = ErrorContext("tiny", "text {}".format, "a larger machine")
+    return encode_in_batches(lengths, WorkerPool([LocalWorker(encode)]), lambda rows: (rows,), size, subject)
 
 
 @given(

@@ -85,7 +85,7 @@ def test_a_damaged_file_is_noted_and_its_texts_are_encoded_again(home, damage):
     encode_once(Letters(), ["c"], "document", store=VectorStore(Letters()))
     victim = max(segments(home), key=lambda path: path.stat().st_size)
     whole = victim.read_bytes()
-    narrow = segments_of.write(home, keys_of(["a", "b"], "document"), np.ones((2, 4), np.float32))
+    narrow = segments_of.write_vector_file(home, keys_of(["a", "b"], "document"), np.ones((2, 4), np.float32))
     damaged = {
         "cut": whole[:-3],
         "grown": whole + b"x",
@@ -161,7 +161,7 @@ def test_the_store_can_be_switched_off(home):
 
 def test_many_texts_go_to_the_store_part_by_part(home, monkeypatch):
     """An encoder that fails half-way keeps what it had done."""
-    monkeypatch.setattr(cached, "PART", 2)
+    monkeypatch.setattr(cached, "PART_TEXTS", 2)
     poisoned = Letters(poison="d")
     with pytest.raises(ModelError):
         encode_once(poisoned, list("abcd"), "document", store=VectorStore(poisoned))

@@ -18,10 +18,10 @@ from steelyard.encoders.use import convolution as use_convolution
 from steelyard.encoders.use import encoder as use_multilingual
 from steelyard.encoders.use import network as use_network
 from steelyard.encoders.use import pieces as use_pieces
-from steelyard.encoders.use.encoder import UseMultilingual, _resource
+from steelyard.encoders.use.encoder import UseEncoder, _resource
 from steelyard.encoders.use.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.vectors import threads as cores
+from steelyard.vectors import threads as threads_module
 
 GOLDEN = {
     "The steelyard is a balance with one arm.": [
@@ -74,7 +74,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    return UseMultilingual()
+    return UseEncoder()
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_threads_give_the_same_vectors(monkeypatch):
     monkeypatch.setattr(use_network, "HEADS", 3)
 
     def vectors(threads):
-        monkeypatch.setattr(cores, "undivided_products", lambda: nullcontext(threads))
+        monkeypatch.setattr(threads_module, "single_threaded_blas", lambda: nullcontext(threads))
         return use_network.UseNetwork(_resource("weights.npz")).vectors(ids)
 
     assert (vectors(1) == vectors(3)).all()

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from steelyard.config import Settings
 from steelyard.encoders.cache import compaction
 from steelyard.encoders.cache.cached_encoder import encode_once
-from steelyard.encoders.cache.vector_file import ENTRY, HEADER, MARK, Damaged, NotASegment, Segment, sums, write
+from steelyard.encoders.cache.vector_file import (
+    ENTRY,
+    HEADER,
+    MARK,
+    DamagedFile,
+    NotAVectorFile,
+    VectorFile,
+    row_checksums,
+    write_vector_file,
+)
 from steelyard.encoders.cache.vector_store import VectorStore, keys_of
 
 ROLES = st.sampled_from(["query", "document"])
@@ -76,13 +85,13 @@ def test_the_store_agrees_with_a_dictionary(data):
 def test_any_changed_byte_is_noticed(place, change):
     with tempfile.TemporaryDirectory() as folder:
         vectors = np.arange(200, dtype=np.float32).reshape(40, 5) / 7
-        path = write(Path(folder), keys_of([f"{row}" for row in range(40)], "query"), vectors)
+        path = write_vector_file(Path(folder), keys_of([f"{row}" for row in range(40)], "query"), vectors)
         data = bytearray(path.read_bytes())
         assert len(data) == 40 * (ENTRY.itemsize + 20) + HEADER.size
         data[place] ^= change
         path.write_bytes(data)
-        with pytest.raises(NotASegment if place < len(MARK) else Damaged):
-            Segment.open(path).vectors()
+        with pytest.raises(NotAVectorFile if place < len(MARK) else DamagedFile):
+            VectorFile.open(path).vectors()
 
 
 @given(st.lists(ANY_FLOATS, min_size=3, max_size=3), st.integers(0, 2), st.integers(1, 2**32 - 1))
@@ -90,4 +99,4 @@ def test_a_sum_changes_with_any_number(values, place, change):
     row = np.array([values], np.float32)
     other = row.copy()
     other.view(np.uint32)[0, place] ^= np.uint32(change)
-    assert sums(row) != sums(other)
+    assert row_checksums(row) != row_checksums(other)

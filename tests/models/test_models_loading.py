@@ -9,9 +9,9 @@ import torch
 from torch_models import save_bert
 
 from steelyard.cli import main
-from steelyard.encoders.backends.transformers.loading import Loading
-from steelyard.encoders.devices.choice import choose
-from steelyard.encoders.model_config import Declared
+from steelyard.encoders.backends.transformers.loading import LoadOptions
+from steelyard.encoders.devices.choice import choose_devices
+from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import HubError, UsageError
 from steelyard.options import Options
@@ -32,21 +32,21 @@ def own_folders(monkeypatch, tmp_path):
 
 
 def test_the_name_counts_before_the_run_and_the_run_before_the_machine():
-    assert choose(None, "cpu,cpu,cpu") == ["cpu", "cpu", "cpu"]
-    assert choose("cpu", "cpu,cpu,cpu") == ["cpu"]
-    several = Loading(device="cpu,cpu,cpu")
+    assert choose_devices(None, "cpu,cpu,cpu") == ["cpu", "cpu", "cpu"]
+    assert choose_devices("cpu", "cpu,cpu,cpu") == ["cpu"]
+    several = LoadOptions(device="cpu,cpu,cpu")
     assert several.devices == ["cpu", "cpu", "cpu"]
-    assert several.arguments["device"] == Loading(device="cpu").arguments["device"] == "cpu"
+    assert several.arguments["device"] == LoadOptions(device="cpu").arguments["device"] == "cpu"
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_computed():
     with pytest.raises(UsageError, match=f"there is no device {BEST}: torch .* finds"):
-        choose(f"cpu,{BEST}")
+        choose_devices(f"cpu,{BEST}")
     with pytest.raises(UsageError, match="the option device is 'cpu,auto'"):
-        choose("cpu,auto")
+        choose_devices("cpu,auto")
     for unheard in ("gpu", "cpu,gpu:1", "cuda:one"):
         with pytest.raises(UsageError, match=f"torch knows no device '{unheard.removeprefix('cpu,')}'"):
-            choose(unheard)
+            choose_devices(unheard)
 
 
 def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys):
@@ -141,7 +141,7 @@ def test_the_length_that_a_model_reads_is_found_beside_its_onnx_file(tmp_path):
         (tmp_path / name).parent.mkdir()
         (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
     folder = ModelFolder("mine", tmp_path)
-    assert Declared(folder).limit == 512
-    assert Declared(folder, "words").limit == 9
+    assert ModelConfig(folder).limit == 512
+    assert ModelConfig(folder, "words").limit == 9
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 64}', encoding="utf-8")
-    assert Declared(folder).limit == 64
+    assert ModelConfig(folder).limit == 64

@@ -13,7 +13,7 @@ from steelyard.reports.pages.measure.languages import language_profile, read, sc
 from steelyard.reports.pages.measure.lengths import TOKENIZER, lengths
 from steelyard.reports.pages.render.tables import pair_languages
 from steelyard.reports.pages.render.task_page import task_page
-from steelyard.text.language_id.detect import tell
+from steelyard.text.language_id.detect import detect_certain
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 
 
@@ -79,13 +79,13 @@ def test_scripts_of_ascii_and_other_texts_keep_their_places() -> None:
 
 
 def test_a_shared_script_decides_nothing() -> None:
-    assert tell(["река", "книга"], ["ru", "uk", "en"]) == ["und", "und"]
-    assert tell(["река", "книга"], ["ru", "en"]) == ["ru", "ru"]
-    assert tell(["man", "hand"], ["en", "de", "sv"]) == ["und", "und"]
-    assert tell(["Der Hund und die Katze", "The dog and the cat"]) == ["de", "en"]
-    assert tell(["山", "これは山です", "他每天早上喝一杯咖啡"]) == ["und", "ja", "zh"]
-    assert tell(["他叫 Robinson，是老师"], ["zh", "en"]) == ["zh"]
-    assert tell([]) == []
+    assert detect_certain(["река", "книга"], ["ru", "uk", "en"]) == ["und", "und"]
+    assert detect_certain(["река", "книга"], ["ru", "en"]) == ["ru", "ru"]
+    assert detect_certain(["man", "hand"], ["en", "de", "sv"]) == ["und", "und"]
+    assert detect_certain(["Der Hund und die Katze", "The dog and the cat"]) == ["de", "en"]
+    assert detect_certain(["山", "これは山です", "他每天早上喝一杯咖啡"]) == ["und", "ja", "zh"]
+    assert detect_certain(["他叫 Robinson，是老师"], ["zh", "en"]) == ["zh"]
+    assert detect_certain([]) == []
 
 
 def test_a_name_is_in_the_only_language_declared() -> None:

@@ -16,13 +16,13 @@ from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInf
 from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling, MultiVectorMask
 from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
 
-from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.backends.transformers.multi_vector_encoder import TransformerTokens
+from steelyard.encoders.load import load_multi_vector_encoder
 from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Qrels, Queries, TaskInfo
-from steelyard.vectors.token_pooling import pooled
+from steelyard.vectors.token_pooling import pool_tokens
 
 INFO = TaskInfo("made/up")
 CORPUS = Corpus.of(list(DOCUMENTS), list(DOCUMENTS.values()))
@@ -160,7 +160,7 @@ def test_pooling_is_the_librarys(bert):
     """The same vectors; the order of clusters, which MaxSim does not see, is our own."""
     tokens = load_multi_vector_encoder(str(bert)).encode(list(CORPUS.texts), "document")
     for factor in (1.5, 2, 3):
-        ours = pooled(tokens, factor)
+        ours = pool_tokens(tokens, factor)
         theirs = HierarchicalTokenPooling(factor).pool(
             [torch.from_numpy(tokens.text(place).copy()) for place in range(len(tokens))]
         )

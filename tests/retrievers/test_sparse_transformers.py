@@ -9,7 +9,8 @@ from sentence_transformers.sparse_encoder.evaluation import SparseInformationRet
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
 
-from steelyard.encoders.backends.sparse_input import as_sparse, load_sparse_encoder
+from steelyard.encoders.backends.sparse_input import as_sparse
+from steelyard.encoders.load import load_sparse_encoder
 from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever

@@ -9,10 +9,9 @@ from hypothesis.extra.numpy import arrays
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Run
 from steelyard.vectors import exact, quantise, topk
-from steelyard.vectors.quantise import Binary, Half, Int8, RawInt8
-from steelyard.vectors.topk import normalised, ranked, top_k
-from steelyard.vectors.truncate import truncated
-from steelyard.vectors.variants import PRECISIONS, Variant
+from steelyard.vectors.quantise import BinaryCodes, Float16Codes, HakariInt8Codes, Int8Codes
+from steelyard.vectors.topk import normalised, rank_rows, top_k
+from steelyard.vectors.variants import PRECISIONS, Variant, truncate
 
 LOSSY = [name for name in PRECISIONS if name != "float32"]
 
@@ -74,7 +73,7 @@ def test_raw_codes_are_those_of_hakari():
     steps = (high - low) / np.float32(255)
     codes, asked = (np.trunc(np.clip((x - low) / steps - 128, -128, 127)).astype(int) for x in (documents, queries))
     index = Variant(precision="int8@hakari").build(DOCUMENTS)
-    assert isinstance(index.coded.codes, RawInt8) and (index.coded.codes.codes == codes).all()
+    assert isinstance(index.coded.codes, HakariInt8Codes) and (index.coded.codes.codes == codes).all()
     run = index.search(QUERIES, 1000)
     products = asked @ codes.T
     assert run.depth == 100
@@ -105,22 +104,22 @@ def test_binary_is_hamming(documents, queries, k):
 @given(matrices)
 @settings(max_examples=100)
 def test_int8_is_never_off_by_more_than_half_a_step(documents):
-    codes = Int8.of(documents)
+    codes = Int8Codes.of(documents)
     spread = documents.max(axis=0) - documents.min(axis=0)
-    assert (np.abs(codes.values() - documents) <= spread / 255 / 2 + 1e-5).all()
+    assert (np.abs(codes.decode() - documents) <= spread / 255 / 2 + 1e-5).all()
     assert codes.clipped == 0
 
 
 def test_int8_is_calibrated_on_a_sample_and_says_what_it_cut():
     documents = vectors(900)
     documents[5] *= 50
-    drawn = Int8.of(documents, sample=100)
-    again = Int8.of(documents, sample=100)
+    drawn = Int8Codes.of(documents, sample=100)
+    again = Int8Codes.of(documents, sample=100)
     assert (drawn.codes == again.codes).all() and 0 < drawn.clipped < 0.1
     assert drawn.codes.min() == -128 and drawn.codes.max() == 127
-    assert (drawn.step < Int8.of(documents).step).mean() > 0.9  # the long vector was not in the sample
+    assert (drawn.step < Int8Codes.of(documents).step).mean() > 0.9  # the long vector was not in the sample
     kept = np.delete(np.arange(900), 5)
-    assert np.abs(drawn.values() - documents)[kept].mean() < 0.005
+    assert np.abs(drawn.decode() - documents)[kept].mean() < 0.005
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -171,9 +170,9 @@ def test_rescoring_ranks_the_same_documents_by_float(kept, gather, monkeypatch):
     monkeypatch.setattr(exact, "GATHER", gather)
     monkeypatch.setattr(exact, "KEPT", kept)
     first = Variant(precision="binary").build(DOCUMENTS).search(QUERIES, 60)
-    floats = exact.Exact(DOCUMENTS)
+    floats = exact.ExactIndex(DOCUMENTS)
     floats.search(QUERIES, 3)
-    run, seconds = floats.rescored(first, QUERIES)
+    run, seconds = floats.rescore(first, QUERIES)
     assert seconds > 0
     scores = QUERIES.astype(np.float64) @ DOCUMENTS.T.astype(np.float64)
     assert (np.sort(run.rows, axis=1) == np.sort(first.rows, axis=1)).all()
@@ -199,7 +198,7 @@ def test_rescoring_makes_up_for_what_codes_lose():
 @settings(max_examples=100)
 def test_truncation_keeps_lengths(documents, dimension):
     before = documents.copy()
-    kept = truncated(documents, dimension)
+    kept = truncate(documents, dimension)
     assert (documents == before).all()
     assert kept.shape[1] == min(dimension, documents.shape[1]) and kept.dtype == np.float32
     there = np.linalg.norm(documents[:, :dimension].astype(np.float64), axis=1) > 1e-3
@@ -210,7 +209,7 @@ def test_truncation_keeps_lengths(documents, dimension):
 @given(st.lists(st.lists(st.sampled_from([-0.0, 0.0, 0.5, -1.5]), min_size=4, max_size=4), min_size=1, max_size=5))
 def test_ranked_is_run_of(scores):
     rows = np.tile(np.array([3, 0, 2, 1], dtype=np.int32), (len(scores), 1))
-    run, slow = ranked(rows, np.array(scores, dtype=np.float32)), Run.of(rows, np.array(scores, dtype=np.float32))
+    run, slow = rank_rows(rows, np.array(scores, dtype=np.float32)), Run.of(rows, np.array(scores, dtype=np.float32))
     assert run.rows.tolist() == slow.rows.tolist() and run.scores.tolist() == slow.scores.tolist()
 
 
@@ -244,8 +243,8 @@ def test_constant_dimensions_and_great_numbers():
     for precision in PRECISIONS:
         run = Variant(precision=precision).build(documents).search(documents, 5)
         assert run.rows.tolist() == [[0, 1, 2, 3, 4]] * 5 and np.isfinite(run.scores).all()
-    assert np.isfinite(Half.of(np.full((1, 2), 1e6, dtype=np.float32)).codes).all()
-    assert Binary.of(documents).codes.tolist() == [[255]] * 5
+    assert np.isfinite(Float16Codes.of(np.full((1, 2), 1e6, dtype=np.float32)).codes).all()
+    assert BinaryCodes.of(documents).codes.tolist() == [[255]] * 5
 
 
 @pytest.mark.parametrize(
@@ -272,7 +271,7 @@ def test_invalid_options_are_refused(options):
 
 
 def test_scores_that_are_kept_are_those_of_the_queries_asked_for(monkeypatch):
-    floats = exact.Exact(DOCUMENTS)
+    floats = exact.ExactIndex(DOCUMENTS)
     other = QUERIES[::-1].copy()
     for queries in (QUERIES, other, QUERIES):
         run, _ = floats.search(queries, 20)

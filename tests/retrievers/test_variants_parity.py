@@ -6,7 +6,7 @@ import pytest
 from sentence_transformers.util.quantization import quantize_embeddings
 
 from steelyard.types import Run
-from steelyard.vectors.quantise import Binary, Int8, RawInt8
+from steelyard.vectors.quantise import BinaryCodes, HakariInt8Codes, Int8Codes
 from steelyard.vectors.topk import normalised, top_k
 from steelyard.vectors.variants import Variant
 
@@ -25,14 +25,14 @@ def overlap(found, expected):
 
 def test_binary_codes_are_those_of_sentence_transformers(data):
     documents, _ = data
-    assert (Binary.of(documents).codes == quantize_embeddings(documents, precision="ubinary")).all()
+    assert (BinaryCodes.of(documents).codes == quantize_embeddings(documents, precision="ubinary")).all()
 
 
 def test_int8_codes_are_within_a_level_of_those_of_sentence_transformers(data):
     """It takes the level below, ours is the nearest; HAKARI-Bench cuts the signed code off, toward 0."""
     documents, _ = data
     theirs = quantize_embeddings(documents, precision="int8", ranges=np.stack([documents.min(0), documents.max(0)]))
-    nearest, raw = Int8.of(documents).codes, RawInt8.of(documents).codes
+    nearest, raw = Int8Codes.of(documents).codes, HakariInt8Codes.of(documents).codes
     above = nearest.astype(int) - theirs
     assert set(np.unique(above).tolist()) == {0, 1} and 0.45 < above.mean() < 0.55
     assert (raw == theirs)[theirs >= 0].all()
@@ -42,8 +42,8 @@ def test_int8_codes_are_within_a_level_of_those_of_sentence_transformers(data):
 def test_hamming_distances_are_those_of_faiss(data):
     documents, queries = data
     index = faiss.IndexBinaryFlat(96)
-    index.add(Binary.of(documents).codes)
-    distances, rows = index.search(Binary.of(queries).codes, 40)
+    index.add(BinaryCodes.of(documents).codes)
+    distances, rows = index.search(BinaryCodes.of(queries).codes, 40)
     run = Variant(precision="binary").build(documents).search(queries, 40)
     assert ((96 - run.scores) / 2 == distances).all()
     # Within equal distances faiss goes by what it met first; the sets above the last distance agree.
@@ -86,8 +86,8 @@ def test_rescored_search_is_that_of_sentence_transformers(data):
     """Oversampled candidates by codes, then their float products: the two-stage search that its docs describe."""
     documents, queries = data
     index = faiss.IndexBinaryFlat(96)
-    index.add(Binary.of(documents).codes)
-    _, rows = index.search(Binary.of(queries).codes, 400)
+    index.add(BinaryCodes.of(documents).codes)
+    _, rows = index.search(BinaryCodes.of(queries).codes, 400)
     scores = np.take_along_axis(queries @ documents.T, rows, axis=1)
     expected = np.take_along_axis(rows, np.argsort(-scores, axis=1)[:, :10], axis=1)
     run = Variant(precision="binary", rescore=4).build(documents).search(queries, 10)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.text.analysis import analyser
 from steelyard.text.analysis.analyser import Analyser, stem
-from steelyard.text.tokenizer.spans import Grams, find, keys_of_strings
+from steelyard.text.tokenizer.spans import Grams, find_tokens, keys_of_strings
 from steelyard.text.tokenizer.tokens import Words
 
 LETTERS = "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي"
@@ -32,7 +32,7 @@ def _few_words_go_through_arrays_too() -> Iterator[None]:
 
 def stemmed(words: list[str]) -> list[int]:
     """The keys of the stems of the words, through the arrays; a space stands between two of them."""
-    found = Words.of(find([" ".join(words)], Grams()))
+    found = Words.of(find_tokens([" ".join(words)], Grams()))
     of_distinct = Analyser("ar").stem(found, np.arange(len(found.first)))
     return [int(key) for key in of_distinct[found.numbers]]
 

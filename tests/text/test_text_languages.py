@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from steelyard.text.analysis.language_policy import choose
+from steelyard.text.analysis.language_policy import choose_policy
 from steelyard.text.language_id import trigrams
-from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, tell
+from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, detect_certain
 from steelyard.types import TaskInfo
 
 SENTENCES = {
@@ -121,7 +121,7 @@ def test_the_second_look_knows_only_the_languages_that_are_possible() -> None:
 
 def test_people_are_told_fewer_but_surer() -> None:
     pairs = [(code, text) for code, texts in SHORT.items() for text in texts]
-    told = [(code, guess) for (code, _), guess in zip(pairs, tell([text for _, text in pairs]), strict=True)]
+    told = [(code, guess) for (code, _), guess in zip(pairs, detect_certain([text for _, text in pairs]), strict=True)]
     said = [(code, guess) for code, guess in told if guess != UNDECIDED]
     assert len(said) > len(told) / 3
     assert all(code == guess for code, guess in said), said
@@ -133,8 +133,8 @@ def test_words_of_no_language_are_not_shared_out_among_languages() -> None:
         "kopekkodar rilinmutur bapekkomos tamostavey tapekselin sepekkomos taturmulin sepekripek komosselin",
         "xk42q9z zq7rt81m 9fd3ab77 bb81kq0x tq55zzk1 pq0x7m2n",
     ]
-    assert detect(made) == tell(made) == [UNDECIDED] * 3
-    assert choose(made, TaskInfo("x/y")).languages == (UNDECIDED,)
+    assert detect(made) == detect_certain(made) == [UNDECIDED] * 3
+    assert choose_policy(made, TaskInfo("x/y")).languages == (UNDECIDED,)
 
 
 def test_every_language_that_shares_a_script_has_trigrams() -> None:
@@ -167,13 +167,13 @@ def test_detection_does_not_depend_on_the_company() -> None:
     ],
 )
 def test_the_task_decides_first(info: TaskInfo, languages: tuple[str, ...], origin: str) -> None:
-    policy = choose([SENTENCES["en"]] * 20 + [SENTENCES["de"]], info)
+    policy = choose_policy([SENTENCES["en"]] * 20 + [SENTENCES["de"]], info)
     assert (policy.languages, policy.origin) == (languages, origin)
 
 
 def test_a_mixed_task_is_read_text_by_text() -> None:
     texts = [SENTENCES[code] for code in ("en", "ja", "de", "en", "ru")] + ["12"]
-    policy = choose(texts, TaskInfo("t/t", language="multilingual"))
+    policy = choose_policy(texts, TaskInfo("t/t", language="multilingual"))
     groups = {str(analyser): rows.tolist() for analyser, rows in policy.groups(texts)}
     assert policy.languages[0] == "en"
     assert groups["words, english stemmer"] == [0, 3, 5]
@@ -184,10 +184,10 @@ def test_a_mixed_task_is_read_text_by_text() -> None:
 
 def test_languages_are_the_same_however_many_texts_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*SENTENCES.values(), "", "42", *SENTENCES.values()]
-    once = detect(texts), tell(texts), tell(texts, ["de", "en", "zh"])
+    once = detect(texts), detect_certain(texts), detect_certain(texts, ["de", "en", "zh"])
     monkeypatch.setattr("steelyard.text.language_id.detect._PORTION", 60)
-    assert (detect(texts), tell(texts), tell(texts, ["de", "en", "zh"])) == once
-    assert detect([]) == tell([]) == []
+    assert (detect(texts), detect_certain(texts), detect_certain(texts, ["de", "en", "zh"])) == once
+    assert detect([]) == detect_certain([]) == []
 
 
 def test_a_sample_decides_only_where_it_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,17 +199,17 @@ def test_a_sample_decides_only_where_it_is_plain(monkeypatch: pytest.MonkeyPatch
         return detect(texts, among)
 
     monkeypatch.setattr("steelyard.text.analysis.language_policy.detect", counted)
-    assert choose([SENTENCES["en"]] * 200, TaskInfo("t/t")).languages == ("en",)
+    assert choose_policy([SENTENCES["en"]] * 200, TaskInfo("t/t")).languages == ("en",)
     assert asked == [10]
     translated = [SENTENCES[code] for code in ("en", "de", "en")] * 70
-    assert choose(translated, TaskInfo("t/t")).languages == ("en", "de")
-    assert choose(["42"] * 199 + [SENTENCES["ja"]], TaskInfo("t/t")).languages == ("ja",)
+    assert choose_policy(translated, TaskInfo("t/t")).languages == ("en", "de")
+    assert choose_policy(["42"] * 199 + [SENTENCES["ja"]], TaskInfo("t/t")).languages == ("ja",)
     assert asked == [10, 10, 210, 10, 200], "all, where the sample is mixed or shows nothing"
 
 
 @pytest.mark.parametrize("told", ["English", "multilingual", "mul", "unknown", "", "jp", "cz"])
 def test_what_is_no_code_of_a_language_is_found_in_the_texts(told: str) -> None:
-    policy = choose([SENTENCES["de"]] * 3, TaskInfo("x/y", language=told))
+    policy = choose_policy([SENTENCES["de"]] * 3, TaskInfo("x/y", language=told))
     assert (policy.languages, policy.origin) == (("de",), "detected")
 
 
@@ -217,5 +217,5 @@ def test_what_is_no_code_of_a_language_is_found_in_the_texts(told: str) -> None:
     ("told", "language"), [("ger", "de"), ("chi", "zh"), ("fre", "fr"), ("dut", "nl"), ("ace", "ace")]
 )
 def test_codes_of_libraries_are_codes(told: str, language: str) -> None:
-    policy = choose([SENTENCES["en"]] * 3, TaskInfo("x/y", language=told))
+    policy = choose_policy([SENTENCES["en"]] * 3, TaskInfo("x/y", language=told))
     assert (policy.languages, policy.origin) == ((language,), "language of the task")

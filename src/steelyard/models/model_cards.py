@@ -55,10 +55,10 @@ class Card:
         """
         return self.family if self.model == self.family else f"{self.family}:{self.model}"
 
-    def speaks(self, language: str) -> bool:
+    def supports(self, language: str) -> bool:
         """Whether it is for a language, by its two-letter code.
 
-        >>> card("BAAI/bge-small-zh-v1.5").speaks("zh"), card("BAAI/bge-small-zh-v1.5").speaks("de")
+        >>> card("BAAI/bge-small-zh-v1.5").supports("zh"), card("BAAI/bge-small-zh-v1.5").supports("de")
         (True, False)
         """
         return language in self.languages or ANY in self.languages
@@ -99,10 +99,10 @@ def cards() -> Mapping[str, Card]:
     >>> len(cards()) > 100
     True
     """
-    return read(resources.files(__package__))
+    return read_cards(resources.files(__package__))
 
 
-def read(folder: Traversable) -> dict[str, Card]:
+def read_cards(folder: Traversable) -> dict[str, Card]:
     """The cards of a folder with `cards.csv` and `shared.toml`; one that cannot be read is a DataError."""
     shared = tomllib.loads(folder.joinpath("shared.toml").read_text(encoding="utf-8"))
     lines = folder.joinpath("cards.csv").read_text(encoding="utf-8").splitlines()

@@ -219,7 +219,7 @@ class DenseRetriever:
         """Return a raw vector for each text, truncated and quantised as the variant is; `tick` counts texts."""
         self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
-        return self.variant.applied(vectors, self.similarity), tally.notes
+        return self.variant.apply(vectors, self.similarity), tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> DenseRetriever:

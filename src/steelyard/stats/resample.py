@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from steelyard.types import Float64
-from steelyard.vectors.threads import undivided_products
+from steelyard.vectors.threads import single_threaded_blas
 
 BLOCK = 1 << 22
 """Entries of a matrix made at a time, so that memory stays small however many queries there are."""
@@ -23,7 +23,7 @@ def bootstrap_means(values: Float64, draws: int, seed: int) -> Float64:
     >>> bootstrap_means(np.ones((3, 2)), draws=2, seed=0).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    with undivided_products():  # small ones, after which threads of BLAS would only be in the way
+    with single_threaded_blas():  # small ones, after which threads of BLAS would only be in the way
         return np.concatenate([weights @ values for weights in _weights(len(values), draws, seed)])
 
 

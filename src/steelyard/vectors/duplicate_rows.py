@@ -19,7 +19,7 @@ WORDS = (np.uint64, np.uint32, np.uint16, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class DuplicateRows:
     """Which rows of a matrix equal an earlier row."""
 
     first: Int64
@@ -30,10 +30,10 @@ class Copies:
     """For each copy, the place of its original in `first`."""
 
     @classmethod
-    def among(cls, matrix: npt.NDArray[Any]) -> Copies:
+    def find(cls, matrix: npt.NDArray[Any]) -> DuplicateRows:
         """Find the copies in vectors or codes of any type; costs one pass over the matrix.
 
-        >>> copies = Copies.among(np.array([[1, 2], [2, 1], [1, 2], [0, 0]], dtype=np.float32))
+        >>> copies = DuplicateRows.find(np.array([[1, 2], [2, 1], [1, 2], [0, 0]], dtype=np.float32))
         >>> copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()
         ([0], [2], [0])
         """
@@ -53,7 +53,7 @@ class Copies:
         return cls(first, suspects[copy], of)
 
     @classmethod
-    def none(cls) -> Copies:
+    def none(cls) -> DuplicateRows:
         """For scores that are whole numbers: sums of them are exact, so copies are equal of themselves."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(nothing, nothing, nothing)
@@ -63,7 +63,7 @@ class Copies:
         """How many rows have copies."""
         return len(self.first)
 
-    def settle(self, scores: Float32, start: int, originals: Float32) -> None:
+    def copy_scores(self, scores: Float32, start: int, originals: Float32) -> None:
         """Give the copies in a block of scores, whose first column is row `start`, the scores of their originals.
 
         `originals` (queries, originals) carries those scores from block to block; blocks must come in order.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.types import Float32, Int32, Ragged, Run
-from steelyard.vectors.duplicate_rows import Copies
+from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.similarity import DOT, Similarity
-from steelyard.vectors.threads import by_cores
-from steelyard.vectors.topk import BLOCK_SCORES, Matrix, best_of, ranked, search
+from steelyard.vectors.threads import map_slices
+from steelyard.vectors.topk import BLOCK_SCORES, Matrix, rank_rows, search, top_k_of_scores
 
 KEPT = 1 << 22
 """Scores that are kept: 16 MB. Where all of them fit, variants of one model compute them once."""
@@ -20,7 +20,7 @@ GATHER = 18
 
 
 @dataclass(eq=False)
-class Exact:
+class ExactIndex:
     """Float vectors, and how they are compared. The scores of the last queries are kept if they are few."""
 
     vectors: Float32
@@ -35,13 +35,13 @@ class Exact:
             return run, time.perf_counter() - start
         scores, seconds = self._all(queries)
         start = time.perf_counter()
-        return best_of(scores, k), seconds + time.perf_counter() - start
+        return top_k_of_scores(scores, k), seconds + time.perf_counter() - start
 
-    def rescored(self, run: Run, queries: Float32) -> tuple[Run, float]:
+    def rescore(self, run: Run, queries: Float32) -> tuple[Run, float]:
         """The same documents, ranked by comparing their vectors with the queries, and the seconds that it took.
 
-        >>> exact = Exact(np.eye(2, dtype=np.float32))
-        >>> exact.rescored(Run.of([[0, 1]], [[3, 2]]), np.array([[0, 1]], dtype=np.float32))[0].rows.tolist()
+        >>> exact = ExactIndex(np.eye(2, dtype=np.float32))
+        >>> exact.rescore(Run.of([[0, 1]], [[3, 2]]), np.array([[0, 1]], dtype=np.float32))[0].rows.tolist()
         [[1, 0]]
         """
         known, seconds = self._all(queries) if self._small(queries) else (None, 0.0)
@@ -52,7 +52,7 @@ class Exact:
             scores = self._gathered(run.rows, queries)
         else:
             scores = self._from_all(run.rows, queries)
-        return ranked(run.rows, scores), seconds + time.perf_counter() - start
+        return rank_rows(run.rows, scores), seconds + time.perf_counter() - start
 
     def scores_of(self, queries: Float32, lists: Ragged, shape: tuple[int, ...]) -> Float32:
         """The scores of each query with its own list of rows, laid out in lines."""
@@ -71,9 +71,9 @@ class Exact:
         if self._last is None or self._last[0] is not queries:
             start = time.perf_counter()
             scores = np.empty((len(queries), len(self.vectors)), dtype=np.float32)
-            by_cores(lambda share: self.similarity.block(queries[share], self.vectors, scores[share]), len(queries))
-            copies = Copies.among(self.vectors)
-            copies.settle(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
+            map_slices(lambda share: self.similarity.block(queries[share], self.vectors, scores[share]), len(queries))
+            copies = DuplicateRows.find(self.vectors)
+            copies.copy_scores(scores, 0, np.empty((len(scores), copies.originals), dtype=np.float32))
             self._last = queries, scores, time.perf_counter() - start
         return self._last[1:]
 
@@ -91,6 +91,6 @@ class Exact:
         step = max(1, BLOCK_SCORES // max(1, len(self.vectors)))
         parts = [np.empty((0, rows.shape[1]), dtype=np.float32)]
         for start in range(0, len(queries), step):
-            scores, _ = Exact(self.vectors, self.similarity)._all(queries[start : start + step])
+            scores, _ = ExactIndex(self.vectors, self.similarity)._all(queries[start : start + step])
             parts.append(np.take_along_axis(scores, rows[start : start + step].astype(np.int64), axis=1))
         return np.concatenate(parts)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.types import Float32, Int64, Run
-from steelyard.vectors.best import best
-from steelyard.vectors.ragged import offsets_of, places
+from steelyard.vectors.ragged import offsets_of, ragged_indices
+from steelyard.vectors.topk import top_k_of_matches
 
 SIMILARITIES = ("maxsim", "meanmaxsim")
 HEAD = struct.Struct("<I")
@@ -99,7 +99,7 @@ class TokenVectors:
 
     def take(self, rows: npt.ArrayLike) -> TokenVectors:
         """The texts of these places, in their order."""
-        at, offsets = places(self.offsets, np.asarray(rows, dtype=np.int64))
+        at, offsets = ragged_indices(self.offsets, np.asarray(rows, dtype=np.int64))
         return TokenVectors(offsets, self.matrix[at])
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class MaxSim:
         for block in self._blocks(queries):
             board = np.full((len(block), len(self._kept)), -np.inf, dtype=np.float32)
             board[:, self._filled] = self._scores(queries.take(block), similarity)
-            run = best(board[:, self._copy_of], depth)
+            run = top_k_of_matches(board[:, self._copy_of], depth)
             rows[block], scores[block] = run.rows, run.scores
         return Run(rows, scores)
 

@@ -1,7 +1,7 @@
 """Vectors in fewer bytes, and how such codes are compared with a query.
 
-Every precision is a class of one shape: `of` codes the vectors of a corpus, `asked` prepares queries, and the inner
-product of what `asked` and `numbers` give is the score. Codes become float32 a few at a time, on their way into the
+Every precision is a class of one shape: `of` codes the vectors of a corpus, `prepare_queries` prepares queries, and the inner
+product of what `prepare_queries` and `decode_block` give is the score. Codes become float32 a few at a time, on their way into the
 matrix product: the processor's fastest way to multiply, and exact for whole numbers up to 2**24.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.types import Float32
-from steelyard.vectors.duplicate_rows import Copies
+from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.similarity import Similarity
 from steelyard.vectors.topk import Documents, Matrix
 
@@ -49,16 +49,16 @@ class Codes(Documents, Protocol):
         """What one more document would take."""
         ...
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """The queries as they are compared with the codes."""
         ...
 
-    def values(self) -> Float32:
+    def decode(self) -> Float32:
         """What the codes stand for: a vector for each."""
         ...
 
 
-class Whole(Matrix):
+class Float32Codes(Matrix):
     """float32: the vectors as they are; 4 bytes a dimension."""
 
     limit: ClassVar[int | None] = None
@@ -78,17 +78,17 @@ class Whole(Matrix):
         """4 bytes a dimension."""
         return int(self.vectors.shape[1]) * self.vectors.itemsize
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
 
-    def values(self) -> Float32:
+    def decode(self) -> Float32:
         """As they are."""
         return self.vectors
 
 
 @dataclass(frozen=True, eq=False)
-class _Coded:
+class _CodeMatrix:
     """What all codes share: a matrix of them, turned into float32 a few at a time."""
 
     codes: npt.NDArray[Any]
@@ -106,9 +106,9 @@ class _Coded:
         return int(self.codes.shape[1]) * self.codes.itemsize
 
     @cached_property
-    def copies(self) -> Copies:
+    def copies(self) -> DuplicateRows:
         """Documents with equal codes score alike."""
-        return Copies.among(self.codes)
+        return DuplicateRows.find(self.codes)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -117,21 +117,21 @@ class _Coded:
         """The scores of documents from row `start` on, a few of them at a time."""
         for at in range(0, out.shape[1], CHUNK):
             few = out[:, at : at + CHUNK]
-            similarity.block(queries, self.numbers(start + at, start + at + few.shape[1]), few)
+            similarity.block(queries, self.decode_block(start + at, start + at + few.shape[1]), few)
 
-    def numbers(self, start: int, stop: int) -> Float32:
+    def decode_block(self, start: int, stop: int) -> Float32:
         """What a query is compared with: the codes of some rows as float32."""
         return self.codes[start:stop].astype(np.float32)
 
-    def values(self) -> Float32:
+    def decode(self) -> Float32:
         """What the codes stand for: here, what queries are compared with."""
-        return self.numbers(0, len(self))
+        return self.decode_block(0, len(self))
 
 
-class Half(_Coded):
+class Float16Codes(_CodeMatrix):
     """float16: every number rounded to 11 significant bits; 2 bytes a dimension. Queries stay float32.
 
-    >>> Half.of(np.array([[0.1, 70000]], dtype=np.float32)).codes.tolist()
+    >>> Float16Codes.of(np.array([[0.1, 70000]], dtype=np.float32)).codes.tolist()
     [[0.0999755859375, 65504.0]]
     """
 
@@ -141,20 +141,20 @@ class Half(_Coded):
         most = np.finfo(np.float16).max
         return cls(np.clip(vectors, -most, most).astype(np.float16))
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
 
 
 @dataclass(frozen=True, eq=False)
-class Int8(_Coded):
+class Int8Codes(_CodeMatrix):
     """int8: 256 levels a dimension, from the least to the greatest value of a sample of the corpus; 1 byte each.
 
     A code `c` stands for `lowest + (c + 128) * step`. The score is the inner product of the float query with what the
     document's codes stand for. Values outside the sample's range become its ends; `clipped` tells how many.
 
-    >>> codes = Int8.of(np.array([[0.0, 5], [510, 5], [201, 5]], dtype=np.float32))
-    >>> codes.codes.tolist(), codes.values().tolist()
+    >>> codes = Int8Codes.of(np.array([[0.0, 5], [510, 5], [201, 5]], dtype=np.float32))
+    >>> codes.codes.tolist(), codes.decode().tolist()
     ([[-128, -128], [127, -128], [-28, -128]], [[0.0, 5.0], [510.0, 5.0], [200.0, 5.0]])
     """
 
@@ -189,46 +189,46 @@ class Int8(_Coded):
         """The bytes of the codes, and two numbers for each dimension."""
         return self.codes.nbytes + self.lowest.nbytes + self.step.nbytes
 
-    def values(self) -> Float32:
+    def decode(self) -> Float32:
         """What the codes stand for."""
         return (self.codes.astype(np.float32) - np.float32(LOWEST)) * self.step + self.lowest
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """The steps go into the query; what it gets from code 0 in every dimension stands in one more column."""
         offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
         return np.concatenate([queries * self.step, offset[:, None]], axis=1)
 
-    def numbers(self, start: int, stop: int) -> Float32:
-        """The codes, and a column of ones that takes up the last one of `asked`."""
+    def decode_block(self, start: int, stop: int) -> Float32:
+        """The codes, and a column of ones that takes up the last one of `prepare_queries`."""
         codes = self.codes[start:stop]
         numbers = np.ones((len(codes), codes.shape[1] + 1), dtype=np.float32)
         numbers[:, :-1] = codes
         return numbers
 
 
-class DecodedInt8(Int8):
+class Int8DistanceCodes(Int8Codes):
     """int8 for a distance: the same codes, compared as what they stand for."""
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """As they are."""
         return queries
 
-    def numbers(self, start: int, stop: int) -> Float32:
+    def decode_block(self, start: int, stop: int) -> Float32:
         """What the codes stand for."""
-        numbers = _Coded.numbers(self, start, stop)
+        numbers = _CodeMatrix.decode_block(self, start, stop)
         numbers *= self.step
         numbers += self.lowest - np.float32(LOWEST) * self.step
         return numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Binary(_Coded):
+class BinaryCodes(_CodeMatrix):
     """binary: one bit a dimension, whether the number is above 0, packed; queries likewise.
 
     The score is `dimensions - 2 * Hamming distance`: the inner product of the signs, a whole number.
 
-    >>> codes = Binary.of(np.array([[1, -1, 0.5], [-1, 0, 2]], dtype=np.float32))
-    >>> codes.codes.tolist(), codes.numbers(0, 2).tolist()
+    >>> codes = BinaryCodes.of(np.array([[1, -1, 0.5], [-1, 0, 2]], dtype=np.float32))
+    >>> codes.codes.tolist(), codes.decode_block(0, 2).tolist()
     ([[160], [32]], [[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
     """
 
@@ -240,15 +240,15 @@ class Binary(_Coded):
         return cls(np.packbits(vectors > 0, axis=1), vectors.shape[1])
 
     @cached_property
-    def copies(self) -> Copies:
+    def copies(self) -> DuplicateRows:
         """Sums of whole numbers are exact: there is nothing to settle."""
-        return Copies.none()
+        return DuplicateRows.none()
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """1 and -1."""
         return np.where(queries > 0, np.float32(1), np.float32(-1))
 
-    def numbers(self, start: int, stop: int) -> Float32:
+    def decode_block(self, start: int, stop: int) -> Float32:
         """1 and -1, from the bits."""
         bits = np.unpackbits(self.codes[start:stop], axis=1, count=self.dimension).view(np.int8)
         bits <<= 1
@@ -257,7 +257,7 @@ class Binary(_Coded):
 
 
 @dataclass(frozen=True, eq=False)
-class RawInt8(_Coded):
+class HakariInt8Codes(_CodeMatrix):
     """int8@hakari: affine codes of both sides over the range of the whole corpus, compared as they are.
 
     HAKARI-Bench's definition, which leaves out that steps differ between dimensions and that code 0 is no zero: another
@@ -275,12 +275,12 @@ class RawInt8(_Coded):
         lowest, step = _range(vectors)
         return cls(_raw(vectors, lowest, step).astype(np.int8), lowest, step)
 
-    def asked(self, queries: Float32) -> Float32:
+    def prepare_queries(self, queries: Float32) -> Float32:
         """The codes of the queries, over the ranges of the corpus."""
         return _raw(queries, self.lowest, self.step)
 
 
-class BinaryTo100(Binary):
+class HakariBinaryCodes(BinaryCodes):
     """binary@hakari: the same bits, and lists that end at 100."""
 
     limit: ClassVar[int | None] = 100

@@ -19,10 +19,10 @@ def offsets_of(counts: Iterable[int] | Int64) -> Int64:
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
 
 
-def places(offsets: Int64, rows: Int64) -> tuple[Int64, Int64]:
+def ragged_indices(offsets: Int64, rows: Int64) -> tuple[Int64, Int64]:
     """The places of some rows, in the order of `rows`, and the offsets of what is taken from there.
 
-    >>> at, taken = places(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    >>> at, taken = ragged_indices(np.array([0, 2, 2, 5]), np.array([2, 0]))
     >>> at.tolist(), taken.tolist()
     ([2, 3, 4, 0, 1], [0, 3, 5])
     """

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.types import Float32, Float64, Int32, Int64
-from steelyard.vectors.ragged import offsets_of, places
+from steelyard.vectors.ragged import offsets_of, ragged_indices
 
 HEAD = struct.Struct("<I")
 
@@ -120,7 +120,7 @@ class SparseVectors:
 
     def take(self, rows: npt.ArrayLike) -> SparseVectors:
         """The texts of these places, in their order."""
-        at, offsets = places(self.offsets, np.asarray(rows, dtype=np.int64))
+        at, offsets = ragged_indices(self.offsets, np.asarray(rows, dtype=np.int64))
         return SparseVectors(offsets, self.columns[at], self.weights[at], self.dimension)
 
     def capped(self, most: int | None) -> SparseVectors:

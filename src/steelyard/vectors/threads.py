@@ -1,9 +1,9 @@
-"""Matrix products that stay in the thread that asks for them, so that threads can work on parts of their own.
+"""Threads that each compute their own matrix products, with BLAS limited to one thread.
 
-BLAS divides every product among its threads, which then wait for each other. For many products of middling size that
-gives little on an idle machine, and on a busy one it is many times slower than one thread alone; and its threads go
-on turning for a while, in the way of whoever would use the cores next. `threadpoolctl` can tell BLAS to leave
-products whole; where it is not installed, BLAS does as it does.
+BLAS divides every product among its threads, which then wait for each other. For many products of medium size that
+gains little on an idle machine, and on a busy one it is many times slower than a single thread; its threads also spin
+for a while after a product and slow down others. `threadpoolctl` limits BLAS to the calling thread; without that
+package, BLAS keeps its own threads.
 """
 
 from __future__ import annotations
@@ -19,117 +19,118 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-Spread = Callable[[Callable[[slice], Any], int, int], list[Any]]
-"""What a function gives for each share of so many lines, no share larger than the last number."""
+MapSlices = Callable[[Callable[[slice], Any], int, int], list[Any]]
+"""Applies a function to slices of so many items, none longer than the last number, and returns the results."""
 
-WORTH = 32
-"""Lines a thread, at least: a product of fewer lines is better divided by BLAS."""
-EVEN = 4
-"""Shares come in so many at a time, so that two threads or four are done with theirs together."""
+MIN_ITEMS = 32
+"""The least number of items per thread: a product of fewer rows is better divided by BLAS."""
+SLICES_MULTIPLE = 4
+"""The number of slices is a multiple of this, so that two or four threads finish together."""
 
 
-def by_cores(work: Callable[[slice], Result], lines: int, *, held: int | None = None) -> list[Result]:
-    """What `work` gives for each share of the lines, in order: a thread for each core, each with its own products.
+def map_slices(work: Callable[[slice], Result], items: int, *, limit: int | None = None) -> list[Result]:
+    """Return what `work` returns for each slice of the items, in order, with one thread per core.
 
-    No more than `held` lines are worked on at a time. Few lines stay together, and BLAS divides their products.
+    At most `limit` items are processed at a time. A few items stay in one slice, and BLAS divides their products.
 
-    >>> sum(by_cores(lambda share: sum(range(1000)[share]), 1000, held=300))
+    >>> sum(map_slices(lambda part: sum(range(1000)[part]), 1000, limit=300))
     499500
     """
-    held = held or max(1, lines)
-    with undivided_products() as threads:
-        if threads > 1 and min(lines, held) >= threads * WORTH:
-            step = -(-lines // threads) if lines <= held else held // threads
-            return _by_threads(work, _shares(lines, step), threads)
-    return [work(share) for share in _shares(lines, held)]
+    limit = limit or max(1, items)
+    with single_threaded_blas() as threads:
+        if threads > 1 and min(items, limit) >= threads * MIN_ITEMS:
+            step = -(-items // threads) if items <= limit else limit // threads
+            return _map_in_threads(work, _slices(items, step), threads)
+    return [work(part) for part in _slices(items, limit)]
 
 
-def _by_threads(work: Callable[[slice], Result], shares: Sequence[slice], threads: int) -> list[Result]:
-    """The same in so many threads, of which the caller's is one: it would be woken late, had it gone to sleep."""
-    waiting = deque(enumerate(shares))
-    found: dict[int, Result] = {}
+def _map_in_threads(work: Callable[[slice], Result], slices: Sequence[slice], threads: int) -> list[Result]:
+    """Map in so many threads, of which the caller's is one: a sleeping caller would be woken late."""
+    waiting = deque(enumerate(slices))
+    results: dict[int, Result] = {}
 
     def take() -> None:
         while True:
             try:
-                place, share = waiting.popleft()
+                number, part = waiting.popleft()
             except IndexError:  # another thread took the last one
                 return
-            found[place] = work(share)
+            results[number] = work(part)
 
     with ThreadPoolExecutor(threads - 1) as pool:
         others = [pool.submit(take) for _ in range(threads - 1)]
         try:
             take()
         finally:
-            waiting.clear()  # after an error or an interrupt nobody wants the rest
+            waiting.clear()  # after an error or an interrupt the rest is not needed
         for other in others:
             other.result()
-    return [found[place] for place in range(len(shares))]
+    return [results[number] for number in range(len(slices))]
 
 
 @contextmanager
-def spreading(most: int) -> Iterator[Spread]:
-    """Within this context products stay whole, and the value spreads lines over the cores: what `by_cores` does, many
-    times over with the same threads, `most` at the most.
+def thread_pool(limit: int) -> Iterator[MapSlices]:
+    """Limit BLAS to one thread, and return a function that maps slices in at most `limit` threads, many times.
 
-    >>> with spreading(8) as spread:
-    ...     sum(spread(lambda share: sum(range(1000)[share]), 1000, 300))
+    >>> with thread_pool(8) as map_parts:
+    ...     sum(map_parts(lambda part: sum(range(1000)[part]), 1000, 300))
     499500
     """
-    with undivided_products() as threads, ThreadPoolExecutor(min(threads, most)) as pool:
+    with single_threaded_blas() as threads, ThreadPoolExecutor(min(threads, limit)) as pool:
 
-        def spread(work: Callable[[slice], Any], lines: int, held: int) -> list[Any]:
-            return [*pool.map(work, even_shares(lines, held))] if lines > held else in_turn(work, lines, held)
+        def map_parts(work: Callable[[slice], Any], items: int, longest: int) -> list[Any]:
+            if items <= longest:
+                return map_serially(work, items, longest)
+            return [*pool.map(work, even_slices(items, longest))]
 
-        yield spread if threads > 1 else in_turn
-
-
-def in_turn(work: Callable[[slice], Any], lines: int, held: int) -> list[Any]:
-    """The same shares in the caller's thread, one after the other."""
-    return [work(share) for share in even_shares(lines, held)]
+        yield map_parts if threads > 1 else map_serially
 
 
-def even_shares(lines: int, most: int) -> list[slice]:
-    """Shares of `most` lines or fewer, all alike, a multiple of `EVEN` in number; what one can hold stays together.
+def map_serially(work: Callable[[slice], Any], items: int, longest: int) -> list[Any]:
+    """Map the same slices in the caller's thread, one after the other."""
+    return [work(part) for part in even_slices(items, longest)]
 
-    They do not hang on how many threads there are: rounding does on how lines are divided, and figures must not.
 
-    >>> even_shares(10, 4)
+def even_slices(items: int, longest: int) -> list[slice]:
+    """Return slices of equal length, at most `longest`; one slice, or a multiple of `SLICES_MULTIPLE`.
+
+    They do not depend on the number of threads, because rounding depends on how items are divided.
+
+    >>> even_slices(10, 4)
     [slice(0, 3, None), slice(3, 6, None), slice(6, 9, None), slice(9, 10, None)]
-    >>> even_shares(4, 4)
+    >>> even_slices(4, 4)
     [slice(0, 4, None)]
     """
-    count = -(-lines // most)
+    count = -(-items // longest)
     if count > 1:
-        count = -(-count // EVEN) * EVEN
-    return _shares(lines, -(-lines // count)) if count else []
+        count = -(-count // SLICES_MULTIPLE) * SLICES_MULTIPLE
+    return _slices(items, -(-items // count)) if count else []
 
 
-def _shares(lines: int, step: int) -> list[slice]:
-    return [slice(start, min(start + step, lines)) for start in range(0, lines, step)]
+def _slices(items: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, items)) for start in range(0, items, step)]
 
 
 @contextmanager
-def undivided_products() -> Iterator[int]:
-    """Within this context BLAS works in the caller's thread; the value is how many threads it would have used.
+def single_threaded_blas() -> Iterator[int]:
+    """Limit BLAS to the caller's thread; the value is the number of threads that it would have used.
 
-    So a limit that the user has set (OPENBLAS_NUM_THREADS and its like) holds for what replaces them. Who comes in
-    while others are within gets 1: the cores are taken.
+    So a limit of the user (such as OPENBLAS_NUM_THREADS) applies to the threads that replace it. A second caller that
+    enters meanwhile gets 1, because the cores are in use.
     """
     blas = _blas()
     if blas is None:
         yield 1
         return
-    threads = _within.enter(blas)
+    threads = _limiter.enter(blas)
     try:
         yield threads
     finally:
-        _within.leave()
+        _limiter.leave()
 
 
-class _Within:
-    """Those who want products left whole: the first one limits BLAS, and the last one, whoever it is, sets it free."""
+class _Limiter:
+    """Counts callers: the first one limits BLAS, and the last one to leave removes the limit."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -151,12 +152,12 @@ class _Within:
                 self._limit.restore_original_limits()
 
 
-_within = _Within()
+_limiter = _Limiter()
 
 
 @cache
 def _blas() -> Any:
-    """What steers the BLAS libraries of this process; none without `threadpoolctl`."""
+    """Return the controller of the BLAS libraries of this process; None without `threadpoolctl`."""
     try:
         module = import_module("threadpoolctl")
     except ModuleNotFoundError:

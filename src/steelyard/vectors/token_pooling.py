@@ -19,13 +19,13 @@ PROTECTED = 1
 """Tokens at the beginning that are never merged."""
 
 
-def pooled(tokens: TokenVectors, factor: float, *, protected: int = PROTECTED) -> TokenVectors:
+def pool_tokens(tokens: TokenVectors, factor: float, *, protected: int = PROTECTED) -> TokenVectors:
     """The texts with about a `factor`-th of their vectors; at least one of those not protected stays.
 
     Clusters stand in the order of their first tokens. A factor of 1 leaves everything as it is.
 
     >>> tokens = TokenVectors.of([[[1, 0], [0, 1], [0.6, 0.8], [1, 0], [0.8, -0.6]]])
-    >>> (100 * pooled(tokens, 2).text(0)).round().astype(int).tolist()
+    >>> (100 * pool_tokens(tokens, 2).text(0)).round().astype(int).tolist()
     [[100, 0], [32, 95], [95, -32]]
     """
     if not 1 <= factor < np.inf:

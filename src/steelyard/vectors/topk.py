@@ -1,7 +1,7 @@
-"""Exact search: every query against every document, the best k of each, in bounded memory.
+"""Exact search: every query against every document, the top k of each, in bounded memory.
 
-The order is the one of a `Run`: score as float32 descending, then row ascending, also for the last places: of
-documents with equal scores at the cut-off those with the lowest rows are kept.
+The order is that of a `Run`: float32 score descending, then row ascending. Of documents with equal scores at rank k,
+those with the lowest rows are kept.
 """
 
 from __future__ import annotations
@@ -14,86 +14,87 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
-from steelyard.vectors.duplicate_rows import Copies
+from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.similarity import DOT, Similarity
-from steelyard.vectors.similarity import similarity as named
-from steelyard.vectors.threads import by_cores
+from steelyard.vectors.similarity import similarity as find_similarity
+from steelyard.vectors.threads import map_slices
 
 BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
-"""Scores held at a time: 64 MB, by all threads. A block of documents is read once for every so many scores."""
+"""Scores in memory at a time, of all threads: 64 MB."""
 
 SHORT, LONG = 1e-15, 1e18
-"""Vectors shorter or longer than this have squares that float32 rounds off or cannot hold."""
+"""Vectors shorter or longer than this have squares outside the range of float32."""
 NOTHING = np.iinfo(np.int64).max
-"""The key of an empty place: behind every document."""
+"""The key of an empty position: it sorts after every document."""
 
 
 class Documents(Protocol):
-    """Vectors that are searched block by block, however they are stored."""
+    """Vectors that are searched block by block."""
 
     @property
-    def copies(self) -> Copies:
-        """Which of them are equal, and so must score alike."""
+    def copies(self) -> DuplicateRows:
+        """Equal vectors, which must get equal scores."""
         ...
 
     def __len__(self) -> int: ...
 
     def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
-        """Write the scores of the queries with as many documents, from row `start` on, as `out` has columns."""
+        """Write the scores of the queries with the documents from row `start` on, one for each column of `out`."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Documents that lie in memory as float32."""
+    """Documents in memory as float32."""
 
     vectors: Float32
 
     @property
-    def copies(self) -> Copies:
-        """Looked for whenever asked."""
-        return Copies.among(self.vectors)
+    def copies(self) -> DuplicateRows:
+        """Equal rows, searched for at each access."""
+        return DuplicateRows.find(self.vectors)
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
-        """All at once; nothing is copied."""
+        """Compare all at once, without a copy."""
         similarity.block(queries, self.vectors[start : start + out.shape[1]], out)
 
 
 def normalised(vectors: Float32) -> Float32:
-    """The vectors at length 1; a zero vector stays zero, so that its cosine with anything is 0.
+    """Return the vectors scaled to length 1; a zero vector stays zero, so that its cosine with anything is 0.
 
     >>> normalised(np.array([[3, 4], [0, 0]], dtype=np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    found = np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
-    if len(odd := np.flatnonzero(~((lengths > SHORT) & (lengths < LONG)))):  # squares that float32 does not hold, or 0
+    unit = np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
+    if len(odd := np.flatnonzero(~((lengths > SHORT) & (lengths < LONG)))):  # squares outside the range of float32, or 0
         exact = vectors[odd].astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
-        found[odd] = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return found
+        unit[odd] = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return unit
 
 
 def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "dot") -> Run:
-    """The best `k` documents of each query by `dot`, `cosine` or minus a distance; rows are those of `documents`.
+    """Return the top `k` documents of each query by `dot`, `cosine` or minus a distance, as rows of `documents`.
 
-    Equal vectors get equal scores, whichever block they fall into. Lists are `min(k, documents)` long.
+    Equal vectors get equal scores. Lists have `min(k, documents)` entries.
 
     >>> documents = np.eye(3, dtype=np.float32)
     >>> run = top_k(np.array([[0, 1, 1]], dtype=np.float32), documents, 2)
     >>> run.rows.tolist(), run.scores.tolist()
     ([[1, 2]], [[1.0, 1.0]])
     """
-    compared = named(similarity)
+    compared = find_similarity(similarity)
     if queries.ndim != 2 or documents.ndim != 2 or queries.shape[1] != documents.shape[1]:
         raise UsageError(
-            f"vectors of shapes {queries.shape} and {documents.shape} cannot be compared",
-            hint="give (queries, dimension) and (documents, dimension), encoded with one model",
+            f"vectors must have the shapes (queries, dimension) and (documents, dimension), got {queries.shape} and "
+            f"{documents.shape}",
+            hint="encode both with one model",
         )
     if similarity == "cosine":
         queries, documents = normalised(queries), normalised(documents)
@@ -101,70 +102,86 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
 
 
 def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
-    """The best `k` documents of each query, as in `top_k`."""
+    """Return the top `k` documents of each query, as `top_k` does."""
     k, copies = min(k, len(documents)), documents.copies
-    held = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
-    runs = by_cores(lambda share: _search(queries[share], documents, k, copies, similarity), len(queries), held=held)
+    block_queries = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
+    runs = map_slices(lambda share: _search(queries[share], documents, k, copies, similarity), len(queries), limit=block_queries)
     return _joined(runs, k)
 
 
-def ranked(rows: Int32, scores: Float32) -> Run:
-    """A run from lists in any order without padding; many times faster than `Run.of`.
+def rank_rows(rows: Int32, scores: Float32) -> Run:
+    """Return a run from unsorted lists without padding; many times faster than `Run.of`.
 
-    >>> ranked(np.array([[2, 0, 1]], dtype=np.int32), np.array([[0.5, 0.9, 0.5]], dtype=np.float32)).rows.tolist()
+    >>> rank_rows(np.array([[2, 0, 1]], dtype=np.int32), np.array([[0.5, 0.9, 0.5]], dtype=np.float32)).rows.tolist()
     [[0, 1, 2]]
     """
     return _run(np.sort(_keys(scores, rows.astype(np.int64)), axis=1))
 
 
-def best_of(scores: Float32, k: int) -> Run:
-    """The best `k` of each line of scores, which are those of all documents.
+def top_k_of_scores(scores: Float32, k: int) -> Run:
+    """Return the top `k` of each row of scores, which are those of all documents.
 
-    >>> best_of(np.array([[1, 3, 3, 2]], dtype=np.float32), 3).rows.tolist()
+    >>> top_k_of_scores(np.array([[1, 3, 3, 2]], dtype=np.float32), 3).rows.tolist()
     [[1, 2, 3]]
     """
     k = min(k, scores.shape[1])
-    return _joined(by_cores(lambda share: _run(_merged(_none(scores[share]), scores[share], 0, k)), len(scores)), k)
+    return _joined(map_slices(lambda share: _run(_merged(_none(scores[share]), scores[share], 0, k)), len(scores)), k)
 
 
-def _search(queries: Float32, documents: Documents, k: int, copies: Copies, similarity: Similarity) -> Run:
-    """The best `k` of some queries."""
+def top_k_of_matches(scores: Float32, k: int) -> Run:
+    """Return the top `k` columns of each row, ties by column; a score of -inf means that a document does not match.
+
+    >>> run = top_k_of_matches(np.array([[0.5, -np.inf, 2, 0.5]], dtype=np.float32), 3)
+    >>> run.rows.tolist(), top_k_of_matches(np.array([[1, 1]], dtype=np.float32), 1).rows.tolist()
+    ([[2, 0, 3]], [[0]])
+    """
+    width = scores.shape[1]
+    k = min(k, width)
+    keys = _keys(scores, np.arange(width))
+    if width > k > 0:
+        keys = np.partition(keys, k - 1, axis=1)
+    run = _run(np.sort(keys[:, :k], axis=1))
+    return Run(np.where(np.isneginf(run.scores), np.int32(-1), run.rows), run.scores)
+
+
+def _search(queries: Float32, documents: Documents, k: int, copies: DuplicateRows, similarity: Similarity) -> Run:
+    """Return the top `k` of some queries."""
     best = _none(queries)
     originals = np.empty((len(queries), copies.originals), dtype=np.float32)
-    room = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
+    buffer = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
     for start in range(0, len(documents), BLOCK_DOCUMENTS):
         width = min(BLOCK_DOCUMENTS, len(documents) - start)
-        # Memory that is written again and again costs less than memory that is new each time.
-        scores = room[: len(queries) * width].reshape(len(queries), width)
+        # Reused memory costs less than newly allocated memory.
+        scores = buffer[: len(queries) * width].reshape(len(queries), width)
         documents.compare(queries, start, scores, similarity)
-        copies.settle(scores, start, originals)
+        copies.copy_scores(scores, start, originals)
         best = _merged(best, scores, start, k)
     return _run(best)
 
 
 def _joined(runs: Sequence[Run], k: int) -> Run:
-    """Runs of the same depth, one after another."""
+    """Join runs of the same depth."""
     nothing = _run(np.empty((0, k), dtype=np.int64))
     runs = [nothing, *runs]
     return Run(np.concatenate([run.rows for run in runs]), np.concatenate([run.scores for run in runs]))
 
 
 def _none(lines: Float32) -> Int64:
-    """The keys of lines for which nothing was found yet."""
+    """Return the keys of queries without hits."""
     return np.empty((len(lines), 0), dtype=np.int64)
 
 
 def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
-    """The best `k` of what was kept and of a block of scores whose first document is `start`."""
+    """Return the top `k` of earlier blocks and of a block of scores whose first document is `start`."""
     queries, width = scores.shape
     if best.shape[1] == k:
-        # Documents of a later block have higher rows, so a tie with the last one kept is lost.
-        wanted = scores > _scores(best[:, -1:])
+        # Documents of a later block have higher rows, so they lose a tie with the last kept one.
+        candidates = scores > _scores(best[:, -1:])
     elif width > k:
-        wanted = scores >= np.partition(scores, width - k, axis=1)[:, width - k, None]
+        candidates = scores >= np.partition(scores, width - k, axis=1)[:, width - k, None]
     else:
-        wanted = np.ones(scores.shape, dtype=bool)
-    hits = np.flatnonzero(wanted)  # many times faster than np.nonzero of two dimensions
+        candidates = np.ones(scores.shape, dtype=bool)
+    hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
     query, row = np.divmod(hits, max(1, width))
     counts = np.bincount(query, minlength=queries)
     column = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -176,7 +193,7 @@ def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
 
 
 def _keys(scores: Float32, rows: Int64) -> Int64:
-    """One number for each hit that sorts as hits do: best score first, then lowest row."""
+    """Return one integer for each hit that sorts by score descending, then row ascending."""
     bits = (scores + np.float32(0)).view(np.int32)  # adding 0 makes -0.0 the same number as 0.0
     ascending = bits ^ (bits >> 31 & 0x7FFFFFFF)
     return np.asarray((~ascending).astype(np.int64) << 32 | rows)

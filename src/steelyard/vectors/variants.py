@@ -7,25 +7,53 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Float32, Run
-from steelyard.vectors.exact import Exact
-from steelyard.vectors.quantise import Binary, BinaryTo100, Codes, DecodedInt8, Half, Int8, RawInt8, Whole
+from steelyard.vectors.exact import ExactIndex
+from steelyard.vectors.quantise import (
+    BinaryCodes,
+    Codes,
+    Float16Codes,
+    Float32Codes,
+    HakariBinaryCodes,
+    HakariInt8Codes,
+    Int8Codes,
+    Int8DistanceCodes,
+)
 from steelyard.vectors.similarity import similarity
 from steelyard.vectors.topk import normalised, search
-from steelyard.vectors.truncate import truncated
+
+
+def truncate(vectors: Float32, dimension: int) -> Float32:
+    """The first `dimension` numbers of each vector, stretched to the length that the whole vector had.
+
+    For vectors of length 1 that is to normalise anew. Where lengths mean something (a model compared by `dot`), they
+    go on to mean it. A vector that has only zeros there stays zero.
+
+    >>> truncate(np.array([[3, 0, 4], [0, 0, 1]], dtype=np.float32), 2).tolist()
+    [[5.0, 0.0], [0.0, 0.0]]
+    """
+    if dimension >= vectors.shape[1]:
+        return vectors
+    kept = vectors[:, :dimension].copy()  # a slice of a single row would be the caller's own memory
+    whole, rest = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in (vectors, kept))
+    kept *= np.divide(whole, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
+    return kept
+
 
 PRECISIONS: dict[str, type[Codes]] = {
-    "float32": Whole,
-    "float16": Half,
-    "int8": Int8,
-    "binary": Binary,
-    "int8@hakari": RawInt8,
-    "binary@hakari": BinaryTo100,
+    "float32": Float32Codes,
+    "float16": Float16Codes,
+    "int8": Int8Codes,
+    "binary": BinaryCodes,
+    "int8@hakari": HakariInt8Codes,
+    "binary@hakari": HakariBinaryCodes,
 }
 """How vectors may be stored, by name."""
 
-BY_DISTANCE: dict[str, type[Codes]] = {"float32": Whole, "float16": Half, "int8": DecodedInt8}
+BY_DISTANCE: dict[str, type[Codes]] = {"float32": Float32Codes, "float16": Float16Codes, "int8": Int8DistanceCodes}
 """Those that keep what a distance needs. Signs alone, and codes that are compared as they are, know no distances."""
 
 OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k")
@@ -39,7 +67,7 @@ PRESETS = {"hakari": 1}
 """Oversampling by name: HAKARI-Bench looks again at the 100 best, and at no more."""
 
 
-class Unfit(UsageError):
+class UnsupportedVariant(UsageError):
     """A variant that the vectors of a model do not have."""
 
 
@@ -96,12 +124,12 @@ class Variant:
     def check(self, dimension: int, model: str, compared: str = "dot") -> None:
         """Unfit if the model's vectors are shorter than what is to be kept, or are not compared that way."""
         if similarity(compared).is_distance and self.precision not in BY_DISTANCE:
-            raise Unfit(
+            raise UnsupportedVariant(
                 f"{model} compares by {compared} distance, which {self.precision} codes do not keep",
                 hint=f"precision={' or '.join(BY_DISTANCE)}",
             )
         if self.truncate_dim is not None and self.truncate_dim > dimension:
-            raise Unfit(
+            raise UnsupportedVariant(
                 f"{model} has {dimension} dimensions and can't be cut to {self.truncate_dim}",
                 hint=f"give a truncate_dim of at most {dimension}",
             )
@@ -117,23 +145,23 @@ class Variant:
         )
         raise UsageError(f"{model} {what}, and here nothing is searched", hint="precision=int8 without more works here")
 
-    def applied(self, vectors: Float32, compared: str = "dot") -> Float32:
+    def apply(self, vectors: Float32, compared: str = "dot") -> Float32:
         """The vectors as they come back from this variant, for a task that searches nothing.
 
         They are shortened, coded (at length 1 where cosine is meant, as an index holds them) and read again.
 
         >>> import numpy as np
-        >>> Variant(precision="binary").applied(np.array([[3, -4]], dtype=np.float32)).tolist()
+        >>> Variant(precision="binary").apply(np.array([[3, -4]], dtype=np.float32)).tolist()
         [[1.0, -1.0]]
         """
-        kept = vectors if self.truncate_dim is None else truncated(vectors, self.truncate_dim)
+        kept = vectors if self.truncate_dim is None else truncate(vectors, self.truncate_dim)
         if self.precision == WHOLE.precision:
             return kept
-        return PRECISIONS[self.precision].of(normalised(kept) if compared == "cosine" else kept).values()
+        return PRECISIONS[self.precision].of(normalised(kept) if compared == "cosine" else kept).decode()
 
     def build(self, vectors: Float32, compared: str = "dot") -> VariantIndex:
         """Make float vectors (normalised, where cosine is meant) searchable in this way."""
-        return VariantIndex(self, Coded.of(vectors, self.truncate_dim, self.precision, compared))
+        return VariantIndex(self, CodedVectors.of(vectors, self.truncate_dim, self.precision, compared))
 
 
 WHOLE = Variant()
@@ -141,7 +169,7 @@ WHOLE = Variant()
 
 
 @dataclass(eq=False)
-class Coded:
+class CodedVectors:
     """The vectors of a corpus, shortened and stored; what a plain variant and a rescored one have in common.
 
     The last search is kept: the variant that rescores its list need not search again.
@@ -149,7 +177,7 @@ class Coded:
 
     truncate_dim: int | None
     precision: str
-    exact: Exact
+    exact: ExactIndex
     codes: Codes
     _asked: tuple[Float32, Float32] | None = None
     _last: tuple[Float32, Run, float] | None = None
@@ -161,13 +189,13 @@ class Coded:
         truncate_dim: int | None = None,
         precision: str = "float32",
         compared: str = "dot",
-        beside: Coded | None = None,
-    ) -> Coded:
+        beside: CodedVectors | None = None,
+    ) -> CodedVectors:
         """Shorten and store float vectors; `beside` are codes of the same vectors, with which they share the floats."""
         if beside is not None and (beside.truncate_dim, _unit(beside.precision)) == (truncate_dim, _unit(precision)):
             exact, asked = beside.exact, beside._asked
         else:
-            exact, asked = Exact(_prepared(vectors, truncate_dim, precision), similarity(compared)), None
+            exact, asked = ExactIndex(_prepared(vectors, truncate_dim, precision), similarity(compared)), None
         codes = (BY_DISTANCE if exact.similarity.is_distance else PRECISIONS)[precision]
         return cls(truncate_dim, precision, exact, codes.of(exact.vectors), asked)
 
@@ -181,7 +209,7 @@ class Coded:
             run, seconds = self.exact.search(self.prepared(queries), depth)
         else:
             start = time.perf_counter()
-            asked = self.codes.asked(self.prepared(queries))
+            asked = self.codes.prepare_queries(self.prepared(queries))
             run = search(asked, self.codes, max(depth, AHEAD), self.exact.similarity)
             seconds = time.perf_counter() - start
         self._last = queries, run, seconds
@@ -199,7 +227,7 @@ class VariantIndex:
     """The vectors of a corpus in one variant."""
 
     variant: Variant
-    coded: Coded
+    coded: CodedVectors
     search_seconds: float | None = None
     """What the last search took: all of it, also what another variant had done before."""
 
@@ -215,7 +243,7 @@ class VariantIndex:
         notes: dict[str, Any] = {"bytes_per_document": codes.bytes_per_vector}
         if self.variant.rescore is not None:
             notes["rescore_bytes_per_document"] = floats.shape[1] * floats.itemsize
-        if isinstance(codes, Int8):
+        if isinstance(codes, Int8Codes):
             notes["clipped"] = codes.clipped
         return notes
 
@@ -227,13 +255,13 @@ class VariantIndex:
             run, self.search_seconds = self.coded.search(queries, depth)
             return run
         first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
-        run, again = self.coded.exact.rescored(first, self.coded.prepared(queries))
+        run, again = self.coded.exact.rescore(first, self.coded.prepared(queries))
         self.search_seconds = seconds + again
         return run.cut(depth)
 
 
 def _prepared(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
-    kept = vectors if truncate_dim is None else truncated(vectors, truncate_dim)
+    kept = vectors if truncate_dim is None else truncate(vectors, truncate_dim)
     return normalised(kept) if _unit(precision) else kept
 
 

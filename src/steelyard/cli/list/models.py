@@ -57,14 +57,14 @@ def _carded(languages: Collection[str]) -> list[Row]:
             "installed": installed(card.family, card.model),
         }
         for card in cards().values()
-        if all(language in same_languages(card.languages) or card.speaks(language) for language in languages)
+        if all(language in same_languages(card.languages) or card.supports(language) for language in languages)
     ]
 
 
 def _uncarded() -> list[Row]:
     """Return the families, for other models, and the fusion that is evaluated by default."""
     from steelyard.models import card
-    from steelyard.models.availability import FAMILY_NEEDS, lacking
+    from steelyard.models.availability import FAMILY_NEEDS, missing_modules
     from steelyard.retrievers import DEFAULT_MODELS, RETRIEVERS, canonical
 
     names = [(f"{name}:ID" if RETRIEVERS.origin(name) == "steelyard" else name, name) for name in RETRIEVERS]
@@ -77,7 +77,7 @@ def _uncarded() -> list[Row]:
             "default": family == "fusion",
             "from": RETRIEVERS.origin(family),
             "needs": FAMILY_NEEDS.get(family),
-            "installed": not lacking(FAMILY_NEEDS.get(family)),
+            "installed": not missing_modules(FAMILY_NEEDS.get(family)),
         }
         for shown, family in names
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
 from steelyard.encoders.backends.transformers.loading import DTYPES
-from steelyard.encoders.load import kind_of
+from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS
@@ -135,7 +135,7 @@ def _loading(entry: ModelEntry) -> dict[str, str]:
 
 def _of_torch(entry: ModelEntry) -> bool:
     path = str(entry.path)
-    return not is_local(path) or kind_of(ModelFolder(path, Path(path).expanduser())) == "sentence-transformers"
+    return not is_local(path) or detect_backend(ModelFolder(path, Path(path).expanduser())) == "sentence-transformers"
 
 
 def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:

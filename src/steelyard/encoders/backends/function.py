@@ -1,50 +1,54 @@
-"""A Python function as a dense encoder: `dense:package.module:function`, or `from_function` in Python."""
+"""A Python function as an encoder: `dense:package.module:function`, or `from_function` in Python."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 import numpy as np
 
-from steelyard.encoders.backends.ragged_function import load_function, source_hash
+from steelyard.encoders.cache.cached_ragged import B
 from steelyard.encoders.float_arrays import as_floats
-from steelyard.errors import ModelError
+from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
-from steelyard.vectors.similarity import similarity as named
+from steelyard.vectors.similarity import similarity as find_similarity
 
 Function = Callable[..., Any]
-"""Takes texts, and their role if it has a parameter for that; gives an array of shape (texts, dimension)."""
+"""A function of texts, and of their role if it has a parameter for it; returns an array (texts, dimension)."""
+RaggedFunction = Callable[[Sequence[str], Role], Any]
+"""A function of texts and their role; returns one encoding per text."""
 
 BATCH = 256
-SHAPE = "one row a text, (texts, dimension)"
+SHAPE = "one row per text, (texts, dimension)"
 
 
 class FunctionEncoder:
-    """Encodes with a function.
+    """A dense encoder that calls a function.
 
-    What it gives is stored only if it has a `version`: no hash could say that all that a function uses is the same.
+    Its vectors are stored only if it has a `version`, because a hash of its source does not cover what it calls.
     """
 
     def __init__(
         self, function: Function, name: str, *, similarity: str = "cosine", version: str | None, batch_size: int
     ) -> None:
         self.name = name
-        self.similarity = named(similarity).name
+        self.similarity = find_similarity(similarity).name
         self.storable = version is not None
         self._function = function
         self._version = version
-        self._batch = batch_size
+        self._batch_size = batch_size
         self._role = _role_parameter(function)
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """The name, the version, and a hash of the function's source where there is one."""
+        """Name, version, and a hash of the function's source where it has one."""
         return {
             "encoder": self.name,
             "kind": "function",
@@ -55,43 +59,72 @@ class FunctionEncoder:
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector: found by encoding one word."""
+        """Length of a vector, found by encoding one word."""
         return int(self._call(["steelyard"], "document").shape[1])
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """What the function gives for the texts, some of them at a time."""
+        """Return the vectors of the texts, calling the function in batches."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), self._batch):
-            part = list(texts[start : start + self._batch])
-            found = self._call(part, role)
-            if found.shape[1] != self.dimension:
-                widths = f"{found.shape[1]} numbers, and of {self.dimension} before"
-                raise ModelError(
-                    f"the function {self.name} gave vectors of {widths}",
-                    hint="all its vectors, of queries and of documents, must have one dimension",
+        for start in range(0, len(texts), self._batch_size):
+            batch = list(texts[start : start + self._batch_size])
+            encoded = self._call(batch, role)
+            if encoded.shape[1] != self.dimension:
+                raise ModelError.invalid(
+                    f"the vectors of the function {self.name}",
+                    expected=f"of dimension {self.dimension} as before",
+                    found=f"dimension {encoded.shape[1]}",
+                    hint="return vectors of one dimension for queries and documents",
                 )
-            vectors[start : start + len(part)] = found
-            tick(len(part))
+            vectors[start : start + len(batch)] = encoded
+            tick(len(batch))
         return vectors
 
     def _call(self, texts: list[str], role: Role) -> Float32:
-        asked = {"role": role} if self._role == "by name" else {}
-        found = self._function(texts, role) if self._role == "second" else self._function(texts, **asked)
-        vectors = as_floats(found, f"the function {self.name}", SHAPE)
+        keywords = {"role": role} if self._role == "keyword" else {}
+        result = self._function(texts, role) if self._role == "second" else self._function(texts, **keywords)
+        vectors = as_floats(result, f"the function {self.name}", SHAPE)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
-            raise ModelError(
-                f"the function {self.name} gave an array of shape {vectors.shape} for {len(texts)} texts",
-                hint=f"expected: {SHAPE}",
+            raise ModelError.invalid(
+                f"the result of the function {self.name} for {len(texts)} texts",
+                expected=f"an array of shape ({len(texts)}, dimension)",
+                found=f"shape {vectors.shape}",
+                hint="return one row per text",
             )
         return vectors
+
+
+class RaggedFunctionEncoder(Generic[B]):
+    """An encoder of token vectors or sparse vectors that calls a function. Its encodings are not stored."""
+
+    storable = False
+
+    def __init__(
+        self, function: RaggedFunction, read: Callable[[Any], B], *, name: str, kind: str, similarity: str
+    ) -> None:
+        self.name = name
+        self.similarity = similarity
+        self._function = function
+        self._read = read
+        self._kind = kind
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Name and kind of encoding."""
+        return {"encoder": self.name, "kind": self._kind}
+
+    def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> B:
+        """Return the encodings of the texts."""
+        encoded = self._read(self._function(list(texts), role))
+        tick(len(texts))
+        return encoded
 
 
 def from_function(
     function: Function, name: str, *, similarity: str = "cosine", version: str | None = None, batch_size: int = BATCH
 ) -> FunctionEncoder:
-    """An encoder from a function of texts, or of texts and their role (`query` or `document`).
+    """Return an encoder from a function of texts, or of texts and their role (`query` or `document`).
 
-    With a `version`, vectors are stored and used again while name, version and the function's source are the same.
+    With a `version`, vectors are stored and reused while name, version and the function's source stay the same.
 
     >>> from steelyard.retrievers.dense import DenseRetriever
     >>> encoder = from_function(lambda texts: [[text.count("a"), 1.0] for text in texts], "count-a")
@@ -104,7 +137,7 @@ def from_function(
 
 
 def from_options(id: str, given: Mapping[str, str]) -> FunctionEncoder:
-    """The encoder of `dense:package.module:function?OPTIONS`."""
+    """Return the encoder of `dense:package.module:function?OPTIONS`."""
     options = Options(f"dense:{id}", given, ("batch_size", "similarity_fn_name", "version"))
     return from_function(
         load_function(id),
@@ -115,16 +148,46 @@ def from_options(id: str, given: Mapping[str, str]) -> FunctionEncoder:
     )
 
 
-def _role_parameter(function: Function) -> Literal["second", "by name"] | None:
-    """How the function is told the role: as its second parameter, by name, or (None) not at all.
+def load_function(name: str, parameters: str = "texts, role") -> Function:
+    """Import the function `package.module:name`; `parameters` is used in the error message.
 
-    A second parameter counts if it has no default or is called `role`.
+    >>> load_function("math:sqrt")(9, "query")
+    Traceback (most recent call last):
+    ...
+    TypeError: math.sqrt() takes exactly one argument (2 given)
+    """
+    module, _, attribute = name.partition(":")
+    hint = f"name it package.module:function with parameters ({parameters}); set PYTHONPATH=. to use this folder"
+    try:
+        loaded = getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise UsageError(f"cannot import the module {module!r}: {error}", hint=hint) from error
+    except AttributeError as error:
+        raise UsageError(f"the module {module!r} does not define {attribute!r}", hint=hint) from error
+    if not callable(loaded):
+        raise UsageError.invalid(name, expected="a function", found=type(loaded).__name__, hint=hint)
+    return loaded  # type: ignore[no-any-return]
+
+
+def source_hash(function: Callable[..., Any]) -> str | None:
+    """Return a hash of the function's source; None where it has none."""
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return None
+    return hashlib.blake2b(source.encode(), digest_size=8).hexdigest()
+
+
+def _role_parameter(function: Function) -> Literal["second", "keyword"] | None:
+    """Return how the function receives the role: as second parameter, by keyword, or not at all (None).
+
+    A second parameter counts if it has no default or is named `role`.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a function of C that does not tell
+    except (TypeError, ValueError):  # a function in C without a signature
         return None
-    in_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if any(p.name == "role" or p.default is p.empty for p in in_place[1:2]):
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.name == "role" or p.default is p.empty for p in positional[1:2]):
         return "second"
-    return "by name" if any(p.name == "role" for p in parameters) else None
+    return "keyword" if any(p.name == "role" for p in parameters) else None

@@ -9,12 +9,18 @@ from importlib import metadata
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.backends.onnx_folder import model_file, padded, tokenizer, weights
-from steelyard.encoders.backends.onnx_session import OnnxSession, depends_on_batch, open_sessions
-from steelyard.encoders.batching import BatchSize
-from steelyard.encoders.by_length import EncodesByLength
-from steelyard.encoders.devices.worker_pool import Crew, Here, Job
-from steelyard.encoders.model_config import Declared
+from steelyard.encoders.backends.onnx_session import (
+    OnnxSession,
+    depends_on_batch,
+    load_tokenizer,
+    model_file,
+    open_sessions,
+    pad,
+    weights_hash,
+)
+from steelyard.encoders.batching import BatchedEncoder, BatchSize
+from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
+from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.errors import UsageError
@@ -33,19 +39,19 @@ OPTIONS = (
 BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
 
 
-class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
+class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
     """An ONNX file and its tokenizer. What the folder declares of pooling, prompts, length and similarity holds.
 
     Where activations are quantised over the batch, a text's vector would depend on its neighbours: such a model gets
     one text at a time, unless `batch_size` says otherwise; then that is part of the settings.
     """
 
-    _too_long = "a smaller max_seq_length"
+    _memory_hint = "use a smaller max_seq_length"
 
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._declared = Declared(folder, options.text("tokenizer"))
+        self._declared = ModelConfig(folder, options.text("tokenizer"))
         wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
         sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=not wanted)
@@ -65,19 +71,19 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         self._by_batch = depends_on_batch(self._file)
         texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
         size = BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS))
-        super().__init__(Crew([Here(partial(self._vectors, session)) for session in sessions]), size)
+        super().__init__(WorkerPool([LocalWorker(partial(self._vectors, session)) for session in sessions]), size)
         self._limit = options.whole("max_seq_length", self._declared.limit)
         if self._session.length is not None:
             self._limit = min(self._limit or self._session.length, self._session.length)
         self._words = options.text("tokenizer")
-        self._tokenizer, self._pad = tokenizer(folder, self._words, self._limit)
+        self._tokenizer, self._pad = load_tokenizer(folder, self._words, self._limit)
 
     @cached_property
     def settings(self) -> ModelSettings:
         """Everything that could change a vector."""
         return {
             "encoder": self.name,
-            "weights": weights(self._folder, self._file),
+            "weights": weights_hash(self._folder, self._file),
             "file": self._file.relative_to(self._folder.path).as_posix(),
             **({"tokenizer": self._words} if self._words else {}),
             "revision": self._folder.revision,
@@ -96,7 +102,7 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
         """Length of a vector: that of one for an empty text."""
         return int(self._vectors(self._session, [self._tokenizer.encode("").ids]).shape[1])
 
-    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+    def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         ids = self._ids([self._prompts.get(role, "") + text for text in texts])
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
         return lengths, lambda rows: ([ids[row] for row in rows],)
@@ -104,16 +110,16 @@ class DenseOnnx(prompts.PromptsByTask, EncodesByLength):
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids, cut to the limit; counts those that had more."""
         found = self._tokenizer.encode_batch(texts)
-        self._seen += len(texts)
-        self._cut += sum(bool(encoding.overflowing) for encoding in found)
+        self._texts_seen += len(texts)
+        self._texts_truncated += sum(bool(encoding.overflowing) for encoding in found)
         return [encoding.ids for encoding in found]
 
     def _vectors(self, session: OnnxSession, ids: list[list[int]]) -> Float32:
         """Pad, run, pool. Where the file is fixed to a size, the batch is filled up to it."""
         texts = max(len(ids), session.batch or 0)
         length = session.length or max(1, *map(len, ids))
-        mask = padded([[1] * len(text) for text in ids], texts, length, 0)
-        found = session.run(padded(ids, texts, length, self._pad), mask)[: len(ids)]
+        mask = pad([[1] * len(text) for text in ids], texts, length, 0)
+        found = session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)]
         if self._pooling is not None:
             found = pool(found, mask[: len(ids)], self._pooling)
         return normalised(found) if self._declared.normalises else found

@@ -1,14 +1,15 @@
-"""Encodings that were computed elsewhere: a folder with `documents.*` and `queries.*`, by id or by text.
+"""Token vectors or sparse vectors that were computed elsewhere: a folder with `documents.*` and `queries.*`.
 
-.npz       arrays: `ids` (or `texts`), and those of the kind; a matrix saved by scipy has its ids beside it in
-           `documents.ids.txt`, one a line
+.npz       arrays: `ids` (or `texts`), and those of the kind; a matrix saved by scipy has its ids in
+           `documents.ids.txt`, one per line
 .parquet   columns: `id` (or `_id`, or `text`), and those of the kind
-.jsonl     one object a line with the same fields as the columns
+.jsonl     one object per line with the same fields as the columns
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,152 +18,202 @@ from typing import Any, Generic
 
 import numpy as np
 
-from steelyard.encoders.batching import refuse_bad
+from steelyard.config import Settings
+from steelyard.encoders.backends.precomputed import read_id_lines
+from steelyard.encoders.batching import excerpt, raise_not_finite
 from steelyard.encoders.cache.cached_ragged import B
-from steelyard.errors import DataError, MissingPart
-from steelyard.types import Role
+from steelyard.encoders.float_arrays import load_arrays, load_parquet, translated_errors
+from steelyard.errors import DataError, MissingPart, ModelError
+from steelyard.files import file_hash
+from steelyard.types import Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 STEMS = {"document": "documents", "query": "queries"}
 SUFFIXES = (".npz", ".parquet", ".jsonl")
-NAMES = ("id", "_id", "ids", "text", "texts")
+NAME_COLUMNS = ("id", "_id", "ids", "text", "texts")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A file: names of its rows, and its other columns; ragged ones as (offsets, values)."""
+    """A file: the names of its rows, and its other columns."""
 
     path: Path
-    by: str
+    key: str
     """What the names are: `id` or `text`."""
     names: list[str]
     columns: dict[str, Any]
 
     def get(self, name: str) -> Any:
-        """A column; one that is missing is an error that says which there are."""
+        """Return a column; raise a DataError that lists the columns if it is missing."""
         if name not in self.columns:
-            found = ", ".join(sorted(self.columns)) or "none"
-            raise DataError(f"no column {name!r}", where=str(self.path), hint=f"found: {found}")
+            columns = ", ".join(sorted(self.columns)) or "none"
+            raise DataError(
+                f"the column {name!r} is missing", path=self.path, field=name, found=columns, hint=f"it has: {columns}"
+            )
         return self.columns[name]
 
+    def integers(self, name: str) -> Int64:
+        """Return a column of integers."""
+        column = np.asarray(self.get(name))
+        if column.ndim != 1 or column.dtype.kind not in "iu":
+            found = f"{column.dtype} of shape {column.shape}"
+            raise DataError.invalid(f"the column {name!r}", expected="a list of integers", found=found, path=self.path)
+        return column.astype(np.int64)
 
-class FileEncoder(Generic[B]):
-    """Looks encodings up in files; `read` makes a bundle of a file's columns."""
+
+class PrecomputedRagged(Generic[B]):
+    """An encoder that looks encodings up in files; `read` turns the columns of a file into encodings."""
 
     storable = False
 
-    def __init__(self, folder: Path, read: Callable[[Columns], B], *, kind: str, similarity: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        read: Callable[[Columns], B],
+        *,
+        kind: str,
+        similarity: str,
+        settings: Settings | None = None,
+    ) -> None:
         self.name = str(folder)
         self.similarity = similarity
         self._kind = kind
+        self._home = (settings or Settings.load()).home
         self._read = read
-        self._paths = {role: _find(folder, stem) for role, stem in STEMS.items()}
+        self._paths = {role: _file_in_folder(folder, stem) for role, stem in STEMS.items()}
         self._loaded: dict[str, tuple[Columns, dict[str, int], B]] = {}
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """The contents of the files, by a hash."""
-        import hashlib
-
+        """Hashes of the files."""
         files = dict(self._paths)
-        files |= {f"{role}_ids": ids for role, path in self._paths.items() if (ids := _ids_beside(path)) is not None}
-        hashes = {}
-        for role, path in files.items():
-            with path.open("rb") as file:
-                hashes[role] = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+        files |= {f"{role}_ids": ids for role, path in self._paths.items() if (ids := _ids_file(path)) is not None}
+        hashes = {role: file_hash(path, self._home).hex()[:32] for role, path in files.items()}
         return {"encoder": "files", "kind": self._kind, **hashes}
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> B:
-        """The encodings of texts; only files that go by text can give them."""
-        found = self.look_up(texts, texts, role)
+        """Return the encodings of texts; this needs files with encodings by text."""
+        encodings = self.look_up(texts, texts, role)
         tick(len(texts))
-        return found
+        return encodings
 
     def look_up(self, ids: Sequence[str], texts: Sequence[str], role: Role) -> B:
-        """The encoding of each, by what the file goes by."""
+        """Return the encoding of each text, by id or by text as the file has them."""
         if role not in self._loaded:
             columns = read_columns(self._paths[role])
-            self._loaded[role] = columns, {name: row for row, name in enumerate(columns.names)}, self._read(columns)
-        columns, row_of, bundle = self._loaded[role]
-        wanted = ids if columns.by == "id" else texts
-        missing = [name for name in wanted if name not in row_of]
-        if missing:
+            row_of = {name: row for row, name in enumerate(columns.names)}
+            self._loaded[role] = columns, row_of, self._encodings(columns)
+        columns, row_of, encodings = self._loaded[role]
+        names = ids if columns.key == "id" else texts
+        if missing := [name for name in names if name not in row_of]:
             raise DataError(
-                f"{len(missing)} of {len(wanted)} {STEMS[role]} are not in the file, such as {missing[0][:60]!r}",
-                where=str(columns.path),
-                hint=f"the file goes by {columns.by}",
+                f"{len(missing)} of {len(names)} {STEMS[role]} are missing, such as {excerpt(missing[0])}",
+                path=columns.path,
+                field=columns.key,
+                found=missing[0],
+                hint=f"the file has encodings by {columns.key}",
             )
-        found = bundle.take(np.array([row_of[name] for name in wanted], dtype=np.int64))
-        refuse_bad(np.flatnonzero(~found.finite), texts, role, self.name)
-        return found
+        chosen = encodings.take(np.array([row_of[name] for name in names], dtype=np.int64))
+        raise_not_finite(np.flatnonzero(~chosen.finite), texts, role, self.name)
+        return chosen
+
+    def _encodings(self, columns: Columns) -> B:
+        """Return the encodings of a file; values of a wrong type or shape are a DataError."""
+        try:
+            with translated_errors(columns.path, f"a table of {self._kind}", "see the format in the documentation"):
+                encodings = self._read(columns)
+        except ModelError as error:
+            raise DataError(error.message, path=columns.path, hint=error.hint) from error
+        if len(encodings) != len(columns.names):
+            raise DataError.invalid(
+                f"the number of {self._kind}",
+                expected=f"{len(columns.names)}, one for each name",
+                found=len(encodings),
+                path=columns.path,
+            )
+        return encodings
 
 
 def has_files(folder: Path) -> bool:
-    """Whether a folder holds encodings."""
+    """Return whether a folder contains encodings."""
     return folder.is_dir() and any((folder / (STEMS["document"] + suffix)).is_file() for suffix in SUFFIXES)
 
 
-def _find(folder: Path, stem: str) -> Path:
+def _file_in_folder(folder: Path, stem: str) -> Path:
     for suffix in SUFFIXES:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    raise MissingPart(f"no {stem}.npz, {stem}.parquet or {stem}.jsonl in {folder}", hint="name the folder that has one")
+    raise MissingPart(
+        f"{stem}.npz, {stem}.parquet or {stem}.jsonl does not exist in {folder}",
+        path=folder,
+        hint="give the folder that contains one",
+    )
 
 
 def read_columns(path: Path) -> Columns:
-    """The columns of a file, whichever of the three forms it has."""
-    reader = {".npz": _npz, ".parquet": _parquet, ".jsonl": _jsonl}[path.suffix]
-    columns = reader(path)
-    name = next((name for name in NAMES if name in columns), None)
-    if name is None:
-        raise DataError("nothing says which row is whose", where=str(path), hint=f"one of {', '.join(NAMES)}")
-    names = [str(value) for value in columns.pop(name)]
+    """Return the columns of an npz, Parquet or JSON Lines file."""
+    columns = {".npz": _read_npz, ".parquet": _read_parquet, ".jsonl": _read_jsonl}[path.suffix](path)
+    key = next((name for name in NAME_COLUMNS if name in columns), None)
+    if key is None:
+        raise DataError.invalid(
+            "the columns",
+            expected=f"one of {', '.join(NAME_COLUMNS)}",
+            found=", ".join(columns) or "nothing",
+            path=path,
+        )
+    with translated_errors(path, "a table with a list of names", "write one name per encoding"):
+        names = [str(value) for value in columns.pop(key)]
     if len(set(names)) < len(names):
-        twice = next(value for value in names if names.count(value) > 1)
-        raise DataError(f"the {name} {twice[:60]!r} is there twice", where=str(path), hint="remove one of the rows")
-    return Columns(path, "text" if name.startswith("text") else "id", names, columns)
+        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(
+            f"the {key} {excerpt(repeated)} appears more than once",
+            path=path,
+            field=key,
+            found=repeated,
+            hint="keep one of the rows",
+        )
+    return Columns(path, "text" if key.startswith("text") else "id", names, columns)
 
 
-def _npz(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            columns = {name: stored[name] for name in stored.files}
-    except (ValueError, OSError) as error:
-        raise DataError(f"not an npz file: {error}", where=str(path), hint="no pickled objects in it") from error
-    beside = _ids_beside(path)
-    if beside is not None:
-        columns["ids"] = beside.read_text(encoding="utf-8-sig").splitlines()
+def _read_npz(path: Path) -> dict[str, Any]:
+    columns = load_arrays(path)
+    if (ids := _ids_file(path)) is not None:
+        columns["ids"] = read_id_lines(ids)
     return columns
 
 
-def _ids_beside(path: Path) -> Path | None:
-    """The file that names the rows of an npz file, where there is one."""
-    beside = path.with_suffix(".ids.txt")
-    return beside if path.suffix == ".npz" and beside.is_file() else None
+def _ids_file(path: Path) -> Path | None:
+    """Return the file with the names of the rows of an npz file, if it exists."""
+    ids = path.with_suffix(".ids.txt")
+    return ids if path.suffix == ".npz" and ids.is_file() else None
 
 
-def _parquet(path: Path) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"not a Parquet file: {error}", where=str(path), hint="is it whole?") from error
-    return {name: table[name].to_pylist() for name in table.column_names}
+def _read_parquet(path: Path) -> dict[str, Any]:
+    table = load_parquet(path)
+    with translated_errors(path, "a table of encodings", "write it again"):
+        return {name: table[name].to_pylist() for name in table.column_names}
 
 
-def _jsonl(path: Path) -> dict[str, Any]:
+def _read_jsonl(path: Path) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {}
-    with path.open(encoding="utf-8") as file:
+    with translated_errors(path, "JSON Lines in UTF-8", "save it as UTF-8"), path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"not JSON: {error}", where=f"{path} line {number}", hint="mend the line") from error
+                row = json.loads(line.decode("utf-8"))
+            except (ValueError, RecursionError) as error:
+                cause = str(error) if isinstance(error, ValueError) else "too many nested values"
+                raise DataError(
+                    f"the line must be JSON, got: {cause}", path=path, row=number, hint="correct the line"
+                ) from error
             if not isinstance(row, dict) or (columns and set(row) != set(columns)):
-                fields = ", ".join(sorted(columns)) or "an object"
-                raise DataError("not the fields of the lines before", where=f"{path} line {number}", hint=fields)
+                fields = ", ".join(sorted(columns)) or "any"
+                raise DataError.invalid(
+                    "the line",
+                    expected=f"an object with the fields {fields}",
+                    found=", ".join(sorted(row)) if isinstance(row, dict) else type(row).__name__,
+                    path=path,
+                    row=number,
+                )
             for name, value in row.items():
                 columns.setdefault(name, []).append(value)
     return columns

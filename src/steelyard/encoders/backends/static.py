@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.batching import whole
+from steelyard.encoders.batching import replace_surrogates
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart, ModelError
 from steelyard.options import Options
@@ -71,7 +71,9 @@ class DenseStatic(prompts.PromptsByTask):
         """Vectors in the order of the texts; a text without a known token has the vector 0."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), self._batch):
-            part = [whole(self._prompts.get(role, "") + text) for text in texts[start : start + self._batch]]
+            part = [
+                replace_surrogates(self._prompts.get(role, "") + text) for text in texts[start : start + self._batch]
+            ]
             self._count_cut(part)
             vectors[start : start + len(part)] = self._model.encode(
                 part, max_length=self._limit, batch_size=self._batch, use_multiprocessing=False

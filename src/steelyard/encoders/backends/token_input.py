@@ -1,4 +1,4 @@
-"""Encoders of token vectors by id: a model folder or hub id, a folder of files, a Python function."""
+"""Token vectors that a Python function returns or that files contain."""
 
 from __future__ import annotations
 
@@ -9,46 +9,38 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.precomputed_ragged import Columns, FileEncoder, has_files
-from steelyard.encoders.backends.ragged_function import Function, FunctionEncoder, load_function
-from steelyard.encoders.cache.cached_ragged import BundleEncoder
+from steelyard.encoders.backends.function import RaggedFunction, RaggedFunctionEncoder, load_function
+from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedRagged
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import DataError
 from steelyard.options import Options
 from steelyard.vectors.maxsim import SIMILARITIES, TokenVectors
 from steelyard.vectors.ragged import offsets_of
 
-BACKENDS = ("auto", "sentence-transformers", "files", "python")
 KIND = "token vectors"
 
 
-def load_multi_vector_encoder(
-    id: str,
-    revision: str | None = None,
-    options: Mapping[str, str] | None = None,
-    settings: Settings | None = None,
-) -> BundleEncoder[TokenVectors]:
-    """The encoder of that id. The option `backend` says what the id is, where that cannot be told from it."""
-    given = dict(options or {})
-    backend = Options(f"late:{id}", {"backend": given.pop("backend", "")}, ("backend",)).choice("backend", BACKENDS)
-    folder = Path(id).expanduser()
-    if backend == "files" or (backend == "auto" and has_files(folder)):
-        return FileEncoder(folder, _read_columns, kind=KIND, similarity=_similarity(id, given))
-    if backend == "python" or (backend == "auto" and ":" in id and not folder.exists()):
-        return from_function(load_function(id), name=id, similarity=_similarity(id, given))
-    from steelyard.encoders.backends.transformers.multi_vector_encoder import from_options
-
-    return from_options(id, revision, given, settings or Settings.load())
-
-
-def from_function(function: Function, *, name: str, similarity: str = "maxsim") -> FunctionEncoder[TokenVectors]:
-    """An encoder from a function of (texts, role) that gives an array (tokens, dimension) for each text.
+def from_function(
+    function: RaggedFunction, *, name: str, similarity: str = "maxsim"
+) -> RaggedFunctionEncoder[TokenVectors]:
+    """Return an encoder from a function of (texts, role) that returns an array (tokens, dimension) for each text.
 
     >>> encoder = from_function(lambda texts, role: [[[len(text), 1.0]] for text in texts], name="lengths")
     >>> encoder.encode(["ab", "c"], "query")
     TokenVectors(2 texts, 2 tokens of 2 dimensions)
     """
-    return FunctionEncoder(function, _read_arrays, name=name, kind=KIND, similarity=similarity)
+    return RaggedFunctionEncoder(function, _read_arrays, name=name, kind=KIND, similarity=similarity)
+
+
+def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[TokenVectors]:
+    """Return the encoder of `late:package.module:function?OPTIONS`."""
+    return from_function(load_function(id), name=id, similarity=_similarity(id, given))
+
+
+def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[TokenVectors]:
+    """Return the encoder of a folder with `documents.*` and `queries.*`."""
+    folder, similarity = Path(id).expanduser(), _similarity(id, given)
+    return PrecomputedRagged(folder, _read_columns, kind=KIND, similarity=similarity, settings=settings)
 
 
 def _similarity(id: str, given: Mapping[str, str]) -> str:
@@ -56,24 +48,27 @@ def _similarity(id: str, given: Mapping[str, str]) -> str:
 
 
 def _read_arrays(arrays: Any) -> TokenVectors:
-    """Empty lists stand for texts without tokens; they take the dimension of the others."""
+    """Read one array per text; an empty list is a text without tokens."""
     texts = [as_floats(array, "an encoder of token vectors", "(tokens, dimension) for each text") for array in arrays]
     width = next((text.shape[1] for text in texts if text.ndim == 2 and text.size), 0)
     return TokenVectors.of([text if text.size else np.empty((0, width)) for text in texts], width)
 
 
 def _read_columns(columns: Columns) -> TokenVectors:
-    """`vectors`: a list of vectors a text; in an npz file all tokens in one matrix, with `offsets` or `counts`."""
+    """Read `vectors`: a list of vectors per text; in npz one matrix of all tokens, with `offsets` or `counts`."""
     vectors = columns.get("vectors")
     if not isinstance(vectors, np.ndarray):
         return _read_arrays(vectors)
-    offsets = columns.columns.get("offsets")
-    offsets = np.asarray(offsets, dtype=np.int64) if offsets is not None else offsets_of(columns.get("counts"))
-    whole = vectors.ndim == 2 and len(offsets) == len(columns.names) + 1 and offsets[0] == 0
-    if not whole or offsets[-1] != len(vectors) or (np.diff(offsets) < 0).any():
-        raise DataError(
-            f"{len(columns.names)} names, {len(offsets)} offsets and vectors of shape {vectors.shape} do not fit",
-            where=str(columns.path),
-            hint="offsets (names + 1) from 0 to the number of tokens, vectors (tokens, dimension)",
+    if vectors.dtype.kind not in "fiub":
+        raise DataError.invalid("vectors", expected="numbers", found=str(vectors.dtype), path=str(columns.path))
+    declared = columns.columns.get("offsets")
+    offsets = columns.integers("offsets") if declared is not None else offsets_of(columns.integers("counts"))
+    aligned = vectors.ndim == 2 and len(offsets) == len(columns.names) + 1 and offsets[0] == 0
+    if not aligned or offsets[-1] != len(vectors) or (np.diff(offsets) < 0).any():
+        raise DataError.invalid(
+            "offsets and vectors",
+            expected=f"{len(columns.names) + 1} offsets from 0 to the number of tokens, and vectors (tokens, dimension)",
+            found=f"{len(offsets)} offsets and vectors of shape {vectors.shape}",
+            path=str(columns.path),
         )
     return TokenVectors(offsets, vectors.astype(np.float32, copy=False))

@@ -24,8 +24,15 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.budget import SUFFIX
-from steelyard.encoders.cache.vector_file import Damaged, NotASegment
-from steelyard.encoders.cache.vector_store import describe, digests, fingerprint, of_folder, prompt_of, remove_damaged
+from steelyard.encoders.cache.vector_file import DamagedFile, NotAVectorFile
+from steelyard.encoders.cache.vector_store import (
+    digests,
+    fingerprint,
+    folder_settings,
+    prompt_of,
+    remove_damaged,
+    write_description,
+)
 from steelyard.files import write_atomic
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings
@@ -44,7 +51,7 @@ class BlobStore:
     def __init__(self, name: str, encoder_settings: ModelSettings, settings: Settings | None = None) -> None:
         settings = settings or Settings.load()
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
-        self.folder = settings.home / budget.FOLDER / f"{slug}-{fingerprint(of_folder(encoder_settings))}"
+        self.folder = settings.home / budget.FOLDER / f"{slug}-{fingerprint(folder_settings(encoder_settings))}"
         self.problems: list[str] = []
         self._name, self._settings, self._limit = name, encoder_settings, settings.cache_bytes
         self._places: dict[bytes, Place] = {}
@@ -67,7 +74,7 @@ class BlobStore:
                 blobs = _read(path, [self._places[keys[place]] for place in places])
             except FileNotFoundError:  # trimmed by another process
                 continue
-            except Damaged as error:
+            except DamagedFile as error:
                 self._forget(path, error)
             except OSError as error:
                 self._note(f"{path} not read: {error.strerror or error}")
@@ -88,7 +95,7 @@ class BlobStore:
         digest = hashlib.blake2b(body, digest_size=12)
         name = digest.hexdigest() + SUFFIX
         try:
-            describe(self.folder, self._name, self._settings)
+            write_description(self.folder, self._name, self._settings)
             write_atomic(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
             budget.trim(self.folder.parent, self._limit)
         except OSError as error:
@@ -104,12 +111,12 @@ class BlobStore:
                     self._places |= _table(path)
                 except FileNotFoundError:  # removed by another process between listing and opening
                     continue
-                except Damaged as error:
+                except DamagedFile as error:
                     self._forget(path, error)
-                except (NotASegment, OSError) as error:
+                except (NotAVectorFile, OSError) as error:
                     self._note(f"{path} passed over: {error}")
 
-    def _forget(self, path: Path, damage: Damaged) -> None:
+    def _forget(self, path: Path, damage: DamagedFile) -> None:
         """Remove a damaged file, so that its texts are encoded and stored again, maybe under the same name."""
         self._note(remove_damaged(path, damage))
         self._places = {key: place for key, place in self._places.items() if place[0] != path}
@@ -126,16 +133,16 @@ def _table(path: Path) -> dict[bytes, Place]:
     with path.open("rb") as file:
         head = file.read(HEADER.size)
         if len(head) < HEADER.size or not head.startswith(MARK):
-            raise NotASegment("not a file of encodings of this version")
+            raise NotAVectorFile("not a file of encodings of this version")
         _, count, checksum = HEADER.unpack(head)
         size, start = os.fstat(file.fileno()).st_size, HEADER.size + count * ENTRY.itemsize
         body = file.read(count * ENTRY.itemsize) if start <= size else b""  # a changed count may be any number
     if not body or _checksum(body) != checksum:
-        raise Damaged("its table was changed")
+        raise DamagedFile("its table was changed")
     entries = np.frombuffer(body, dtype=ENTRY)
     ends = (entries["end"] + start).tolist()
     if size != ends[-1]:
-        raise Damaged(f"{size:,} bytes where {ends[-1]:,} were written")
+        raise DamagedFile(f"{size:,} bytes where {ends[-1]:,} were written")
     crcs = entries["crc"].tolist()
     places = zip([start, *ends[:-1]], ends, crcs, strict=True)
     return {bytes(key): (path, *place) for key, place in zip(entries["key"].tolist(), places, strict=True)}
@@ -151,7 +158,7 @@ def _read(path: Path, places: Sequence[Place]) -> list[bytes]:
             file.seek(start)
             blobs.append(file.read(end - start))
             if zlib.crc32(blobs[-1]) != crc:
-                raise Damaged(f"the encoding at byte {start:,} was changed")
+                raise DamagedFile(f"the encoding at byte {start:,} was changed")
     return blobs
 
 

@@ -1,8 +1,12 @@
-"""Encode each distinct text once: what the store holds is read, the rest is encoded, checked and stored."""
+"""Encode each distinct text once: stored vectors are read, the others are encoded, checked and stored.
+
+What is encoded together does not depend on what is stored where that could change a vector (`fixed_batches`): a run
+with a cache, a resumed run and a fresh run of the same texts give the same bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +14,14 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
-from steelyard.encoders.cache.vector_store import VectorStore
-from steelyard.encoders.streaming import EncodesInParts, KeepsAccount, LooksUpVectors, receive
+from steelyard.encoders.cache.vector_store import VectorStore, keys_of
+from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVectors, fill_vectors
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 
-PROMISE = "an encoder gives one vector for each text, of the dimension that it declares"
-PART = 512
-"""Texts encoded between two writes to the store: what an interruption can cost, some seconds of work."""
+PART_TEXTS = 512
+"""Texts encoded between two writes to the store: what an interruption can lose, a few seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +30,25 @@ class Tally:
 
     texts: int
     encoded: int
-    """Distinct texts that the encoder had to read."""
+    """Distinct texts that were not in the store."""
     stored: int
     """Distinct texts whose vectors were in the store."""
     problems: tuple[str, ...] = ()
     account: ModelSettings = field(default_factory=dict)
-    """What encoding has cost, from an encoder that keeps account: requests, tokens, texts cut."""
+    """What encoding has cost, from an encoder that counts it: requests, tokens, truncated texts."""
 
     @property
     def notes(self) -> ModelSettings:
-        """For the notes of an index."""
+        """The counts for the notes of an index."""
         notes: dict[str, Any] = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
         notes |= self.account
         return {**notes, "cache_problems": list(self.problems)} if self.problems else notes
 
 
 def open_store(encoder: Encoder, settings: Settings | None = None) -> VectorStore | None:
-    """The store of that encoder's vectors; None where STEELYARD_CACHE_BYTES is 0, or where it says `storable = False`.
+    """Return the store of an encoder's vectors; None if the cache size is 0 or the encoder has `storable = False`.
 
-    Vectors of a function without a version are not stored: nothing would tell that it has changed.
+    Vectors of a function without a version are not stored, because a change of the function would not be detected.
     """
     settings = settings or Settings.load()
     return VectorStore(encoder, settings) if settings.cache_bytes > 0 and getattr(encoder, "storable", True) else None
@@ -60,14 +63,14 @@ def encode_once(
     store: VectorStore | None = None,
     tick: Tick = no_tick,
 ) -> tuple[Float32, Tally]:
-    """Vectors in the order of the texts, and how they were obtained. `tick` counts all texts, known ones at once.
+    """Return vectors in the order of the texts, and how they were obtained. `tick` counts all texts, stored ones first.
 
-    `ids` are for encoders that have the vectors already and may go by them.
+    `ids` are for encoders that look vectors up by id.
     """
     if isinstance(encoder, LooksUpVectors):
-        found = encoder.look_up(ids, texts, role)
+        vectors = encoder.look_up(ids, texts, role)
         tick(len(texts))
-        return found, Tally(len(texts), encoded=0, stored=len(set(texts)))
+        return vectors, Tally(len(texts), encoded=0, stored=len(set(texts)))
     distinct = list(dict.fromkeys(texts))
     if store is None:
         known, vectors = np.zeros(len(distinct), dtype=bool), np.empty((len(distinct), encoder.dimension), np.float32)
@@ -77,21 +80,22 @@ def encode_once(
     unknown = np.flatnonzero(~known)
     tick(len(texts) - len(unknown))
 
-    def keep(part: Int64) -> None:
+    def keep(rows: Int64) -> None:
         if store is not None:
-            store.put(keys[part], vectors[part])
+            store.put(keys[rows], vectors[rows])
 
-    if isinstance(encoder, EncodesInParts):
-        receive(encoder, distinct, unknown, role, vectors, keep, tick)
-    elif store is None and distinct:  # nothing to be kept on the way: in one piece, without a copy
-        vectors = _checked(encoder, distinct, role, tick)
+    if isinstance(encoder, StreamsVectors):
+        fill_vectors(encoder, distinct, unknown, role, vectors, keep, tick)
     else:
-        for start in range(0, len(unknown), PART):
-            part = unknown[start : start + PART]
-            vectors[part] = _checked(encoder, [distinct[row] for row in part], role, tick)
-            keep(part)
+        fixed = getattr(encoder, "fixed_batches", False)
+        for rows in _fixed_batches(distinct, unknown) if fixed else _batches(unknown):
+            # Stored texts of a fixed batch are encoded again; they were counted above.
+            vectors[rows] = _checked(encoder, [distinct[row] for row in rows], role, no_tick if fixed else tick)
+            if fixed:
+                tick(int(np.count_nonzero(~known[rows])))
+            keep(rows)
     problems = tuple(store.problems) if store is not None else ()
-    account = encoder.account() if isinstance(encoder, KeepsAccount) else {}
+    account = encoder.account() if isinstance(encoder, ReportsUsage) else {}
     tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
     if len(distinct) == len(texts):
         return vectors, tally
@@ -99,13 +103,34 @@ def encode_once(
     return vectors[[row_of[text] for text in texts]], tally
 
 
+def _batches(unknown: Int64) -> Iterator[Int64]:
+    """Return the rows that are not stored, in parts."""
+    return (unknown[start : start + PART_TEXTS] for start in range(0, len(unknown), PART_TEXTS))
+
+
+def _fixed_batches(texts: Sequence[str], unknown: Int64) -> Iterator[Int64]:
+    """Return the parts of all texts that contain one that is not stored; the parts depend on the texts alone."""
+    if not len(unknown):
+        return
+    order = np.argsort(keys_of(texts, ""), order=("high", "low"))
+    missing = np.zeros(len(texts), dtype=bool)
+    missing[unknown] = True
+    for start in range(0, len(order), PART_TEXTS):
+        rows = order[start : start + PART_TEXTS]
+        if missing[rows].any():
+            yield rows
+
+
 def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> Float32:
-    """What the encoder gives, if it is a finite vector of the right length for each text."""
+    """Return the vectors of the texts; raise a ModelError unless they are finite and of the right shape."""
     vectors = np.asarray(encoder.encode(texts, role, tick), dtype=np.float32)
     expected = (len(texts), encoder.dimension)
     if vectors.shape != expected:
-        raise ModelError(
-            f"the encoder {encoder.name} gave an array of shape {vectors.shape}, expected {expected}", hint=PROMISE
+        raise ModelError.invalid(
+            f"the shape of the vectors of the encoder {encoder.name}",
+            expected=f"{expected}, (texts, dimension)",
+            found=str(vectors.shape),
+            hint="return one vector of the declared dimension for each text",
         )
     check_finite(vectors, texts, role, encoder.name)
     return vectors

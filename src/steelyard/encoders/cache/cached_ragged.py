@@ -1,6 +1,6 @@
 """Encode each distinct text once, where an encoding has no fixed length: token vectors, sparse vectors.
 
-An encoder here gives a `Bundle` (`TokenVectors`, `SparseVectors`) for some texts. What the store holds is read, the
+An encoder here gives a `RaggedEncodings` (`TokenVectors`, `SparseVectors`) for some texts. What the store holds is read, the
 rest is encoded, checked and stored part by part, longest texts first, so that a batch holds texts of like length.
 """
 
@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.config import Settings
-from steelyard.encoders.batching import refuse_bad
+from steelyard.encoders.batching import raise_not_finite
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
-from steelyard.encoders.streaming import KeepsAccount
+from steelyard.encoders.streaming import ReportsUsage
 from steelyard.errors import ModelError
 from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
-PART = 512
+PART_TEXTS = 512
 """Texts that each of the encoder's `workers` encodes between two writes to the store: what an interruption can cost."""
 
 
-class Bundle(Protocol):
+class RaggedEncodings(Protocol):
     """The encodings of some texts."""
 
     @classmethod
@@ -54,12 +54,12 @@ class Bundle(Protocol):
     def __len__(self) -> int: ...
 
 
-B = TypeVar("B", bound=Bundle)
-B_co = TypeVar("B_co", bound=Bundle, covariant=True)
+B = TypeVar("B", bound=RaggedEncodings)
+B_co = TypeVar("B_co", bound=RaggedEncodings, covariant=True)
 
 
 @runtime_checkable
-class BundleEncoder(Protocol[B_co]):
+class RaggedEncoder(Protocol[B_co]):
     """Turns texts into encodings of their own lengths."""
 
     @property
@@ -88,7 +88,7 @@ class BundleEncoder(Protocol[B_co]):
 
 
 @runtime_checkable
-class LooksUp(Protocol[B_co]):
+class LooksUpEncodings(Protocol[B_co]):
     """Has the encodings already, by the ids or the texts of what is encoded."""
 
     def look_up(self, ids: Sequence[str], texts: Sequence[str], role: Role) -> B_co:
@@ -96,7 +96,7 @@ class LooksUp(Protocol[B_co]):
         ...
 
 
-def open_blobs(encoder: BundleEncoder[Any], settings: Settings | None = None) -> BlobStore | None:
+def open_blob_store(encoder: RaggedEncoder[Any], settings: Settings | None = None) -> BlobStore | None:
     """The store of that encoder's encodings; None where nothing is to be stored."""
     settings = settings or Settings.load()
     if not encoder.storable or settings.cache_bytes <= 0:
@@ -104,9 +104,9 @@ def open_blobs(encoder: BundleEncoder[Any], settings: Settings | None = None) ->
     return BlobStore(encoder.name, encoder.settings, settings)
 
 
-def encode_bundle(
+def encode_ragged(
     kind: type[B],
-    encoder: BundleEncoder[B],
+    encoder: RaggedEncoder[B],
     ids: Sequence[str],
     texts: Sequence[str],
     role: Role,
@@ -115,7 +115,7 @@ def encode_bundle(
     tick: Tick = no_tick,
 ) -> tuple[B, Tally]:
     """Encodings in the order of the texts, and how they were obtained. `tick` counts all texts, known ones at once."""
-    if isinstance(encoder, LooksUp):
+    if isinstance(encoder, LooksUpEncodings):
         found = encoder.look_up(ids, texts, role)
         tick(len(texts))
         return found, Tally(len(texts), 0, len(texts))
@@ -128,7 +128,7 @@ def encode_bundle(
     tick(len(texts) - len(unknown))
     parts = [kind.from_blobs([blob for blob in blobs if blob is not None])]
     order = [row for row, blob in enumerate(blobs) if blob is not None]
-    step = PART * getattr(encoder, "workers", 1)
+    step = PART_TEXTS * getattr(encoder, "workers", 1)
     for start in range(0, len(unknown), step):
         part = unknown[start : start + step]
         encoded = _checked(encoder, [distinct[row] for row in part], role, tick)
@@ -138,18 +138,18 @@ def encode_bundle(
         order += part
     place = np.empty(len(distinct), dtype=np.int64)
     place[order] = np.arange(len(distinct))
-    account = encoder.account() if isinstance(encoder, KeepsAccount) and unknown else {}
+    account = encoder.account() if isinstance(encoder, ReportsUsage) and unknown else {}
     problems = tuple(store.problems) if store is not None else ()
     tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
     return kind.joined(parts).take(place[rows]), tally
 
 
-def _checked(encoder: BundleEncoder[B], texts: Sequence[str], role: Role, tick: Tick) -> B:
+def _checked(encoder: RaggedEncoder[B], texts: Sequence[str], role: Role, tick: Tick) -> B:
     """What the encoder gives, if it is one for each text and all of it finite."""
     encoded = encoder.encode(texts, role, tick)
     if len(encoded) != len(texts):
         raise ModelError(
             f"the encoder {encoder.name} gave {len(encoded)} encodings for {len(texts)} texts", hint="one a text"
         )
-    refuse_bad(np.flatnonzero(~encoded.finite), texts, role, encoder.name)
+    raise_not_finite(np.flatnonzero(~encoded.finite), texts, role, encoder.name)
     return encoded

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.encoders.cache import budget
-from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
+from steelyard.encoders.cache.vector_file import KEY, DamagedFile, Keys, NotAVectorFile, VectorFile, write_vector_file
 
 MANY = 64
 """Small files that may lie side by side."""
@@ -33,29 +33,29 @@ def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
                     small.append((stat.st_mtime_ns, entry.name, stat.st_size))
     if len(small) <= MANY:
         return None
-    parts: list[Segment] = []
+    parts: list[VectorFile] = []
     taken = newest = 0
     for used, name, size in sorted(small):
         if taken + size > large:
             break
-        with suppress(FileNotFoundError, Damaged, NotASegment):  # whoever reads it says so
-            segment = Segment.open(folder / name)
+        with suppress(FileNotFoundError, DamagedFile, NotAVectorFile):  # whoever reads it says so
+            segment = VectorFile.open(folder / name)
             if not parts or segment.dimension == parts[0].dimension:
                 parts.append(segment)
                 taken, newest = taken + size, used
     return _merge(folder, parts, newest) if len(parts) > 1 else None
 
 
-def _merge(folder: Path, parts: list[Segment], used: int) -> Path | None:
+def _merge(folder: Path, parts: list[VectorFile], used: int) -> Path | None:
     try:
         vectors = np.concatenate([part.vectors() for part in parts])
-    except (FileNotFoundError, Damaged):  # another process was quicker, or a reader will say what is wrong
+    except (FileNotFoundError, DamagedFile):  # another process was quicker, or a reader will say what is wrong
         return None
     tables = np.concatenate([part.table for part in parts])
     keys: Keys = np.empty(len(tables), dtype=KEY)
     keys["high"], keys["low"] = tables["high"], tables["low"]
     _, first = np.unique(keys, return_index=True)
-    merged = write(folder, keys[first], vectors[first])
+    merged = write_vector_file(folder, keys[first], vectors[first])
     with suppress(FileNotFoundError):  # merged again or trimmed by another process, which is as good
         os.utime(merged, ns=(used, used))
         _flush(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.encoders.cache import blob_store, budget
 from steelyard.encoders.cache import vector_file as segments
-from steelyard.encoders.cache.vector_store import DESCRIBED
+from steelyard.encoders.cache.vector_store import DESCRIPTION_FILE
 from steelyard.types.protocols import ModelSettings
 
 COUNTED = {segments.MARK: (segments.HEADER, 2), blob_store.MARK: (blob_store.HEADER, 1)}
@@ -17,7 +17,7 @@ COUNTED = {segments.MARK: (segments.HEADER, 2), blob_store.MARK: (blob_store.HEA
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredEncoder:
     """The stored encodings of one encoder with one choice of settings."""
 
     folder: Path
@@ -30,16 +30,16 @@ class Kept:
     """Vectors, sparse vectors, token vectors or scores; one that lies in two files counts twice."""
 
 
-def inventory(home: Path) -> list[Kept]:
+def inventory(home: Path) -> list[StoredEncoder]:
     """Everything that is stored, by folder; files that are not ours count as files only."""
     folder = home / budget.FOLDER
     return [_kept(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
 
 
-def _kept(folder: Path) -> Kept:
+def _kept(folder: Path) -> StoredEncoder:
     described: dict[str, object] = {}
     with suppress(OSError, ValueError):
-        found = json.loads((folder / DESCRIBED).read_text(encoding="utf-8"))
+        found = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         described = found if isinstance(found, dict) else {}
     files = size = encodings = 0
     for entry in budget.entries(folder):
@@ -50,7 +50,7 @@ def _kept(folder: Path) -> Kept:
                 files += 1
     settings = described.get("settings")
     name = str(described.get("name", ""))
-    return Kept(folder, name, settings if isinstance(settings, dict) else {}, files, size, encodings)
+    return StoredEncoder(folder, name, settings if isinstance(settings, dict) else {}, files, size, encodings)
 
 
 def _count(path: Path) -> int:

@@ -31,16 +31,16 @@ FEW = 16
 Keys = npt.NDArray[np.void]
 
 
-class NotASegment(Exception):
+class NotAVectorFile(Exception):
     """The file is not one of ours, or of another version or dimension."""
 
 
-class Damaged(Exception):
+class DamagedFile(Exception):
     """The file is one of ours, but not as it was written."""
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class VectorFile:
     """The table of a file; the vectors stay on disk until they are asked for."""
 
     path: Path
@@ -48,19 +48,19 @@ class Segment:
     table: npt.NDArray[np.void]
 
     @classmethod
-    def open(cls, path: Path) -> Segment:
+    def open(cls, path: Path) -> VectorFile:
         """Read the table of a file and check it."""
         with path.open("rb") as file:
             head = file.read(HEADER.size)
             if len(head) < HEADER.size or not head.startswith(MARK):
-                raise NotASegment("not a file of stored vectors of this version")
+                raise NotAVectorFile("not a file of stored vectors of this version")
             _, dimension, count, checksum = HEADER.unpack(head)
             size = os.fstat(file.fileno()).st_size
             if size != HEADER.size + count * (ENTRY.itemsize + 4 * dimension):
-                raise Damaged(f"{size:,} bytes are not {count:,} vectors of {dimension:,} dimensions")
+                raise DamagedFile(f"{size:,} bytes are not {count:,} vectors of {dimension:,} dimensions")
             table = file.read(count * ENTRY.itemsize)
         if _checksum(table) != checksum:
-            raise Damaged("its table was changed")
+            raise DamagedFile("its table was changed")
         return cls(path, dimension, np.frombuffer(table, dtype=ENTRY))
 
     def vectors(self, rows: Int64 | None = None) -> Float32:
@@ -80,30 +80,30 @@ class Segment:
                 data = file.read()
         table = self.table[rows] if few else self.table
         if len(data) != len(table) * width:
-            raise Damaged("it was cut short")
+            raise DamagedFile("it was cut short")
         matrix = np.frombuffer(data, dtype="<f4").reshape(len(table), self.dimension)
-        if (sums(matrix) != table["sum"]).any():
-            raise Damaged("a vector in it was changed")
+        if (row_checksums(matrix) != table["sum"]).any():
+            raise DamagedFile("a vector in it was changed")
         return matrix if rows is None or few else matrix[rows]
 
 
-def write(folder: Path, keys: Keys, vectors: Float32) -> Path:
+def write_vector_file(folder: Path, keys: Keys, vectors: Float32) -> Path:
     """Store vectors under their keys, in a file named after the keys; a failure leaves nothing behind."""
     order = np.lexsort((keys["low"], keys["high"]))
     matrix = np.ascontiguousarray(vectors[order], dtype="<f4")
     table = np.empty(len(order), dtype=ENTRY)
-    table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], sums(matrix)
+    table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], row_checksums(matrix)
     body = table.tobytes()
     name = hashlib.blake2b(keys[["high", "low"]][order].tobytes(), digest_size=12).hexdigest() + SUFFIX
     write_atomic(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
     return folder / name
 
 
-def sums(matrix: Float32) -> npt.NDArray[np.uint32]:
+def row_checksums(matrix: Float32) -> npt.NDArray[np.uint32]:
     """A sum of each vector that changes with any one of its numbers.
 
     >>> zero, one = np.zeros((1, 3), np.float32), np.eye(1, 3, dtype=np.float32)
-    >>> bool(sums(zero) == sums(one)), bool(sums(one) == sums(one[:, ::-1].copy()))
+    >>> bool(sums(zero) == sums(one)), bool(row_checksums(one) == row_checksums(one[:, ::-1].copy()))
     (False, False)
     """
     odd = np.arange(1, matrix.shape[1] + 1, dtype=np.uint32) * np.uint32(2654435761) | np.uint32(1)

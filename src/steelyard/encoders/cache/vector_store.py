@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction
-from steelyard.encoders.cache.vector_file import KEY, Damaged, Keys, NotASegment, Segment, write
+from steelyard.encoders.cache.vector_file import KEY, DamagedFile, Keys, NotAVectorFile, VectorFile, write_vector_file
 from steelyard.files import write_atomic
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings
 
-__all__ = ["DESCRIBED", "KEY", "Keys", "VectorStore", "fingerprint", "keys_of"]
+__all__ = ["DESCRIPTION_FILE", "KEY", "Keys", "VectorStore", "fingerprint", "keys_of"]
 
-DESCRIBED = "encoder.json"
+DESCRIPTION_FILE = "encoder.json"
 ATTEMPTS = 4
 """How often a look-up starts again because files went away meanwhile; what is not found then is encoded."""
 SLUG = 100
@@ -42,12 +42,12 @@ def fingerprint(settings: ModelSettings) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def of_folder(settings: ModelSettings) -> ModelSettings:
+def folder_settings(settings: ModelSettings) -> ModelSettings:
     """What a folder is named after: all but the prompts, each of which is part of its texts' keys (`digests`).
 
     So another prompt for queries leaves the documents where they are.
 
-    >>> dict(of_folder({"encoder": "e5", "prompts": {"query": "query: "}}))
+    >>> dict(folder_settings({"encoder": "e5", "prompts": {"query": "query: "}}))
     {'encoder': 'e5'}
     """
     return {name: value for name, value in settings.items() if name != "prompts"}
@@ -75,15 +75,15 @@ def keys_of(texts: Sequence[str], role: str, prompt: str = "") -> Keys:
     return np.frombuffer(b"".join(digests(texts, role, prompt)), dtype=KEY)
 
 
-def describe(folder: Path, name: str, settings: ModelSettings) -> None:
+def write_description(folder: Path, name: str, settings: ModelSettings) -> None:
     """Say, in the folder itself, whose encodings lie in it; once."""
-    described = folder / DESCRIBED
+    described = folder / DESCRIPTION_FILE
     if not described.exists():
-        text = json.dumps({"name": name, "settings": dict(of_folder(settings))}, indent=2)
+        text = json.dumps({"name": name, "settings": dict(folder_settings(settings))}, indent=2)
         write_atomic(described, text.encode() + b"\n")
 
 
-def remove_damaged(path: Path, damage: Damaged) -> str:
+def remove_damaged(path: Path, damage: DamagedFile) -> str:
     """Remove a file that is of no use to anyone, so that its texts are encoded again, and say so."""
     try:
         path.unlink(missing_ok=True)
@@ -98,12 +98,12 @@ class VectorStore:
     def __init__(self, encoder: Encoder, settings: Settings | None = None) -> None:
         settings = settings or Settings.load()
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
-        self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(of_folder(encoder.settings))}"
+        self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(folder_settings(encoder.settings))}"
         self.problems: list[str] = []
         self._limit = settings.cache_bytes
         self._encoder = encoder
         self._symmetric = encoder.settings.get("symmetric") is True
-        self._segments: dict[str, Segment | None] = {}
+        self._segments: dict[str, VectorFile | None] = {}
         self._index = _Index([])
 
     def keys(self, texts: Sequence[str], role: Role) -> Keys:
@@ -125,8 +125,8 @@ class VectorStore:
         if not len(keys):
             return
         try:
-            describe(self.folder, self._encoder.name, self._encoder.settings)
-            written = write(self.folder, keys, vectors)
+            write_description(self.folder, self._encoder.name, self._encoder.settings)
+            written = write_vector_file(self.folder, keys, vectors)
             self._segments.pop(written.name, None)  # what was passed over under that name is replaced
         except OSError as error:
             self._note(f"vectors not stored in {self.folder}: {error.strerror or error}")
@@ -146,7 +146,7 @@ class VectorStore:
                 found[wanted] = True
             except FileNotFoundError:  # trimmed, or merged with others
                 steady = False
-            except Damaged as error:
+            except DamagedFile as error:
                 self._note(remove_damaged(segment.path, error))
                 self._know({**self._segments, segment.path.name: None})
                 steady = False
@@ -164,21 +164,21 @@ class VectorStore:
         if names != list(self._segments):
             self._know({n: self._segments[n] if n in self._segments else self._open(n) for n in names})
 
-    def _know(self, segments: dict[str, Segment | None]) -> None:
+    def _know(self, segments: dict[str, VectorFile | None]) -> None:
         """Take up these files; None is one to pass over, unless it is gone: a new one may come under its name."""
         self._segments = {n: segment for n, segment in segments.items() if segment or (self.folder / n).exists()}
         self._index = _Index.of(self._segments)
 
-    def _open(self, name: str) -> Segment | None:
+    def _open(self, name: str) -> VectorFile | None:
         path = self.folder / name
         try:
-            segment = Segment.open(path)
+            segment = VectorFile.open(path)
         except FileNotFoundError:  # removed by another process between listing and opening
             return None
-        except Damaged as error:
+        except DamagedFile as error:
             self._note(remove_damaged(path, error))
             return None
-        except (NotASegment, OSError) as error:
+        except (NotAVectorFile, OSError) as error:
             self._note(f"{path} passed over: {error}")
             return None
         if segment.dimension != self._encoder.dimension:
@@ -194,7 +194,7 @@ class VectorStore:
 class _Index:
     """The keys of many segments in one order, and where each of them is."""
 
-    def __init__(self, segments: list[Segment]) -> None:
+    def __init__(self, segments: list[VectorFile]) -> None:
         self._segments = segments
         tables = [segment.table for segment in segments]
         high = np.concatenate([np.empty(0, np.uint64), *(table["high"] for table in tables)])
@@ -205,11 +205,11 @@ class _Index:
         self._place: Int64 = order
 
     @classmethod
-    def of(cls, segments: Mapping[str, Segment | None]) -> _Index:
+    def of(cls, segments: Mapping[str, VectorFile | None]) -> _Index:
         """The index of those that can be read."""
         return cls([segment for segment in segments.values() if segment is not None])
 
-    def places(self, keys: Keys, wanted: Int64) -> list[tuple[Segment, Int64, Int64]]:
+    def places(self, keys: Keys, wanted: Int64) -> list[tuple[VectorFile, Int64, Int64]]:
         """For each segment that holds some of the wanted keys: the segment, which keys, and their rows in it."""
         if not len(self._high) or not len(wanted):
             return []

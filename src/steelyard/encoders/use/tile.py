@@ -1,74 +1,87 @@
-"""One tile of the line of texts: the branches of USE multilingual v3, and their sums over each text.
+"""One tile of the line of texts: the branches of USE multilingual v3, and their sums over each chunk of a text.
 
-A tile's arrays are used again for the next one: new memory costs more time than filling it does. Each step is done
-for the whole tile in one call: threads that come back to Python more often wait for each other.
+A tile's arrays are reused for the next tile, because allocating memory takes longer than filling it. Each step is one
+call for the whole tile, because threads that return to Python more often wait for each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from steelyard.encoders.use.convolution import STEP, Convolution
-from steelyard.encoders.use.pieces import DIMENSION, WIDTH, WINDOWS, Pieces
+from steelyard.encoders.use.pieces import DIMENSION, ROWS, WIDTH, WINDOWS, Pieces
 from steelyard.types import Float32, Int64
 
 FEATURES = DIMENSION + WIDTH * len(WINDOWS)
 BEFORE = 2 * max(before for _, before in WINDOWS)
-"""Places before a tile that it looks at: the reach of two convolutions, one on the other."""
+"""Places before a tile that it reads: the reach of two convolutions, one on top of the other."""
 AFTER = 2 * STEP + 1
-"""Places after a tile that it looks at: their reach, and the filling up to whole columns."""
-NOTHING = np.zeros(STEP * WIDTH, dtype=np.float32)
-"""What negative values are raised to. With a row numpy compares eight at a time, with the number 0 one by one; a row
-of several places has fewer ends."""
+"""Places after a tile that it reads: their reach, and the padding to whole columns."""
+ZEROS = np.zeros(STEP * WIDTH, dtype=np.float32)
+"""The lower bound of ReLU. numpy compares a row eight values at a time, but a scalar one by one."""
 ONES = np.ones(WIDTH * len(WINDOWS), dtype=np.float32)
-"""A product with it is a sum, in a third of the time of numpy's."""
+"""A product with it is a sum, in a third of the time that numpy's sum takes."""
+COLUMNS = 12
+"""A tile has a multiple of so many columns, as many as the kernels of BLAS process together."""
 
 
 class Tile:
-    """Room for so many places, and what is done in it; for one thread at a time."""
+    """Memory for a number of places, and what is computed in it; for one thread at a time."""
 
     def __init__(self, places: int, pieces: Pieces, second: Sequence[Convolution], eps: np.float32) -> None:
         self._pieces, self._second, self._eps = pieces, second, eps
-        columns = places // STEP + 2
+        columns = max(ROWS, -(-places // (STEP * COLUMNS)) * COLUMNS) + 1
         self._line, self._points, self._products = (
             np.zeros(max(part.planes for part in second) * columns * WIDTH, dtype=np.float32) for _ in range(3)
         )
         self._features = np.empty(((columns - 1) * STEP, WIDTH * len(WINDOWS)), dtype=np.float32)
-        self._embedding = np.empty((places, DIMENSION), dtype=np.float32)
+        self._embedding = np.empty(((columns - 1) * STEP, DIMENSION), dtype=np.float32)
 
-    def sums(self, slots: Int64, text: Int64) -> Float32:
-        """The features of each text, summed over its places in the tile.
+    def sums(self, slots: Int64, starts: Int64, ends: Int64) -> Float32:
+        """Return the features of each chunk, summed over its places.
 
-        `slots` are those of the tile's places, with `BEFORE` and `AFTER` more at the ends; `text` numbers the text
-        of each place, and rises.
+        `starts` has the first place of each chunk and the end of the last. Slots of the places begin at `BEFORE`; at
+        least `AFTER + STEP * ROWS` more follow after the last place. What is computed beyond the end is left out. `ends`
+        are the places where a text ends; a convolution that reads beyond gets zeros, so that rounding does not depend
+        on the next text.
         """
-        columns = -(-len(text) // STEP) + 1
-        starts = range(BEFORE + 2)
+        begin = int(starts[0])
+        columns = max(ROWS, -(-int(starts[-1] - begin) // (STEP * COLUMNS)) * COLUMNS)
+        places = columns * STEP
+        slots = slots[begin : begin + places + BEFORE + AFTER]
+        if len(slots) < places + BEFORE + AFTER:
+            slots = np.append(slots, np.zeros(places + BEFORE + AFTER - len(slots), dtype=np.int64))
         # Row k, column t of the array for `start` is the slot at place `start + STEP * t + k`.
-        planes = [np.ascontiguousarray(slots[start : start + STEP * columns].reshape(-1, STEP).T) for start in starts]
-        features = self._features[: (columns - 1) * STEP]
+        planes = [
+            np.ascontiguousarray(slots[start : start + STEP * (columns + 1)].reshape(-1, STEP).T)
+            for start in range(BEFORE + 2)
+        ]
+        features = self._features[:places]
+        last_columns = (ends - begin) // STEP - 1
         for branch in range(len(WINDOWS)):
-            self._branch(branch, planes, features[:, branch * WIDTH : (branch + 1) * WIDTH])
-        return self._summed(features[: len(text)], slots[BEFORE : BEFORE + len(text)], text)
+            self._branch(branch, planes, last_columns, features[:, branch * WIDTH : (branch + 1) * WIDTH])
+        return self._summed(features, slots[BEFORE : BEFORE + places], starts - begin)
 
-    def _branch(self, branch: int, planes: Sequence[Int64], features: Float32) -> None:
-        """Both convolutions of a branch, each with a bypass, for every place that `features` has a row for."""
+    def _branch(self, branch: int, planes: Sequence[Int64], last_columns: Int64, features: Float32) -> None:
+        """Compute both convolutions of a branch, each with a bypass, for every place that `features` has a row for."""
         (size, before), second = WINDOWS[branch], self._second[branch]
         shape = second.planes, planes[0].shape[1], WIDTH
-        line, points, products = (_shaped(room, *shape) for room in (self._line, self._points, self._products))
+        line, points, products = (_shaped(buffer, *shape) for buffer in (self._line, self._points, self._products))
         self._first(branch, planes, line[:STEP])
         line[STEP:, :-1] = line[: size - 1, 1:]
         line[STEP:, -1] = 0
+        line[STEP + before :, last_columns] = 0
         out = _shaped(self._points, STEP, *shape[1:])
         second(line, points, products, out)
-        _raise_to_nothing(out)
-        target = features.reshape(-1, STEP, WIDTH).swapaxes(0, 1)  # out of the planes, into the order of the line
+        _relu(out)
+        target = features.reshape(-1, STEP, WIDTH).swapaxes(0, 1)  # from planes to the order of the line
         np.add(out[:, :-1], line[before : before + STEP, :-1], out=target)
 
     def _first(self, branch: int, planes: Sequence[Int64], line: Float32) -> None:
-        """The first convolution: shares of single pieces, looked up and added; nothing where there is no piece."""
+        """Compute the first convolution: shares of single pieces, looked up and added; 0 where there is no piece."""
         (size, before), shares = WINDOWS[branch], self._pieces.first[branch]
         start = BEFORE - 2 * before
         more = _shaped(self._points, *line.shape)
@@ -76,35 +89,35 @@ class Tile:
         for place in range(1, size):
             np.take(shares[place], planes[start + place], axis=0, out=more, mode="clip")
             line += more
-        _raise_to_nothing(line)
+        _relu(line)
         own = planes[BEFORE - before]
         np.take(self._pieces.projected[branch], own, axis=0, out=more, mode="clip")
         line += more
         line[own == 0] = 0
 
-    def _summed(self, features: Float32, slots: Int64, text: Int64) -> Float32:
-        """Each piece's features, its embedding first, brought to mean 0 and variance 1 and summed by text."""
+    def _summed(self, features: Float32, slots: Int64, starts: Int64) -> Float32:
+        """Normalise each place's features, its embedding first, to mean 0 and variance 1, and sum them by chunk."""
         pieces = self._pieces
         mean = (pieces.total[slots] + features @ ONES) / FEATURES
         square = (pieces.squares[slots] + np.vecdot(features, features)) / FEATURES
         scale = np.where(slots == 0, np.float32(0), 1 / np.sqrt(square - mean * mean + self._eps))
         embedding = self._embedding[: len(slots)]
         np.take(pieces.embedding, slots, axis=0, out=embedding, mode="clip")
-        starts = np.flatnonzero(np.diff(text, prepend=-1))
-        ends = [*starts[1:].tolist(), len(text)]
-        sums = np.empty((len(starts), FEATURES), dtype=np.float32)
-        for row, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        sums = np.empty((len(starts) - 1, FEATURES), dtype=np.float32)
+        for row, (start, end) in enumerate(pairwise(starts.tolist())):
             np.matmul(scale[start:end], embedding[start:end], out=sums[row, :DIMENSION])
             np.matmul(scale[start:end], features[start:end], out=sums[row, DIMENSION:])
-        sums -= np.add.reduceat(scale * mean, starts)[:, None]
+        shift = scale * mean
+        sums -= np.add.reduceat(shift[: starts[-1]], starts[:-1])[:, None]
         return sums
 
 
-def _raise_to_nothing(planes: Float32) -> None:
-    rows = planes.reshape(-1, len(NOTHING))
-    np.maximum(rows, NOTHING, out=rows)
+def _relu(planes: Float32) -> None:
+    """Replace negative values by 0, in place."""
+    rows = planes.reshape(-1, len(ZEROS))
+    np.maximum(rows, ZEROS, out=rows)
 
 
-def _shaped(room: Float32, *shape: int) -> Float32:
-    """The beginning of a room as an array of that shape."""
-    return room[: int(np.prod(shape))].reshape(shape)
+def _shaped(buffer: Float32, *shape: int) -> Float32:
+    """Return the beginning of a buffer as an array of that shape."""
+    return buffer[: int(np.prod(shape))].reshape(shape)

@@ -22,8 +22,55 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.use.best_path import UNKNOWN, BestPath
 from steelyard.types import Int32
+
+UNKNOWN = 0
+
+
+class ViterbiSegmenter:
+    """Finds the ids of words.
+
+    >>> path = ViterbiSegmenter(["<unk>", "<s>", "</s>", "a", "aa", "b"], [0.0, 0.0, 0.0, -1.0, -1.5, -2.0])
+    >>> path("aaab")
+    (3, 4, 5)
+    >>> path("?a")
+    (0, 3)
+    """
+
+    def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
+        self._ids = dict(zip(pieces, range(len(pieces)), strict=True))
+        self._scores = scores
+        self._unknown_score = min(scores) - 10.0
+        self._lengths: dict[str, list[int]] = {}
+        """Of the pieces that begin with two characters."""
+        for two, length in {(piece[:2], len(piece)) for piece in pieces if len(piece) > 1}:
+            self._lengths.setdefault(two, []).append(length)
+
+    def __call__(self, word: str) -> tuple[int, ...]:
+        """The pieces with the highest sum of scores; of equal sums the one whose last pieces are longest.
+
+        A character that is no piece of its own may be passed as unknown.
+        """
+        best = [0.0] + [float("-inf")] * len(word)
+        last = [(0, UNKNOWN)] * (len(word) + 1)
+        for start in range(len(word)):
+            for length in (1, *self._lengths.get(word[start : start + 2], ())):
+                id_ = self._ids.get(word[start : start + length])
+                if id_ is not None:
+                    score = best[start] + self._scores[id_]
+                elif length == 1:
+                    id_, score = UNKNOWN, best[start] + self._unknown_score
+                else:
+                    continue
+                end = start + length
+                if end <= len(word) and score > best[end]:
+                    best[end], last[end] = score, (start, id_)
+        ids, end = [], len(word)
+        while end:
+            end, id_ = last[end]
+            ids.append(id_)
+        return tuple(reversed(ids))
+
 
 BEGIN, END = 1, 2
 SPACE = "\u2581"
@@ -48,7 +95,7 @@ class UseTokenizer:
         self._model: Any = sentencepiece.SentencePieceProcessor(model_file=str(model_file))
         every = list(range(self._model.vocab_size()))
         pieces: list[str] = self._model.id_to_piece(every)
-        self._best_path = BestPath(pieces, self._model.get_score(every))
+        self._best_path = ViterbiSegmenter(pieces, self._model.get_score(every))
         self._lengths = [1, *map(len, pieces[1:])]  # of UNKNOWN, that of a character
         # Every character of a longer piece is a piece of its own too (a test holds it), so all others are unknown.
         known, joined = set("".join(pieces)), set("".join(piece for piece in pieces if len(piece) > 1))

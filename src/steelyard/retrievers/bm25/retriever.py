@@ -21,11 +21,11 @@ from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.threads import in_order, threads
 from steelyard.spec import ModelSpec
 from steelyard.text.analysis.analyser import ANALYSIS_VERSION, Analysis
-from steelyard.text.analysis.language_policy import KINDS, Policy, choose
+from steelyard.text.analysis.language_policy import KINDS, Policy, choose_policy
+from steelyard.text.arrays import text_chunks
 from steelyard.text.languages import canonical, is_language
-from steelyard.text.portions import portions
 from steelyard.text.tokenizer.tokens import Words
-from steelyard.text.tokenizer.vocabulary import Readers, cut_rows
+from steelyard.text.tokenizer.vocabulary import Readers, split_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
@@ -94,12 +94,12 @@ class Bm25:
         """Analyse the documents and build the postings."""
         keep_freed_memory()
         texts = corpus.texts
-        policy = choose(texts, info, self.analyser, self.language)
+        policy = choose_policy(texts, info, self.analyser, self.language)
         builder, readers = PostingsBuilder(len(corpus)), Readers()
         read = Counter[str]()
         characters = sum(map(len, texts))
         workers = threads(self.threads) if characters >= _SHARED else 1
-        spans = portions(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
+        spans = text_chunks(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
         cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), spans, workers)
         for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
             builder.keep(portion)
@@ -126,7 +126,7 @@ def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
     return [
         (analyser, words, first + rows)
         for analyser, group in groups
-        for analyser, words, rows in cut_rows(analyser, portion, group)
+        for analyser, words, rows in split_rows(analyser, portion, group)
     ]
 
 
@@ -181,7 +181,7 @@ class Bm25Index:
         """The distinct known terms of each query and how often each is in it."""
         pairs = [np.zeros(0, dtype=np.int64)]
         for analyser, rows in self.policy.groups(texts):
-            numbers, owners = self.readers[analyser].asked([texts[row] for row in rows.tolist()])
+            numbers, owners = self.readers[analyser].read_queries([texts[row] for row in rows.tolist()])
             known = numbers >= 0
             pairs.append(rows[owners[known]].astype(np.int64) << 32 | numbers[known])
         distinct, counts = np.unique(np.concatenate(pairs), return_counts=True)

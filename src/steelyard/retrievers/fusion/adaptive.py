@@ -21,7 +21,7 @@ from steelyard.errors import UsageError
 from steelyard.models import card
 from steelyard.models.model_cards import ANY
 from steelyard.spec import parse
-from steelyard.text.analysis.language_policy import Policy, choose
+from steelyard.text.analysis.language_policy import Policy, choose_policy
 from steelyard.text.language_id.detect import UNDECIDED, detect
 from steelyard.text.languages import canonical
 from steelyard.types import Corpus, Float64, Int32, Run
@@ -139,7 +139,7 @@ def policy_of(task: Unjudged) -> Policy:
     key = (info.language, info.category, *info.languages)
     known = _POLICIES.setdefault(task.corpus, {})
     if key not in known:
-        known[key] = choose(task.corpus.texts, info)
+        known[key] = choose_policy(task.corpus.texts, info)
     return known[key]
 
 

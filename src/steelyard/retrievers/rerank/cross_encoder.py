@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.onnx_folder import wanted_files
-from steelyard.encoders.backends.transformers.complete import load_whole
-from steelyard.encoders.backends.transformers.device_process import crew_of
-from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, library
-from steelyard.encoders.devices.choice import choose
-from steelyard.encoders.load import kind_of
+from steelyard.encoders.backends.onnx_session import download_patterns
+from steelyard.encoders.backends.transformers.device_process import device_pool
+from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, import_class, load_complete
+from steelyard.encoders.devices.choice import choose_devices
+from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.errors import ModelError
 from steelyard.options import Options
@@ -42,7 +41,7 @@ class CrossEncoderReranker(ReadsPairs):
         self.name = name
         self._folder = folder
         self._options = options
-        self._devices = choose(options.text("device"), folder.settings.device)
+        self._devices = choose_devices(options.text("device"), folder.settings.device)
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
         # Until version 6 of the library, this had another name.
@@ -52,12 +51,12 @@ class CrossEncoderReranker(ReadsPairs):
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, minimum=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
-        crew = crew_of(self._model, self._devices, compute)
+        crew = device_pool(self._model, self._devices, compute)
         super().__init__(options, crew, batch_size(options, self._devices))
 
     def _load(self) -> Any:
         options = self._options
-        encoder = library("CrossEncoder")
+        encoder = import_class("CrossEncoder")
         try:
             make = partial(
                 encoder,
@@ -67,7 +66,7 @@ class CrossEncoderReranker(ReadsPairs):
                 model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
                 config_kwargs=options.json_object("config_kwargs"),
             )
-            return load_whole(self._folder, make)
+            return load_complete(self._folder, make)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
             raise ModelError(
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
@@ -137,9 +136,9 @@ def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
         f"rerank:{spec.id}", {name: given.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
     )
     backend, hub = chosen.choice("backend", BACKENDS), chosen.choice("hub", HUBS)
-    only = wanted_files(given.get("file_name")) if backend == "onnx" else None
+    only = download_patterns(given.get("file_name")) if backend == "onnx" else None
     folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only, settings=settings)
-    if backend == "auto" and folder.revision is None and kind_of(folder) == "onnx":
+    if backend == "auto" and folder.revision is None and detect_backend(folder) == "onnx":
         backend = "onnx"
     if backend == "onnx":
         from steelyard.retrievers.rerank import cross_encoder_onnx

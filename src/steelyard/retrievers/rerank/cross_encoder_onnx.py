@@ -8,11 +8,18 @@ from importlib import metadata
 
 import numpy as np
 
-from steelyard.encoders.backends.onnx_folder import model_file, padded, tokenizer, weights
-from steelyard.encoders.backends.onnx_session import OnnxSession, depends_on_batch, open_sessions
+from steelyard.encoders.backends.onnx_session import (
+    OnnxSession,
+    depends_on_batch,
+    load_tokenizer,
+    model_file,
+    open_sessions,
+    pad,
+    weights_hash,
+)
 from steelyard.encoders.batching import BatchSize
-from steelyard.encoders.devices.worker_pool import Crew, Here
-from steelyard.encoders.model_config import Declared
+from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
+from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 from steelyard.options import Options
@@ -48,13 +55,15 @@ class OnnxCrossEncoder(ReadsPairs):
         self._by_batch = depends_on_batch(self._file)
         pairs: int = options.whole("batch_size", 1 if self._by_batch else BATCH_PAIRS)
         size = BatchSize(self._session.batch or pairs, options.whole("batch_tokens", BATCH_TOKENS))
-        super().__init__(options, Crew([Here(partial(self._predict, session)) for session in sessions]), size)
-        longest = options.whole("max_length", Declared(folder, options.text("tokenizer")).limit)
+        super().__init__(
+            options, WorkerPool([LocalWorker(partial(self._predict, session)) for session in sessions]), size
+        )
+        longest = options.whole("max_length", ModelConfig(folder, options.text("tokenizer")).limit)
         fixed = self._session.length
         self._longest = longest if fixed is None else min(longest or fixed, fixed)
         self._words = options.text("tokenizer")
-        self._tokenizer, self._pad = tokenizer(folder, self._words, self._longest)
-        self._counting, _ = tokenizer(folder, self._words, None)
+        self._tokenizer, self._pad = load_tokenizer(folder, self._words, self._longest)
+        self._counting, _ = load_tokenizer(folder, self._words, None)
         self._document_first = options.choice("first", ("query", "document")) == "document"
         self._activation = options.choice("activation", ACTIVATIONS)
         labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
@@ -68,7 +77,7 @@ class OnnxCrossEncoder(ReadsPairs):
         return {
             "reranker": self._folder.name,
             "revision": self._folder.revision,
-            "weights": weights(self._folder, self._file),
+            "weights": weights_hash(self._folder, self._file),
             "file": self._file.relative_to(self._folder.path).as_posix(),
             "tokenizer": self._words,
             "max_length": self._limit,
@@ -104,9 +113,9 @@ class OnnxCrossEncoder(ReadsPairs):
         found = self._tokenizer.encode_batch(read)
         lines = max(len(pairs), session.batch or 0)
         length = session.length or max(len(encoding.ids) for encoding in found)
-        ids = padded([encoding.ids for encoding in found], lines, length, self._pad)
+        ids = pad([encoding.ids for encoding in found], lines, length, self._pad)
         mask, types = (
-            padded([getattr(encoding, part) for encoding in found], lines, length, 0)
+            pad([getattr(encoding, part) for encoding in found], lines, length, 0)
             for part in ("attention_mask", "type_ids")
         )
         return session.run(ids, mask, types)[: len(pairs)]

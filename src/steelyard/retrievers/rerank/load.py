@@ -13,7 +13,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.ragged_function import load_function, source_hash
+from steelyard.encoders.backends.function import load_function, source_hash
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options

@@ -8,8 +8,16 @@ from itertools import chain
 
 import numpy as np
 
-from steelyard.encoders.batching import BatchSize, Subject, described, encode_in_batches, shown, whole, windows
-from steelyard.encoders.devices.worker_pool import Crew, Job
+from steelyard.encoders.batching import (
+    BatchSize,
+    ErrorContext,
+    describe_text,
+    encode_in_batches,
+    excerpt,
+    replace_surrogates,
+    windows,
+)
+from steelyard.encoders.devices.worker_pool import Job, WorkerPool
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64
@@ -24,7 +32,7 @@ class ReadsPairs(ABC):
 
     name: str
 
-    def __init__(self, options: Options, crew: Crew[Float32], size: BatchSize) -> None:
+    def __init__(self, options: Options, crew: WorkerPool[Float32], size: BatchSize) -> None:
         self._crew = crew
         self._prompts = [options.text(f"{role}_prompt") or "" for role in ("query", "document")]
         self._size = size
@@ -47,7 +55,10 @@ class ReadsPairs(ABC):
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """The scores of each query's documents, in their order. `tick` counts documents."""
         asked, read = self._prompts
-        sides = [[asked + whole(query) for query in queries], [read + whole(text) for text in chain(*documents)]]
+        sides = [
+            [asked + replace_surrogates(query) for query in queries],
+            [read + replace_surrogates(text) for text in chain(*documents)],
+        ]
         counts = [len(texts) for texts in documents]
         query = np.repeat(np.arange(len(queries)), counts)
         scores = np.empty(len(query), dtype=np.float32)
@@ -74,9 +85,9 @@ class ReadsPairs(ABC):
 
         def pair(place: int) -> str:
             row = int(rows[place])
-            return f"pair, the query {shown(asked[query[row]])} with a {described(read, 'document', row)}"
+            return f"pair, the query {excerpt(asked[query[row]])} with a {describe_text(read, 'document', row)}"
 
-        subject = Subject(self.name, pair, "read less of it: max_length=512")
+        subject = ErrorContext(self.name, pair, "read less of it: max_length=512")
         for places, found in encode_in_batches(lengths, self._crew, job, self._size, subject):
             yield rows[places], found
 

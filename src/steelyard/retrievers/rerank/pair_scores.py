@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.batching import shown
+from steelyard.encoders.batching import excerpt
 from steelyard.encoders.cache.vector_store import KEY, Keys, VectorStore, keys_of
 from steelyard.encoders.float_arrays import as_floats
-from steelyard.encoders.streaming import KeepsAccount
+from steelyard.encoders.streaming import ReportsUsage
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Float64, Int32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick
@@ -147,7 +147,7 @@ class PairScorer:
             self._part(asked, read, (first[part], second[part]), scores, part, keys, tick)
             seconds[part] = (time.perf_counter() - begin) / len(part)
         notes: dict[str, Any] = {"pairs_scored": len(unknown), "pairs_from_cache": int(known.sum())}
-        notes |= self.reranker.account() if isinstance(self.reranker, KeepsAccount) else {}
+        notes |= self.reranker.account() if isinstance(self.reranker, ReportsUsage) else {}
         if self._store is not None and self._store.problems:
             notes["cache_problems"] = list(self._store.problems)
         return scores[place], seconds[place], notes
@@ -216,12 +216,12 @@ def _pair_keys(asked: Sequence[str], read: Sequence[str], first: Int64, second: 
 def _check(name: str, query: str, documents: Sequence[str], scores: Float32) -> None:
     if scores.shape != (len(documents),):
         raise ModelError(
-            f"{name} gave an array of shape {scores.shape} for {len(documents)} documents of the query {shown(query)}",
+            f"{name} gave an array of shape {scores.shape} for {len(documents)} documents of the query {excerpt(query)}",
             hint="a reranker gives one score for each document",
         )
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise ModelError(
-            f"{name} gave {scores[bad[0]]} for the query {shown(query)} with the document {shown(documents[bad[0]])}",
+            f"{name} gave {scores[bad[0]]} for the query {excerpt(query)} with the document {excerpt(documents[bad[0]])}",
             hint="look at these texts; a model in half precision may need dtype=float32",
         )

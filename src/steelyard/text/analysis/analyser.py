@@ -12,13 +12,34 @@ import numpy as np
 
 from steelyard.text.analysis import arabic_stemmer as arabic
 from steelyard.text.analysis.spelling import ANUSVARA, DEAD_N, spelling_of
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.languages import STEMMERS
-from steelyard.text.tokenizer.identifiers import split_identifier
-from steelyard.text.tokenizer.spans import Grams, Spans, UInt64, find, keys, keys_of_bytes, keys_of_strings
+from steelyard.text.tokenizer.spans import Grams, Spans, UInt64, find_tokens, keys, keys_of_bytes, keys_of_strings
 from steelyard.text.tokenizer.tokens import Tokens, Words, strings, utf8
 from steelyard.types import Int64
+
+_CASED = [chr(point) for point in range(0x530)]  # Latin, Greek, Cyrillic
+_UPPER = "".join(letter for letter in _CASED if letter.isupper())
+_LOWER = "".join(letter for letter in _CASED if letter.islower() and letter.isalpha())
+_PARTS = re.compile(
+    f"[{_UPPER}]{{2,}}s(?![{_LOWER}])|[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\\d+|[^\\W\\d_{_UPPER}{_LOWER}]+"
+)
+"""Several of what is written in capitals (URLs), capitals, words, numbers, words in letters without case."""
+
+
+def split_identifier(name: str) -> list[str]:
+    """The parts of an identifier in lower case, then the whole of it where it has several.
+
+    >>> split_identifier("getHTTPResponse_v2"), split_identifier("count"), split_identifier("allURLs")
+    (['get', 'http', 'response', 'v', '2', 'gethttpresponse_v2'], ['count'], ['all', 'urls', 'allurls'])
+    >>> split_identifier("naïveBayes"), split_identifier("НайтиПоКоду")
+    (['naïve', 'bayes', 'naïvebayes'], ['найти', 'по', 'коду', 'найтипокоду'])
+    """
+    whole = name.casefold()
+    parts = [part.casefold() for part in _PARTS.findall(name)]
+    return [*parts, whole] if len(parts) > 1 else parts or [whole]
+
 
 ANALYSIS_VERSION = 7
 """Counts up whenever any analyser gives other terms for some text; part of every result's key."""
@@ -122,7 +143,7 @@ class Analyser:
         found = words.keys[chosen]
         if self.stemmer == "arabic" and len(chosen) > _FEW:
             return arabic.stem_keys(spans, found, snowball)
-        others = places_of((found & _LETTER_BITS != 0) | (spans.lengths > 8))
+        others = flat_nonzero((found & _LETTER_BITS != 0) | (spans.lengths > 8))
         found[others] = snowball(others)
         return found
 
@@ -163,11 +184,11 @@ class Analyser:
 
     def _find(self, texts: Sequence[str]) -> Spans:
         """Words and n-grams, in the lower case of the language, each in one spelling."""
-        return find(texts, self.grams, spelling=spelling_of(self.language))
+        return find_tokens(texts, self.grams, spelling=spelling_of(self.language))
 
     def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
         """Identifiers, their parts, and the words of comments; programmers write English."""
-        found = Tokens.of_spans(find(texts, self.grams, fold_case=False, underscore=True))
+        found = Tokens.of_spans(find_tokens(texts, self.grams, fold_case=False, underscore=True))
         found = found.expand(list(map(split_identifier, found.distinct)))
         if stop_words:
             found = found.without(stop_words)
@@ -189,7 +210,7 @@ def _asking(language: str) -> re.Pattern[str] | None:
 @cache
 def _function_words(language: str) -> UInt64:
     words = " ".join(sorted(FUNCTION_WORDS.get(language, ())))
-    return np.sort(keys(find([words], Grams(), spelling=spelling_of(language))))
+    return np.sort(keys(find_tokens([words], Grams(), spelling=spelling_of(language))))
 
 
 def _nepali(word: str, stemmed: str) -> str:

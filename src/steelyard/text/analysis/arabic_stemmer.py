@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.characters import UInt8
 from steelyard.text.tokenizer.spans import Spans, UInt64, blocks, keys_of_blocks
 from steelyard.types import Int64
@@ -98,7 +98,7 @@ class _Words:
         letters = self.letters.take(rows)
         entry = table.take((letters & _THREE_LETTERS).view(np.int64))
         found: Bools = letters >= _LEAST_WORD.take(entry)
-        at = places_of(found)
+        at = flat_nonzero(found)
         self.letters[rows.take(at)] = letters.take(at) >> _SHIFT.take(entry.take(at))
         return found
 
@@ -125,7 +125,7 @@ def _to_the_left(letters: UInt64, sizes: Int64) -> UInt64:
 def _first_of(rows: Int64, *steps: Callable[[Int64], Bools]) -> Int64:
     """Try the steps in turn on the words that no step before them changed; the rows that are left unchanged."""
     for step in steps:
-        rows = rows.take(places_of(~step(rows)))
+        rows = rows.take(flat_nonzero(~step(rows)))
     return rows
 
 
@@ -135,7 +135,7 @@ def _drop_endings(words: _Words, definite: Bools) -> None:
     def drop(table: _Table) -> Callable[[Int64], Bools]:
         return lambda rows: words.drop_ending(rows, table)
 
-    rows = places_of(_may_end().take((words.letters & np.uint64(63)).view(np.int64)))
+    rows = flat_nonzero(_may_end().take((words.letters & np.uint64(63)).view(np.int64)))
     indefinite, rest = rows[~definite[rows]], rows[definite[rows]]
     had_object = words.drop_ending(indefinite, verb[0])
     again = with_object = indefinite[had_object]
@@ -196,7 +196,7 @@ def _prefixes() -> tuple[Bools, ...]:
 
 def _drop_beginnings(words: _Words, definite: Bools) -> None:
     hamzas, conjunction, preposition, future, tenth = _prefixes()
-    rows = places_of(words.sizes > 3)
+    rows = flat_nonzero(words.sizes > 3)
     first = words.beginnings(rows)
     words.odd[rows[hamzas[first]]] = True
     words.drop_first(rows[conjunction[first]], 1)
@@ -205,11 +205,11 @@ def _drop_beginnings(words: _Words, definite: Bools) -> None:
     entry = _tables()[3].take(first)
     article = words.sizes[rows] >= _LEAST.take(entry)
     words.drop_first(rows[article], (entry[article] & 7).astype(np.int64))
-    others = places_of(~article)
+    others = flat_nonzero(~article)
     rows, first = rows.take(others), first.take(others)
     prefixed = preposition[first]
     words.drop_first(rows[prefixed], 1)
-    verbs = places_of(~prefixed & ~definite[rows] & (words.sizes[rows] > 4))
+    verbs = flat_nonzero(~prefixed & ~definite[rows] & (words.sizes[rows] > 4))
     rows, first = rows.take(verbs), first.take(verbs)
     coming = future[first]
     words.drop_first(rows[coming], 1)
@@ -289,12 +289,12 @@ def _keys(letters: UInt64, sizes: Int64) -> UInt64:
 def stem_keys(spans: Spans, keys: UInt64, snowball: Callable[[Int64], UInt64]) -> UInt64:
     """The key of each word's stem, given that of the word; `snowball` gives those of some words, by their places."""
     left, plain, marked = _read(spans)
-    rows = places_of(plain)
+    rows = flat_nonzero(plain)
     left, sizes = left.take(rows), spans.lengths.take(rows) >> 1
     # The article is looked for before marks are taken out.
     definite = sizes >= _LEAST.take(_tables()[2].take((left >> _FIRST_THREE).view(np.int64)))
     words = _Words(left >> _BITS * (_LONGEST - sizes).astype(np.uint64))
-    with_marks = places_of(marked.take(rows))
+    with_marks = flat_nonzero(marked.take(rows))
     words.letters[with_marks] = _without_marks(left.take(with_marks))
     words.odd[with_marks] = words.letters.take(with_marks) == 0
     _drop_endings(words, definite)
@@ -304,7 +304,7 @@ def stem_keys(spans: Spans, keys: UInt64, snowball: Callable[[Int64], UInt64]) -
     found[rows] = _keys(words.letters, words.sizes)
     # ASCII, such as years and names, is its own stem; the key of up to eight bytes is the word.
     same = (spans.lengths <= 8) & (keys & _NOT_ASCII == 0)
-    others = np.concatenate((places_of(~plain & ~same), rows[words.odd]))
+    others = np.concatenate((flat_nonzero(~plain & ~same), rows[words.odd]))
     if len(others):
         found[others] = snowball(others)
     return found

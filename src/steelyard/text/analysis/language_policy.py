@@ -12,10 +12,10 @@ import numpy as np
 from steelyard.text.analysis.analyser import Analyser, Analysis
 from steelyard.text.language_id.detect import UNDECIDED, detect
 from steelyard.text.languages import canonical, is_language
-from steelyard.text.tokenizer.segment import Hakari, Segmenter
+from steelyard.text.tokenizer.segment import HakariTokenizer, Segmenter
 from steelyard.types import Int32, TaskInfo
 
-KINDS: dict[str, Callable[[str], Analysis]] = {"default": Analyser, "segment": Segmenter, "hakari": Hakari}
+KINDS: dict[str, Callable[[str], Analysis]] = {"default": Analyser, "segment": Segmenter, "hakari": HakariTokenizer}
 """What can be made of a language's texts, by the name of the option `analyser`."""
 
 _ONE_LANGUAGE = 0.9
@@ -61,12 +61,12 @@ class Policy:
                 yield self.analyser(language), rows.astype(np.int32)
 
 
-def choose(texts: Sequence[str], info: TaskInfo, kind: str = "default", language: str = "") -> Policy:
+def choose_policy(texts: Sequence[str], info: TaskInfo, kind: str = "default", language: str = "") -> Policy:
     """The policy for a task: the language asked for, else code, else the task's language, else what the texts show.
 
-    >>> choose(["irrelevant"], TaskInfo("x/y", language="de-AT")).languages
+    >>> choose_policy(["irrelevant"], TaskInfo("x/y", language="de-AT")).languages
     ('de',)
-    >>> choose(["Where is it?", "Wo ist das?"], TaskInfo("x/y")).languages
+    >>> choose_policy(["Where is it?", "Wo ist das?"], TaskInfo("x/y")).languages
     ('de', 'en')
     """
     if language:

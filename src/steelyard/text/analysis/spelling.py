@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.characters import SCRIPT_NAMES, UInt32, script_table
 from steelyard.text.tokenizer.normalise import NON_JOINER
 from steelyard.types import Int64
@@ -85,7 +85,7 @@ def _tones(points: UInt32) -> tuple[Int64, UInt32, Int64]:
     """The tone of oa, oe and uy on the first vowel, where the older spelling has it."""
     before, toned, bare = _tone_table()
     wanted = before.take(points[1:], mode="clip")
-    first = places_of((wanted == points[:-1]) & (wanted > 0))
+    first = flat_nonzero((wanted == points[:-1]) & (wanted > 0))
     second = points.take(first + 1)
     return np.concatenate((first, first + 1)), np.concatenate((toned.take(second), bare.take(second))), first[:0]
 
@@ -121,7 +121,7 @@ def _nasal_table() -> UInt32:
 
 def _nasals(points: UInt32) -> tuple[Int64, UInt32, Int64]:
     """An anusvara for a nasal that only joins the consonant behind it and is spoken where that is: हिन्दी is हिंदी."""
-    viramas = places_of(points[:-1] == _VIRAMA)
+    viramas = flat_nonzero(points[:-1] == _VIRAMA)
     nasal = _nasal_table().take(points.take(viramas + 1) - np.uint32(0x900), mode="clip")
     joined = viramas[(nasal > 0) & (nasal == points.take(viramas - 1))]
     return joined - 1, np.full(len(joined), ord(ANUSVARA), dtype=np.uint32), joined

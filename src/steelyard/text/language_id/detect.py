@@ -11,12 +11,11 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero, text_chunks
 from steelyard.text.characters import SCRIPT_NAMES, UInt8, script_table
 from steelyard.text.function_words import FUNCTION_WORDS
 from steelyard.text.language_id import trigrams
-from steelyard.text.portions import portions
-from steelyard.text.tokenizer.spans import Grams, code_points, find
+from steelyard.text.tokenizer.spans import Grams, code_points, find_tokens
 from steelyard.text.tokenizer.tokens import Tokens
 from steelyard.types import Float64, Int64
 
@@ -132,7 +131,7 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     >>> detect(["Wo entspringt der Fluss?"], among=["en", "zh"])
     ['en']
     """
-    return [code for start, stop in portions(texts, _PORTION) for code in _detected(texts[start:stop], among)]
+    return [code for start, stop in text_chunks(texts, _PORTION) for code in _detected(texts[start:stop], among)]
 
 
 def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
@@ -161,18 +160,18 @@ def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
 
 
-def tell(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
+def detect_certain(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     """The language of each text, `und` where it is not certain: for what is said to people, not for a search.
 
     Stricter than `detect`: a script that several of the languages share decides nothing by itself, and Latin letters
     in a text of another script are taken for names.
 
-    >>> tell(["река", "река їх", "川", "Thor", "雷神索尔 Thor 的锤子"], among=["ru", "uk", "ja", "zh", "en", "de"])
+    >>> detect_certain(["река", "река їх", "川", "Thor", "雷神索尔 Thor 的锤子"], among=["ru", "uk", "ja", "zh", "en", "de"])
     ['und', 'uk', 'und', 'und', 'zh']
-    >>> tell(["река", "川", "Thor"], among=["ru", "zh", "en"])
+    >>> detect_certain(["река", "川", "Thor"], among=["ru", "zh", "en"])
     ['ru', 'zh', 'en']
     """
-    return [code for start, stop in portions(texts, _PORTION) for code in _told(texts[start:stop], among)]
+    return [code for start, stop in text_chunks(texts, _PORTION) for code in _told(texts[start:stop], among)]
 
 
 def _told(texts: Sequence[str], among: Collection[str]) -> list[str]:
@@ -226,7 +225,7 @@ def candidates(among: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
 
 def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64, Tokens]:
     """For each text and language, what function words and letters say for it, per word; the number of words; all."""
-    tokens = Tokens.of_spans(find(texts, Grams()))
+    tokens = Tokens.of_spans(find_tokens(texts, Grams()))
     words, letters = _word_weights(), _letter_weights()
     speaks = [
         words.get(word, [])
@@ -255,9 +254,9 @@ def _look_again(tokens: Tokens, spoken: Float64, written: Bools, columns: Int64)
     where the letters are like those of no language.
     """
     first = np.sort(spoken[:, columns], axis=1)
-    rows = places_of(written & (first[:, -1] - first[:, -2] < _PLENTY))
+    rows = flat_nonzero(written & (first[:, -1] - first[:, -2] < _PLENTY))
     codes = [_codes()[column] for column in columns.tolist()]
-    told, letters = trigrams.first_words(tokens, rows, codes)
+    told, letters = trigrams.score_first_words(tokens, rows, codes)
     fits = told.max(axis=1) >= _FIT * trigrams.UNIT * letters
     nats = spoken[np.ix_(rows, columns)] * _WORD_NATS + np.array([_COMMON.get(code, 0.0) for code in codes])
     told += np.rint(nats * trigrams.UNIT).astype(np.int64)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.characters import SCRIPT_NAMES, script_table
 from steelyard.text.tokenizer.spans import UInt64
 from steelyard.text.tokenizer.tokens import Tokens
@@ -38,10 +38,10 @@ _BITS = 21
 """What a character takes in a key."""
 
 
-def cut(word: str) -> list[str]:
+def trigrams_of(word: str) -> list[str]:
     """The trigrams of a word, its edges included.
 
-    >>> cut("og"), cut("i")
+    >>> trigrams_of("og"), trigrams_of("i")
     (['_og', 'og_'], ['_i_'])
     """
     edged = f"{EDGE}{word[:_LONGEST]}{EDGE}"
@@ -79,10 +79,10 @@ def languages() -> tuple[str, ...]:
     return _table()[0]
 
 
-def speak(words: Sequence[str], chosen: Sequence[str]) -> Int32:
+def trigram_scores(words: Sequence[str], chosen: Sequence[str]) -> Int32:
     """What the letters of each word say for each of the chosen languages, in units; only differences mean anything.
 
-    >>> found = speak(["jälkeen", "någonting"], ["da", "fi", "sv"])
+    >>> found = trigram_scores(["jälkeen", "någonting"], ["da", "fi", "sv"])
     >>> found.argmax(axis=1).tolist()
     [1, 2]
     """
@@ -95,21 +95,21 @@ def speak(words: Sequence[str], chosen: Sequence[str]) -> Int32:
         middle = keys >> np.uint64(_BITS) & np.uint64((1 << _BITS) - 1)
         owners = np.cumsum(middle == ord(EDGE))
         at = np.searchsorted(every, keys)
-        found = places_of(every.take(at, mode="clip") == keys)
+        found = flat_nonzero(every.take(at, mode="clip") == keys)
         if len(found):
             mine = owners[found]
-            heads = places_of(np.append(True, mine[1:] != mine[:-1]))
+            heads = flat_nonzero(np.append(True, mine[1:] != mine[:-1]))
             sums[first + mine[heads]] = np.add.reduceat(says[at[found]], heads, axis=0)
     return sums
 
 
-def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int64, Int64]:
+def score_first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int64, Int64]:
     """What the first words of these texts say for each of the chosen languages, in units; and how many letters do."""
     sums, letters = np.zeros((len(rows), len(chosen)), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     place = np.full(max(int(tokens.owners.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
     place[rows] = np.arange(len(rows))
     at = place[tokens.owners]
-    order = places_of(at >= 0)
+    order = flat_nonzero(at >= 0)
     order = order[np.argsort(at[order], kind="stable")]
     at = at[order]
     early = np.arange(len(at)) - np.searchsorted(at, at) < _FIRST_WORDS
@@ -118,7 +118,7 @@ def first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int
         distinct, numbers = np.unique(tokens.numbers[order], return_inverse=True)
         words = [tokens.distinct[number] for number in distinct.tolist()]
         sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words)).clip(max=_LONGEST)
-        heads = places_of(np.append(True, at[1:] != at[:-1]))
-        sums[at[heads]] = np.add.reduceat(speak(words, chosen)[numbers], heads, axis=0)
+        heads = flat_nonzero(np.append(True, at[1:] != at[:-1]))
+        sums[at[heads]] = np.add.reduceat(trigram_scores(words, chosen)[numbers], heads, axis=0)
         letters[at[heads]] = np.add.reduceat(sizes[numbers], heads)
     return sums, letters

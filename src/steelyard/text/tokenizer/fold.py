@@ -13,7 +13,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from steelyard.text.analysis.spelling import PLAIN, Sequences, Spelling
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.characters import SEPARATOR, WORD, UInt8, UInt32, class_of
 from steelyard.text.tokenizer.normalise import NON_JOINER, normalise
 from steelyard.types import Int64
@@ -67,7 +67,7 @@ class Folded:
         """Whether no character is of a script that writes no spaces."""
         return int(np.bitwise_or.reduce(self.facts)) & _CLASS <= WORD << _CLASS_BITS
 
-    def respelt(self, sequences: Sequences) -> Folded:
+    def respell(self, sequences: Sequences) -> Folded:
         """The same words in the spelling of their language; only letters of words change."""
         places, becomes, gone = sequences(self.points)
         facts = self.facts.copy()
@@ -143,7 +143,7 @@ def fold(
     table = _table(fold_case, underscore, spelling)
     facts, largest = table.learn(points)
     if largest >= _MARK:
-        marks = places_of(facts >= _MARK)
+        marks = flat_nonzero(facts >= _MARK)
         social = facts[marks] >= _SOCIAL
         order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
         disordered = ~social & (marks > 0) & (order < before)
@@ -176,7 +176,7 @@ def fold_alone(
 
 def _settled(table: _Table, points: UInt32, facts: UInt32) -> Folded:
     """Make room for characters that become several, close the gap of those that vanish."""
-    places = places_of((facts & np.uint32(_RESIZED)) != 0)
+    places = flat_nonzero((facts & np.uint32(_RESIZED)) != 0)
     becomes = [table.becomes[point] for point in points[places].tolist()]
     if len(places) > _FEW:
         return Folded(_spread(table, facts, places, becomes))

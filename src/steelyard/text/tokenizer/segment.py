@@ -23,12 +23,12 @@ from steelyard.text.tokenizer.spans import UInt64
 from steelyard.text.tokenizer.tokens import Tokens, Words
 from steelyard.types import Int64
 
-Cut = Callable[[str], Sequence[str]]
+WordSplitter = Callable[[str], Sequence[str]]
 
 SEGMENTERS = {"zh": "rjieba", "ja": "fugashi", "th": "pythainlp.tokenize"}
 """The module that segments each language, of the extra `[cjk]`."""
 
-GUESTS = {"ko": "kiwipiepy", "vi": "pyvi.ViTokenizer"}
+OPTIONAL_SEGMENTERS = {"ko": "kiwipiepy", "vi": "pyvi.ViTokenizer"}
 """Modules that no extra brings (a licence or the weight forbids it) and that are used where they are installed."""
 
 _HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
@@ -59,7 +59,7 @@ def _load(module: str, extra: str = "cjk") -> Any:
 
 def segmenter(language: str) -> str | None:
     """The module that would segment the language here; None where there is none."""
-    guest = GUESTS.get(language)
+    guest = OPTIONAL_SEGMENTERS.get(language)
     if guest is not None and importlib.util.find_spec(_package_of(guest)) is None:
         return None
     return SEGMENTERS.get(language, guest)
@@ -70,10 +70,10 @@ def _package_of(module: str) -> str:
 
 
 @cache
-def cutter(language: str) -> Cut:
+def word_splitter(language: str) -> WordSplitter:
     """The function that cuts a text of the language into words."""
-    if language in GUESTS:
-        module = _guest(GUESTS[language])
+    if language in OPTIONAL_SEGMENTERS:
+        module = _guest(OPTIONAL_SEGMENTERS[language])
         if language == "vi":
             return lambda text: module.tokenize(text).split()
         kiwi = module.Kiwi()
@@ -118,7 +118,7 @@ class Segmenter(_CutByOthers):
         """The words of each text."""
         if segmenter(self.language) is None:
             return Analyser(self.language).tokens(texts)
-        cut = cutter(self.language)
+        cut = word_splitter(self.language)
         return Tokens.of_lists([list(filter(_says_something, cut(normalise(text)))) for text in texts])
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
@@ -131,10 +131,10 @@ class Segmenter(_CutByOthers):
 
 
 @dataclass(frozen=True)
-class Hakari(_CutByOthers):
+class HakariTokenizer(_CutByOthers):
     """The tokenizer that HAKARI-Bench uses for the language, with its faults.
 
-    >>> Hakari("en").tokens(["The Cats' café"]).lists(1)
+    >>> HakariTokenizer("en").tokens(["The Cats' café"]).lists(1)
     [['cat', 'caf']]
     """
 
@@ -149,11 +149,11 @@ class Hakari(_CutByOthers):
             pairs = zip(found.distinct, stems, strict=True)
             return found.map(["" if word in _HAKARI_STOP_WORDS else stemmed for word, stemmed in pairs])
         if language in SEGMENTERS:
-            return Tokens.of_lists(list(map(cutter(language), texts)))
+            return Tokens.of_lists(list(map(word_splitter(language), texts)))
         if language == "ko":
-            return Tokens.of_lists(list(map(cutter(language), texts)))
+            return Tokens.of_lists(list(map(word_splitter(language), texts)))
         if language == "vi":
-            cut = cutter(language)
+            cut = word_splitter(language)
             lists = [[word.lower() for word in cut(text) if _ALNUM.search(word)] for text in texts]
             return Tokens.of_lists(lists)
         if language in ("bn", "te"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.text.analysis.spelling import PLAIN, Spelling
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.characters import EMOJI, HAN_KANA, HANGUL, UNSPACED, WORD, UInt8, UInt32
 from steelyard.text.tokenizer.clusters import cluster_begins
 from steelyard.text.tokenizer.fold import END, Folded, fold, fold_alone
@@ -56,7 +56,7 @@ class Spans:
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen], self.owners[chosen], words)
 
 
-def find(
+def find_tokens(
     texts: Sequence[str],
     grams: Grams,
     *,
@@ -66,7 +66,7 @@ def find(
 ) -> Spans:
     """The tokens of the texts: words, and n-grams of spaceless scripts; a word keeps its marks and digits.
 
-    >>> spans = find(["The cat's मेज़", "東京都"], Grams())
+    >>> spans = find_tokens(["The cat's मेज़", "東京都"], Grams())
     >>> data = spans.buffer.tobytes()
     >>> [data[s : s + n].decode() for s, n in zip(spans.starts, spans.lengths)]
     ['the', 'cat', 's', 'मेज़', '東', '京', '都', '東京', '京都']
@@ -83,10 +83,10 @@ def find(
         settled = _normalise_words(joined, folded, fold_case)
         folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore, spelling=spelling)
     if spelling.sequences is not None:
-        folded = folded.respelt(spelling.sequences)
+        folded = folded.respell(spelling.sequences)
     buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
     if folded.only_words:
-        return _between_spaces(buffer, places_of(buffer[:-8] == 0))
+        return _between_spaces(buffer, flat_nonzero(buffer[:-8] == 0))
     return _general(folded, buffer, grams)
 
 
@@ -151,7 +151,7 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
 def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
     """Words, in texts that have nothing but words and spaces."""
     in_word = buffer > ord(" ")
-    edges = places_of(in_word[1:] != in_word[:-1])
+    edges = flat_nonzero(in_word[1:] != in_word[:-1])
     edges += 1
     starts, ends = edges[0::2].copy(), edges[1::2]
     return Spans(buffer, starts, ends - starts, _owners(starts, ends_of_texts), len(starts))
@@ -160,14 +160,14 @@ def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
 def _general(folded: Folded, buffer: UInt8, grams: Grams) -> Spans:
     """Words, and n-grams of runs of spaceless scripts."""
     points, kinds = folded.points, folded.classes
-    edges = places_of(kinds[1:] != kinds[:-1])
+    edges = flat_nonzero(kinds[1:] != kinds[:-1])
     edges += 1
     pieces = _runs(points, kinds, edges[:-1], edges[1:], grams)
-    at_byte = places_of(buffer.view(np.int8) >= -64)  # the bytes that begin a character
+    at_byte = flat_nonzero(buffer.view(np.int8) >= -64)  # the bytes that begin a character
     starts = at_byte.take(np.concatenate([piece[0] for piece in pieces]))
     lengths = at_byte.take(np.concatenate([piece[1] for piece in pieces]))
     lengths -= starts
-    ends_of_texts = places_of(points == 0)
+    ends_of_texts = flat_nonzero(points == 0)
     owners = np.concatenate([_owners(piece[0], ends_of_texts) for piece in pieces])
     return Spans(buffer, starts, lengths, owners, len(pieces[0][0]))
 
@@ -181,13 +181,13 @@ def _utf8(points: UInt32) -> bytes:
 def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
     """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
     kinds_of_runs = kinds.take(first)
-    words = places_of(kinds_of_runs == WORD)
+    words = flat_nonzero(kinds_of_runs == WORD)
     pieces = [(first.take(words), last.take(words))]
     for kind, lengths in ((HAN_KANA, grams.han_kana), (HANGUL, grams.hangul), (EMOJI, (1,))):
-        characters = places_of(kinds == kind)
+        characters = flat_nonzero(kinds == kind)
         if len(characters):
             pieces += _grams(characters, characters + 1, lengths)
-    chosen = places_of(kinds_of_runs == UNSPACED)
+    chosen = flat_nonzero(kinds_of_runs == UNSPACED)
     if len(chosen):
         pieces += _grams(*_clusters(points, kinds, first.take(chosen), last.take(chosen)), grams.unspaced)
     return pieces
@@ -198,7 +198,7 @@ def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[I
     touching = ends[:-1] == begins[1:]
     pieces = []
     if min(lengths) > 1:
-        heads = places_of(np.append(True, ~touching))
+        heads = flat_nonzero(np.append(True, ~touching))
         sizes = np.diff(heads, append=len(begins))
         short = sizes < min(lengths)
         pieces.append((begins[heads[short]], ends[heads[short] + sizes[short] - 1]))
@@ -209,7 +209,7 @@ def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[I
         together = touching
         for step in range(1, length - 1):
             together = together[:-1] & touching[step:]
-        at = places_of(together)
+        at = flat_nonzero(together)
         pieces.append((begins.take(at), ends.take(at + (length - 1))))
     return pieces
 
@@ -219,7 +219,7 @@ def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[
     begins = cluster_begins(points)
     begins[first] = True
     begins &= kinds == UNSPACED
-    clusters = places_of(begins)
+    clusters = flat_nonzero(begins)
     ends = np.append(clusters[1:], last[-1])
     ends[np.searchsorted(clusters, first[1:]) - 1] = last[:-1]
     return clusters, ends
@@ -240,13 +240,13 @@ def keys(spans: Spans) -> UInt64:
     eights = _eights(spans.buffer)
     result = eights[spans.starts]
     result &= _MASKS.take(spans.lengths, mode="clip")
-    long = places_of(spans.lengths > 8)
+    long = flat_nonzero(spans.lengths > 8)
     at, left = spans.starts.take(long), spans.lengths.take(long)
     if left.max(initial=0) > _HUGE:
-        for place in places_of(left > _HUGE).tolist():
+        for place in flat_nonzero(left > _HUGE).tolist():
             token = spans.buffer[at[place] : at[place] + left[place]]
             result[long[place]] = int.from_bytes(blake2b(token.data, digest_size=8).digest(), "little")
-        usual = places_of(left <= _HUGE)
+        usual = flat_nonzero(left <= _HUGE)
         long, at, left = long.take(usual), at.take(usual), left.take(usual)
     while len(long):
         at += 8
@@ -254,7 +254,7 @@ def keys(spans: Spans) -> UInt64:
         block = eights[at]
         block &= _MASKS.take(left, mode="clip")
         result[long] = _mix(result.take(long), block)
-        more = places_of(left > 8)
+        more = flat_nonzero(left > 8)
         long, at, left = long.take(more), at.take(more), left.take(more)
     return result
 
@@ -266,7 +266,7 @@ def blocks(spans: Spans, count: int) -> UInt64:
     np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
     rows = np.arange(len(at))
     for number in range(1, count):
-        longer = places_of(left > 8)
+        longer = flat_nonzero(left > 8)
         rows, at, left = rows.take(longer), at.take(longer) + 8, left.take(longer) - 8
         found[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
     return found
@@ -281,7 +281,7 @@ def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
     """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
     result = blocks[0].copy()
     for number, block in enumerate(blocks[1:], start=1):
-        rows = places_of(lengths > 8 * number)
+        rows = flat_nonzero(lengths > 8 * number)
         result[rows] = _mix(result.take(rows), block.take(rows))
     return result
 
@@ -289,7 +289,7 @@ def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
 def keys_of_strings(strings: Sequence[str]) -> UInt64:
     """The keys that `keys` gives for the same tokens in a buffer.
 
-    >>> spans = find(["cat 東京"], Grams())
+    >>> spans = find_tokens(["cat 東京"], Grams())
     >>> set(keys_of_strings(["cat", "東京"]).tolist()) <= set(keys(spans).tolist())
     True
     """

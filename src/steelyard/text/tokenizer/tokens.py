@@ -10,7 +10,7 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.tokenizer.spans import Spans, UInt64, keys, keys_of_strings
 from steelyard.types import Int32, Int64
 
@@ -163,7 +163,7 @@ def numbered(every: UInt64) -> tuple[Int64, Int32]:
     [[0, 1, 3], [0, 1, 0, 2]]
     """
     places = first_places(every)
-    first = places_of(places == np.arange(len(every), dtype=np.int32))
+    first = flat_nonzero(places == np.arange(len(every), dtype=np.int32))
     numbers = np.empty(len(every), dtype=np.int32)
     numbers[first] = np.arange(len(first), dtype=np.int32)
     return first, numbers.take(places)
@@ -194,7 +194,7 @@ def first_places(every: UInt64) -> Int32:
             owners[::-1] = found
         else:
             owners[left] = found
-        others = places_of(every.take(found) != wanted)
+        others = flat_nonzero(every.take(found) != wanted)
         left, wanted = left.take(others), wanted.take(others)
         bits = _room(len(left))
         multiplier = multiplier * ODD % (1 << 64)

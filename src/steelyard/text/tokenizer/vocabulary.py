@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from steelyard.text.analysis.analyser import Analysis
-from steelyard.text.arrays import places_of
+from steelyard.text.arrays import flat_nonzero
 from steelyard.text.tokenizer.spans import UInt64
 from steelyard.text.tokenizer.tokens import ODD, Words, numbered
 from steelyard.types import Int32, Int64
@@ -39,7 +39,7 @@ class Vocabulary:
             self._keep(keys)
             return np.arange(len(keys), dtype=np.int32)
         numbers = self.look_up(keys)
-        unknown = places_of(numbers < 0)
+        unknown = flat_nonzero(numbers < 0)
         if not len(unknown):
             return numbers
         new = keys[unknown]
@@ -62,14 +62,14 @@ class Vocabulary:
         self._place()
         slots = self._first_slots(keys)
         numbers = self._slots.take(slots)
-        left = places_of(self._keys.take(numbers) != keys)
+        left = flat_nonzero(self._keys.take(numbers) != keys)
         left = left[numbers.take(left) >= 0]
         slots, wanted, step = slots.take(left), keys.take(left), 0
         while len(left):
             step += 1
             slots = (slots + step) & (len(self._slots) - 1)
             numbers[left] = found = self._slots.take(slots)
-            more = places_of((found >= 0) & (self._keys.take(found) != wanted))
+            more = flat_nonzero((found >= 0) & (self._keys.take(found) != wanted))
             left, slots, wanted = left.take(more), slots.take(more), wanted.take(more)
         return numbers
 
@@ -89,9 +89,9 @@ class Vocabulary:
             table[slots] = left
             same[left] = found = table.take(slots)  # of equal keys one speaks for all
             asking = table.take(_slots(known, multiplier, bits))
-            at = places_of(keys.take(asking) == known)
+            at = flat_nonzero(keys.take(asking) == known)
             numbers[asking.take(at)] = at
-            left = left.take(places_of(keys.take(found) != wanted))
+            left = left.take(flat_nonzero(keys.take(found) != wanted))
             multiplier = multiplier * ODD % (1 << 64)
         return numbers.take(same)
 
@@ -112,9 +112,9 @@ class Vocabulary:
         numbers = np.arange(self._placed, self._count, dtype=np.int32)
         slots, step = self._first_slots(self._keys[self._placed : self._count]), 0
         while len(numbers):
-            free = places_of(self._slots.take(slots) < 0)
+            free = flat_nonzero(self._slots.take(slots) < 0)
             self._slots[slots.take(free)] = numbers.take(free)
-            others = places_of(self._slots.take(slots) != numbers)
+            others = flat_nonzero(self._slots.take(slots) != numbers)
             step += 1
             numbers, slots = numbers.take(others), (slots.take(others) + step) & (len(self._slots) - 1)
         self._placed = self._count
@@ -161,17 +161,17 @@ class Reader:
 
     def read(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term, its number and the place of its text."""
-        return self.number(cut(self.analyser, texts))
+        return self.number(split_words(self.analyser, texts))
 
     def number(self, words: Words | Sequence[str]) -> tuple[Int32, Int32]:
-        """For each occurrence of a term in what `cut` gave, its number and the place of its text."""
+        """For each occurrence of a term in what `split_words` gave, its number and the place of its text."""
         if not isinstance(words, Words):
             found = self.analyser.tokens(words).terms()
             return self.vocabulary.grow(found.keys).take(found.numbers), found.owners
         if not self.analyser.stems:
             return self.vocabulary.grow(words.keys, distinct=True).take(words.numbers), words.owners
         numbers = self._words.grow(words.keys[: words.count], distinct=True)
-        new = places_of(numbers >= len(self._terms))
+        new = flat_nonzero(numbers >= len(self._terms))
         stems = self.analyser.stem(words, new)
         first, numbers_of_stems = numbered(stems)
         # An n-gram is its own term, and never that of a word.
@@ -181,7 +181,7 @@ class Reader:
         every = np.concatenate((of_words, terms[len(first) :])) if len(terms) > len(first) else of_words
         return every.take(words.numbers), words.owners
 
-    def asked(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
+    def read_queries(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """For each occurrence of a term in queries, its number (-1: in no document) and the place of its text."""
         words = self.analyser.query_words(texts)
         if words is None:
@@ -190,7 +190,7 @@ class Reader:
         if not self.analyser.stems:
             return self.vocabulary.look_up(words.keys).take(words.numbers), words.owners
         numbers = self._words.look_up(words.keys[: words.count])
-        seen, new = places_of(numbers >= 0), places_of(numbers < 0)
+        seen, new = flat_nonzero(numbers >= 0), flat_nonzero(numbers < 0)
         numbers[seen] = self._terms.take(numbers[seen])
         stems_and_grams = np.concatenate((self.analyser.stem(words, new), words.keys[words.count :]))
         terms = self.vocabulary.look_up(stems_and_grams)
@@ -220,13 +220,13 @@ class Readers(dict[Analysis, Reader]):
         return self.vocabulary.size_bytes + sum(reader.size_bytes for reader in self.values())
 
 
-def cut(analyser: Analysis, texts: Sequence[str]) -> Words | Sequence[str]:
+def split_words(analyser: Analysis, texts: Sequence[str]) -> Words | Sequence[str]:
     """The words of texts, or the texts themselves where the analyser's own code (not for threads) cuts them."""
     words = analyser.words(texts)
     return texts if words is None else words
 
 
-def cut_rows(
+def split_rows(
     analyser: Analysis, texts: Sequence[str], rows: Int32
 ) -> Iterator[tuple[Analysis, Words | Sequence[str], Int32]]:
     """The texts of these rows, cut, with the row of each; in one or two parts.
@@ -236,7 +236,7 @@ def cut_rows(
     mine = texts if len(rows) == len(texts) else [texts[row] for row in rows]
     plain = np.fromiter(map(str.isascii, mine), dtype=np.bool_, count=len(mine))
     if plain.all() or not plain.any():
-        yield analyser, cut(analyser, mine), rows
+        yield analyser, split_words(analyser, mine), rows
         return
-    for chosen in (places_of(plain), places_of(~plain)):
-        yield analyser, cut(analyser, [mine[place] for place in chosen.tolist()]), rows[chosen]
+    for chosen in (flat_nonzero(plain), flat_nonzero(~plain)):
+        yield analyser, split_words(analyser, [mine[place] for place in chosen.tolist()]), rows[chosen]

@@ -1,4 +1,4 @@
-"""Vectors from sentence-transformers: any model that it loads, as the model declares itself, but for what is asked."""
+"""Dense vectors from sentence-transformers, with the model's own settings unless options change them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders import prompts
-from steelyard.encoders.backends.transformers.complete import load_whole, saved_as
-from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.device_process import device_pool
 from steelyard.encoders.backends.transformers.loading import (
     OPTIONS,
-    Loading,
+    LoadOptions,
     batch_size,
-    failed_to_load,
-    known,
-    library,
+    cache_key,
+    import_class,
+    load_complete,
+    load_error,
+    saved_class,
 )
-from steelyard.encoders.by_length import EncodesByLength
+from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.devices.worker_pool import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
@@ -39,22 +40,42 @@ OWN_OPTIONS = (
     "truncate_dim",
 )
 ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.TEXT_OPTIONS}))
-NOT_TO_GIVE = {"batch_size", "convert_to_numpy", "convert_to_tensor", "device", "output_value", "pool", "precision"}
-NOT_TO_GIVE |= {"chunk_size", "inputs", "prompt", "prompt_name", "sentences", "show_progress_bar", "truncate_dim"}
-"""Arguments of `encode` that are options of their own, or would make something other than vectors of it."""
+RESERVED_ARGUMENTS = {
+    "batch_size",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "device",
+    "output_value",
+    "pool",
+    "precision",
+}
+RESERVED_ARGUMENTS |= {
+    "chunk_size",
+    "inputs",
+    "prompt",
+    "prompt_name",
+    "sentences",
+    "show_progress_bar",
+    "truncate_dim",
+}
+"""Arguments of `encode` that have options of their own, or that would return something other than vectors."""
 
 
-class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
+MIN_TEXTS = 16
+"""The least number of rows that a dense layer after pooling computes with the same rounding as any larger number."""
+
+
+class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
     """A model of sentence-transformers."""
 
-    _too_long = "a smaller max_seq_length, a smaller dtype, or another device"
+    _memory_hint = "use a smaller max_seq_length, a smaller dtype, or another device"
 
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._loading = Loading.of(options)
-        self._more = self._encode_arguments(options)
-        self._processor = options.json_object("processor_kwargs")
+        self._loading = LoadOptions.of(options)
+        self._encode_kwargs = self._read_encode_kwargs(options)
+        self._processor_kwargs = options.json_object("processor_kwargs")
         self._model = self._load(options)
         set_pooling_mode(self._model, options.choice("pooling_mode", ("", *POOLING_MODES)), self.name)
         if self._loading.max_seq_length is not None:
@@ -64,29 +85,38 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
         self._prompts = self._choose()
         self._limit = _finite(self._model.max_seq_length)
         devices = self._loading.devices
-        super().__init__(crew_of(self._model, devices, vectors), batch_size(options, devices))
+        size = batch_size(options, devices, reproducible=True)
+        if any(list(module.parameters()) for module in list(self._model.children())[1:]):
+            size.min_texts = MIN_TEXTS
+        super().__init__(device_pool(self._model, devices, compute_vectors), size)
 
     def _load(self, options: Options) -> Any:
-        """The model, on its device; what the library says while loading it is not for the terminal."""
-        if (kind := saved_as(self._folder)) not in (None, "SentenceTransformer"):
-            what = "its transformer with mean pooling, without the prompts that it declares"
-            warnings.warn(f"{self._folder.id} was saved as a {kind}; as a dense model it is {what}", stacklevel=2)
-        encoder = library("SentenceTransformer")
+        """Load the model on its device."""
+        if (kind := saved_class(self._folder)) not in (None, "SentenceTransformer"):
+            warnings.warn(
+                f"{self._folder.id} was saved as a {kind}; it is used as a dense model with mean pooling and without its "
+                "declared prompts",
+                stacklevel=2,
+            )
+        encoder = import_class("SentenceTransformer")
         arguments = self._loading.arguments
         arguments["truncate_dim"] = options.whole("truncate_dim", None)
-        asked = options.text("similarity_fn_name")
-        arguments["similarity_fn_name"] = similarity(asked, self.name).name if asked else None
-        arguments["processor_kwargs"] = self._processor
+        requested = options.text("similarity_fn_name")
+        arguments["similarity_fn_name"] = similarity(requested, self.name).name if requested else None
+        arguments["processor_kwargs"] = self._processor_kwargs
         try:
-            return load_whole(self._folder, lambda: encoder(str(self._folder.path), **arguments))
+            return load_complete(self._folder, lambda: encoder(str(self._folder.path), **arguments))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-            raise failed_to_load(self.name, error) from error
+            raise load_error(self.name, error) from error
 
-    def _encode_arguments(self, options: Options) -> dict[str, Any]:
+    def _read_encode_kwargs(self, options: Options) -> dict[str, Any]:
         given = options.json_object("encode_kwargs")
-        if taken := sorted(NOT_TO_GIVE & set(given)):
+        if reserved := sorted(RESERVED_ARGUMENTS & set(given)):
             raise UsageError(
-                f"{', '.join(taken)} cannot be given in encode_kwargs", hint="see the options of the model"
+                f"encode_kwargs must not contain {', '.join(reserved)}",
+                option="encode_kwargs",
+                found=reserved,
+                hint="use the model's options instead",
             )
         return given
 
@@ -102,62 +132,66 @@ class DenseTransformer(prompts.PromptsByTask, EncodesByLength):
             "max_seq_length": self._limit,
             "pooling_mode": pooling[0] if pooling and isinstance(pooling[0], str) else pooling,
             "truncate_dim": self._model.truncate_dim,
-            "encode_kwargs": self._more,
-            "processor_kwargs": self._processor,
+            "encode_kwargs": self._encode_kwargs,
+            "processor_kwargs": self._processor_kwargs,
             "symmetric": not self._routes,
             **self._loading.settings,
         }
 
     @property
     def _routes(self) -> bool:
-        """Whether queries and documents take different ways through the model."""
+        """Whether queries and documents use different modules of the model."""
         return any(type(module).__name__ == "Router" for module in self._model)
 
     @cached_property
     def dimension(self) -> int:
         """Length of a vector."""
         known = self._model.get_embedding_dimension()
-        return int(known) if known else int(vectors(self._model, *self._job(["steelyard"], "document")).shape[1])
+        return (
+            int(known) if known else int(compute_vectors(self._model, *self._job(["steelyard"], "document")).shape[1])
+        )
 
-    def _prepared(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
+    def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         return self._lengths(texts, role), lambda rows: self._job([texts[row] for row in rows], role)
 
     def _job(self, texts: list[str], role: Role) -> Job:
-        return texts, role, self._prompts.get(role, ""), self._more
+        return texts, role, self._prompts.get(role, ""), self._encode_kwargs
 
     def _lengths(self, texts: list[str], role: Role) -> Int64:
-        """Tokens that the model reads of each text, marks included; counts those that have more."""
+        """Return the tokens that the model reads of each text, special tokens included; count truncated texts."""
         lengths = token_counts(self._model, [self._prompts.get(role, "") + text for text in texts])
-        self._seen += len(texts)
+        self._texts_seen += len(texts)
         if self._limit is None:
             return lengths
-        self._cut += int((lengths > self._limit).sum())
+        self._texts_truncated += int((lengths > self._limit).sum())
         return np.minimum(lengths, self._limit)
 
 
-def vectors(model: Any, texts: list[str], role: Role, prompt: str, more: Mapping[str, Any]) -> Float32:
-    """A batch, on the device where the model is."""
-    ways = {"query": model.encode_query, "document": model.encode_document, "text": model.encode}
-    found = ways[role](
+def compute_vectors(model: Any, texts: list[str], role: Role, prompt: str, arguments: Mapping[str, Any]) -> Float32:
+    """Return the vectors of a batch, computed on the device of the model."""
+    methods = {"query": model.encode_query, "document": model.encode_document, "text": model.encode}
+    vectors = methods[role](
         texts,
         prompt=prompt,
         batch_size=len(texts),
         show_progress_bar=False,
         convert_to_numpy=False,
         convert_to_tensor=True,
-        **more,
+        **arguments,
     )
-    return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
 
 
 def set_pooling_mode(model: Any, mode: str, name: str) -> None:
-    """Pool in that way; the mode that the model has already, or none, changes nothing. Other modules stay."""
-    places = [key for key, module in model.named_children() if hasattr(module, "pooling_mode")]
+    """Set the pooling mode of a model; an empty mode changes nothing."""
+    keys = [key for key, module in model.named_children() if hasattr(module, "pooling_mode")]
     if not mode:
         return
-    if not places:
-        raise UsageError(f"the model {name} has no pooling to change", hint="leave out pooling_mode")
-    key = places[0]
+    if not keys:
+        raise UsageError(
+            f"the model {name} does not have a pooling module", option="pooling_mode", hint="remove pooling_mode"
+        )
+    key = keys[0]
     old = model.get_submodule(key)
     if old.pooling_mode == mode:
         return
@@ -165,23 +199,24 @@ def set_pooling_mode(model: Any, mode: str, name: str) -> None:
     after = list(model.children())[list(dict(model.named_children())).index(key) + 1 :]
     if new.get_embedding_dimension() != old.get_embedding_dimension() and any(list(m.parameters()) for m in after):
         raise UsageError(
-            f"{name} pools by {', '.join(old.pooling_mode)} together, and what follows needs all of it",
-            hint="leave out pooling_mode",
+            f"the modules after pooling in {name} need {', '.join(old.pooling_mode)} together",
+            option="pooling_mode",
+            hint="remove pooling_mode",
         )
     setattr(model, key, new)
 
 
 def token_counts(model: Any, texts: list[str]) -> Int64:
-    """Tokens of each text, marks included; a quarter of its characters where the model has no tokenizer for text."""
+    """Return the tokens of each text, special tokens included; an estimate if the model has no text tokenizer."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if hasattr(tokenizer, "encode_batch"):
-        found = [len(encoding.ids) for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
+        counts = [len(encoding.ids) for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     elif callable(tokenizer) and texts:
         ids = tokenizer(texts, truncation=False, padding=False, return_attention_mask=False, verbose=False)["input_ids"]
-        found = [len(text) for text in ids]
+        counts = [len(text) for text in ids]
     else:
-        found = [1 + len(text) // 4 for text in texts]
-    return np.array(found, dtype=np.int64)
+        counts = [1 + len(text) // 4 for text in texts]
+    return np.array(counts, dtype=np.int64)
 
 
 def _finite(limit: float | None) -> int | None:
@@ -189,8 +224,8 @@ def _finite(limit: float | None) -> int | None:
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
-    """The encoder of a folder; variants of one search share one that is loaded."""
-    return _loaded(folder, folder.weights, known(given, folder.settings))
+    """Return the encoder of a folder; variants of one model share the loaded one."""
+    return _loaded(folder, folder.weights, cache_key(given, folder.settings))
 
 
 @lru_cache(maxsize=2)

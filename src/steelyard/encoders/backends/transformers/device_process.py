@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, TypeVar
 
-from steelyard.encoders.devices.worker_pool import Crew, Hand, Here, Trouble, attempt
+from steelyard.encoders.devices.worker_pool import BatchFailure, LocalWorker, Worker, WorkerPool, run_batch
 from steelyard.errors import ModelError
 
 R = TypeVar("R")
@@ -45,21 +45,21 @@ class Computation:
         return self.compute(self.model, *job)
 
 
-def crew_of(model: Any, devices: Sequence[str], compute: Callable[..., R]) -> Crew[R]:
+def device_pool(model: Any, devices: Sequence[str], compute: Callable[..., R]) -> WorkerPool[R]:
     """Hands that call `compute(model, ...)`, one on each device; a model on several devices lies on the CPU here.
 
     `compute` is a function of a module, and what it takes and gives can be pickled.
     """
     if len(devices) == 1:
-        return Crew([Here(Computation(model, compute))])
+        return WorkerPool([LocalWorker(Computation(model, compute))])
     cores = importlib.import_module("torch").get_num_threads()
     threads = max(1, cores // max(1, sum(device.startswith("cpu") for device in devices)))
     places = [(device, devices[:number].count(device), threads) for number, device in enumerate(devices)]
-    hands: list[Hand[R]] = [OnDevice(Computation(model, compute), _process_at(place)) for place in places]
-    return Crew(hands)
+    hands: list[Worker[R]] = [DeviceWorker(Computation(model, compute), _process_at(place)) for place in places]
+    return WorkerPool(hands)
 
 
-class OnDevice:
+class DeviceWorker:
     """A hand that has the computing done by the process of a device."""
 
     def __init__(self, computation: Computation, process: DeviceProcess) -> None:
@@ -105,7 +105,7 @@ class DeviceProcess:
                 found = line.recv()
             except (EOFError, OSError):
                 return self._lost()
-        return replace(found, cause=f"{found.cause} (on {self._device})") if isinstance(found, Trouble) else found
+        return replace(found, cause=f"{found.cause} (on {self._device})") if isinstance(found, BatchFailure) else found
 
     def _start(self) -> Connection:
         context = importlib.import_module("torch.multiprocessing").get_context("spawn")
@@ -126,7 +126,7 @@ class DeviceProcess:
         self._holds -= set(gone)
         return gone
 
-    def _lost(self) -> Trouble:
+    def _lost(self) -> BatchFailure:
         """How the process ended; the next batch will start another."""
         self._process.join(timeout=10)
         code = self._process.exitcode
@@ -134,7 +134,7 @@ class DeviceProcess:
         self._line = None
         how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended with exit code {code}"
         hint = "is there too little memory? smaller batch_tokens, or fewer devices" if code == -signal.SIGKILL else None
-        return Trouble(f"the process on {self._device} {how}", hint=hint)
+        return BatchFailure(f"the process on {self._device} {how}", hint=hint)
 
     def stop(self) -> None:
         """End the process, whatever it does."""
@@ -147,12 +147,12 @@ def _process_at(place: Place) -> DeviceProcess:
     return _PROCESSES.setdefault(place, DeviceProcess(place))
 
 
-def _model_sent(line: Connection, number: int, computation: Computation) -> Trouble | None:
+def _model_sent(line: Connection, number: int, computation: Computation) -> BatchFailure | None:
     """Hand a process the model; a Trouble where that cannot be."""
     computation.model.share_memory()
-    sent: Trouble | None = attempt(line.send, ((number, computation, []),))
+    sent: BatchFailure | None = run_batch(line.send, ((number, computation, []),))
     if sent is None:
-        refused: Trouble | None = line.recv()
+        refused: BatchFailure | None = line.recv()
         return refused
     if isinstance(sent.error, OSError):
         raise sent.error
@@ -201,7 +201,7 @@ def _serve(line: Connection, device: str, threads: int) -> None:
     with suppress(EOFError, OSError):
         line.send("ready")
         while True:
-            line.send(_portable(attempt(_answer, (line, device, held))))
+            line.send(_portable(run_batch(_answer, (line, device, held))))
 
 
 def _answer(line: Connection, device: str, held: dict[int, Computation]) -> Any:
@@ -218,7 +218,7 @@ def _answer(line: Connection, device: str, held: dict[int, Computation]) -> Any:
 
 def _portable(found: Any) -> Any:
     """Of errors only our own can be sent."""
-    if isinstance(found, Trouble) and not isinstance(found.error, ModelError):
+    if isinstance(found, BatchFailure) and not isinstance(found.error, ModelError):
         return replace(found, error=None)
     return found
 

@@ -1,9 +1,9 @@
 """Token vectors from sentence-transformers: ColBERT checkpoints, and the token states of any transformer.
 
-A checkpoint that was made for late interaction (saved by sentence-transformers 6, PyLate or Stanford's ColBERT) is used
-as it declares itself: projection, prefixes, lengths, query expansion, skip-list. Any other transformer has no
-projection for tokens; left alone, the library would add one with random weights. Here such a model gives the states of
-its last layer at length 1 instead, and the settings say so (`head`).
+A checkpoint for late interaction (saved by sentence-transformers 6, PyLate or Stanford's ColBERT) is used as it
+declares itself: projection, prefixes, lengths, query expansion, skip-list. Any other transformer does not have a
+projection for tokens, and the library would add one with random weights. Such a model returns the normalised states of
+its last layer instead, and the setting `head` records this.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 from steelyard.config import Settings
 from steelyard.encoders import prompts
-from steelyard.encoders.backends.transformers.complete import load_whole
-from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.device_process import device_pool
 from steelyard.encoders.backends.transformers.loading import (
     OPTIONS,
-    Loading,
+    LoadOptions,
     batch_size,
-    failed_to_load,
-    known,
-    library,
+    cache_key,
+    import_class,
+    load_complete,
+    load_error,
 )
-from steelyard.encoders.backends.transformers.ragged_batches import Batches
+from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.errors import UsageError
 from steelyard.options import Options
@@ -43,7 +43,7 @@ class TransformerTokens:
 
     storable = True
 
-    def __init__(self, folder: ModelFolder, loading: Loading, options: Options) -> None:
+    def __init__(self, folder: ModelFolder, loading: LoadOptions, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
         self._loading = loading
@@ -51,40 +51,41 @@ class TransformerTokens:
         self._model = self._load()
         self._adjust(options)
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        crew = crew_of(self._model, loading.devices, token_vectors)
-        self._batches = Batches(self._model, self.name, crew, batch_size(options, loading.devices))
+        pool = device_pool(self._model, loading.devices, token_vectors)
+        size = batch_size(options, loading.devices, reproducible=True)
+        self._batches = RaggedBatches(self._model, self.name, pool, size)
 
     def _load(self) -> Any:
-        encoder = library("MultiVectorEncoder")
+        encoder = import_class("MultiVectorEncoder")
         try:
             if self.head != "declared":
-                return load_whole(self._folder, lambda: self._over_states(encoder))
-            return load_whole(self._folder, lambda: encoder(str(self._folder.path), **self._loading.arguments))
+                return load_complete(self._folder, lambda: self._over_states(encoder))
+            return load_complete(self._folder, lambda: encoder(str(self._folder.path), **self._loading.arguments))
         except (OSError, ValueError, KeyError) as error:
-            raise failed_to_load(self.name, error) from error
+            raise load_error(self.name, error) from error
 
     def _over_states(self, encoder: Any) -> Any:
-        """The library's encoder over the bare transformer: no projection, every token counts, length 1."""
+        """Return the library's encoder over the plain transformer: no projection, all tokens, normalised."""
         arguments = self._loading.arguments
         remote = {"trust_remote_code": arguments["trust_remote_code"]}
-        transformer = library("Transformer", MODULES)(
+        transformer = import_class("Transformer", MODULES)(
             str(self._folder.path),
             model_kwargs={**arguments["model_kwargs"], **remote},
             config_kwargs={**arguments["config_kwargs"], **remote},
         )
-        normalise = library("Normalize", MODULES)(module_input_name="token_embeddings")
-        modules = [transformer, library("MultiVectorMask", OWN_MODULES)(), normalise]
-        declared = (self._folder.json("config_sentence_transformers.json") or {}).get("prompts")
+        normalise = import_class("Normalize", MODULES)(module_input_name="token_embeddings")
+        modules = [transformer, import_class("MultiVectorMask", OWN_MODULES)(), normalise]
+        declared = self._folder.json_object("config_sentence_transformers.json").get("prompts")
         return encoder(modules=modules, device=arguments["device"], prompts=declared)
 
     def _adjust(self, options: Options) -> None:
-        """Put what the options ask for in the place of what the model declares."""
+        """Replace what the model declares by the options."""
         transformer = self._model[0]
         if (limit := self._loading.max_seq_length) is not None:
             self._model.max_seq_length = limit
         expansion = _expansion(options)
         if expansion is not None:
-            transformer.query_expansion = None  # the library refuses a length below that of an expansion
+            transformer.query_expansion = None  # the library rejects a length below that of an expansion
         for name in ("query_length", "document_length"):
             if (length := options.whole(name, None)) is not None:
                 setattr(transformer, name, length)
@@ -94,17 +95,21 @@ class TransformerTokens:
             if similarity := options.text("similarity_fn_name"):
                 self._model.similarity_fn_name = similarity
         except ValueError as error:
-            hint = "docs/late-interaction.md tells what each option takes"
-            raise UsageError(f"{self.name} does not take these options: {error}", hint=hint) from error
+            hint = "see the options in docs/late-interaction.md"
+            raise UsageError(f"{self.name} does not accept these options: {error}", hint=hint) from error
         if (skiplist := options.text("skiplist")) is not None:
             self._skip(options.choice("skiplist", ("punctuation", "none")) if skiplist else "none")
 
     def _skip(self, words: str) -> None:
-        """Leave out document tokens that are punctuation, or none."""
+        """Skip document tokens that are punctuation, or none."""
         masks = [module for module in self._model if hasattr(module, "skiplist_words")]
         if not masks:
-            raise UsageError(f"the model {self.name} has no mask for a skiplist", hint="leave out the option skiplist")
-        # Only words of the vocabulary: the library warns of others.
+            raise UsageError(
+                f"the model {self.name} does not support a skiplist",
+                option="skiplist",
+                hint="remove the option skiplist",
+            )
+        # Only words of the vocabulary: the library warns about others.
         known = self._model.tokenizer.get_vocab()
         for mask in masks:
             mask.skiplist_words = [mark for mark in string.punctuation if mark in known] if words != "none" else []
@@ -135,7 +140,7 @@ class TransformerTokens:
         }
 
     def _limit(self, role: str) -> int | None:
-        """The most tokens that a text may have, marks included."""
+        """Return the most tokens that a text may have, special tokens included."""
         transformer = self._model[0]
         if role == "query" and (transformer.query_expansion or {}).get("strategy") == "fixed":
             return int(transformer.query_expansion["length"])
@@ -144,36 +149,36 @@ class TransformerTokens:
         return None if limit is None else int(limit)
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> TokenVectors:
-        """The token vectors of each text; an empty one has those of the marks that the model puts around texts."""
+        """Return the token vectors of each text; an empty text has those of the special tokens."""
         arrays: list[Any] = [None] * len(texts)
-        for rows, part in self._batches.encoded(texts, role, self._prompts[role], self._limit(role)):
-            for row, array in zip(rows.tolist(), part, strict=True):
+        for rows, part in self._batches.encode(texts, role, self._prompts[role], self._limit(role)):
+            for row, array in zip(rows.tolist(), part[: len(rows)], strict=True):
                 arrays[row] = array
             tick(len(rows))
         return TokenVectors.of(arrays, int(self._model.get_embedding_dimension() or 0))
 
     @property
     def workers(self) -> int:
-        """How many devices share the texts."""
+        """The number of devices that share the texts."""
         return self._batches.workers
 
     def account(self) -> ModelSettings:
-        """How many texts were longer than the model reads."""
+        """Return how many texts were truncated."""
         return self._batches.account()
 
 
 def token_vectors(model: Any, texts: list[str], role: Role, prompt: str) -> list[Float32]:
-    """Those of each text of a batch, on the device where the model is."""
+    """Return the token vectors of each text of a batch, computed on the device of the model."""
     encode = model.encode_query if role == "query" else model.encode_document
-    found = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
-    return list(found)
+    arrays = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
+    return list(arrays)
 
 
 def declares_late_interaction(folder: ModelFolder) -> bool:
-    """Whether the checkpoint has a projection for tokens of its own."""
-    sentence = folder.json("config_sentence_transformers.json") or {}
-    architectures = (folder.json("config.json") or {}).get("architectures") or []
-    modules = folder.json("modules.json") or []
+    """Return whether the checkpoint has its own projection for tokens."""
+    sentence = folder.json_object("config_sentence_transformers.json")
+    architectures = [str(name) for name in folder.json_object("config.json").get("architectures") or []]
+    modules = folder.json_list("modules.json")
     return (
         sentence.get("model_type") in ("MultiVectorEncoder", "ColBERT")
         or "HF_ColBERT" in architectures
@@ -183,7 +188,7 @@ def declares_late_interaction(folder: ModelFolder) -> bool:
 
 
 def _expansion(options: Options) -> dict[str, Any] | None:
-    """The query expansion asked for: a length, an object with the library's fields, `none` ({}), or nothing (None)."""
+    """Return the option query_expansion: a length, an object with the library's fields, {} for `none`, or None."""
     text = options.text("query_expansion")
     if text is None:
         return None
@@ -195,14 +200,14 @@ def _expansion(options: Options) -> dict[str, Any] | None:
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerTokens:
-    """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, known(given, settings), settings)
+    """Return the encoder of a folder or hub repository; variants of one model share the loaded one."""
+    return _loaded(id, revision, cache_key(given, settings), settings)
 
 
 @lru_cache(maxsize=2)
 def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerTokens:
     options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
-    loading = Loading.of(options)
-    library("MultiVectorEncoder")
+    loading = LoadOptions.of(options)
+    import_class("MultiVectorEncoder")
     folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
     return TransformerTokens(folder, loading, options)

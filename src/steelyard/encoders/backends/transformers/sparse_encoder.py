@@ -1,4 +1,4 @@
-"""Sparse vectors from sentence-transformers: SPLADE and its kin, inference-free ones, sparse autoencoders."""
+"""Sparse vectors from sentence-transformers: SPLADE, inference-free models, sparse autoencoders."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders import prompts
-from steelyard.encoders.backends.transformers.complete import load_whole, saved_as
-from steelyard.encoders.backends.transformers.device_process import crew_of
+from steelyard.encoders.backends.transformers.device_process import device_pool
 from steelyard.encoders.backends.transformers.loading import (
     OPTIONS,
-    Loading,
+    LoadOptions,
     batch_size,
-    failed_to_load,
-    known,
-    library,
+    cache_key,
+    import_class,
+    load_complete,
+    load_error,
+    saved_class,
 )
-from steelyard.encoders.backends.transformers.ragged_batches import Batches
+from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
@@ -31,7 +32,7 @@ from steelyard.vectors.sparse import SparseVectors
 
 SIMILARITIES = ("dot", "cosine")
 BATCH_TOKENS = 4_096
-"""Half of what others get: each token has a weight for every word of the vocabulary while it is computed."""
+"""Half of the usual number: each token has a weight for every word of the vocabulary while it is computed."""
 
 
 class TransformerSparse:
@@ -39,35 +40,39 @@ class TransformerSparse:
 
     storable = True
 
-    def __init__(self, folder: ModelFolder, loading: Loading, options: Options) -> None:
+    def __init__(self, folder: ModelFolder, loading: LoadOptions, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
         self._loading = loading
-        if saved_as(folder) == "SentenceTransformer":
+        if saved_class(folder) == "SentenceTransformer":
             raise ModelError(
-                f"{folder.id} is a dense model; the library would add a sparse layer with random weights",
-                hint=f"dense:{folder.id}",
+                f"{folder.id} is a dense model, not a sparse one",
+                hint=f"use dense:{folder.id}",
             )
-        encoder = library("SparseEncoder")
+        encoder = import_class("SparseEncoder")
         try:
-            self._model: Any = load_whole(folder, lambda: encoder(str(folder.path), **loading.arguments))
+            self._model: Any = load_complete(folder, lambda: encoder(str(folder.path), **loading.arguments))
         except (OSError, ValueError, KeyError) as error:
-            raise failed_to_load(folder.id, error) from error
+            raise load_error(folder.id, error) from error
         if loading.max_seq_length is not None:
             self._model.max_seq_length = loading.max_seq_length
         self.similarity = options.text("similarity_fn_name") or str(self._model.similarity_fn_name)
         if self.similarity not in SIMILARITIES:
             raise UsageError(
-                f"{self.name} compares by {self.similarity}, which an inverted index cannot do",
-                hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}",
+                f"the similarity of {self.name} must be dot or cosine, got {self.similarity!r}",
+                option="similarity_fn_name",
+                found=self.similarity,
+                expected="dot or cosine",
+                hint="add similarity_fn_name=dot",
             )
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        crew = crew_of(self._model, loading.devices, sparse_vectors)
-        self._batches = Batches(self._model, self.name, crew, batch_size(options, loading.devices, BATCH_TOKENS))
+        pool = device_pool(self._model, loading.devices, sparse_vectors)
+        size = batch_size(options, loading.devices, BATCH_TOKENS, reproducible=True)
+        self._batches = RaggedBatches(self._model, self.name, pool, size)
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a vector. `max_active_dims` is the model's own cap."""
+        """Everything that could change a vector. `max_active_dims` is the model's own limit."""
         return {
             "encoder": self.name,
             "kind": "sparse vectors",
@@ -85,50 +90,50 @@ class TransformerSparse:
         return None if limit is None or limit == float("inf") else int(limit)
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> SparseVectors:
-        """The sparse vector of each text."""
+        """Return the sparse vector of each text."""
         parts = [SparseVectors.from_dense(np.empty((0, int(self._model.get_embedding_dimension() or 0))))]
-        place = np.empty(len(texts), dtype=np.int64)
+        position = np.empty(len(texts), dtype=np.int64)
         done = 0
-        for rows, part in self._batches.encoded(texts, role, self._prompts[role], self._limit):
-            parts.append(part)
-            place[rows] = np.arange(done, done + len(rows))
+        for rows, part in self._batches.encode(texts, role, self._prompts[role], self._limit):
+            parts.append(part.take(np.arange(len(rows))))
+            position[rows] = np.arange(done, done + len(rows))
             done += len(rows)
             tick(len(rows))
-        return SparseVectors.joined(parts).take(place)
+        return SparseVectors.joined(parts).take(position)
 
     @property
     def workers(self) -> int:
-        """How many devices share the texts."""
+        """The number of devices that share the texts."""
         return self._batches.workers
 
     def account(self) -> ModelSettings:
-        """How many texts were longer than the model reads."""
+        """Return how many texts were truncated."""
         return self._batches.account()
 
 
 def sparse_vectors(model: Any, texts: list[str], role: Role, prompt: str) -> SparseVectors:
-    """Those of a batch, on the device where the model is."""
+    """Return the vectors of a batch, computed on the device of the model."""
     encode = model.encode_query if role == "query" else model.encode_document
-    found = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, save_to_cpu=True)
-    return _read(found.coalesce())
+    matrix = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, save_to_cpu=True)
+    return _read(matrix.coalesce())
 
 
 def _read(matrix: Any) -> SparseVectors:
-    """A sparse tensor of torch."""
+    """Return the vectors of a sparse torch tensor."""
     text, column = matrix.indices().numpy()
     offsets = offsets_of(np.bincount(text, minlength=matrix.shape[0]))
     return SparseVectors.of(offsets, column, matrix.values().float().numpy(), dimension=matrix.shape[1])
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerSparse:
-    """The encoder of a folder or of a repository of the hub; variants of one search share one that is loaded."""
-    return _loaded(id, revision, known(given, settings), settings)
+    """Return the encoder of a folder or hub repository; variants of one model share the loaded one."""
+    return _loaded(id, revision, cache_key(given, settings), settings)
 
 
 @lru_cache(maxsize=2)
 def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerSparse:
     options = Options(f"sparse:{id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name"))
-    loading = Loading.of(options)
-    library("SparseEncoder")
+    loading = LoadOptions.of(options)
+    import_class("SparseEncoder")
     folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
     return TransformerSparse(folder, loading, options)

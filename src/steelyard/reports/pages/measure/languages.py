@@ -12,9 +12,9 @@ import numpy as np
 from steelyard.reports.pages.measure.lengths import word_counts
 from steelyard.reports.pages.measure.values import LanguageProfile, Overlap
 from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
-from steelyard.text.analysis.language_policy import Policy, choose
+from steelyard.text.analysis.language_policy import Policy, choose_policy
 from steelyard.text.characters import SCRIPT_NAMES, script_table
-from steelyard.text.language_id.detect import LATIN_DISCOUNT, UNDECIDED, candidates, tell
+from steelyard.text.language_id.detect import LATIN_DISCOUNT, UNDECIDED, candidates, detect_certain
 from steelyard.text.languages import canonical
 from steelyard.text.tokenizer.spans import code_points
 from steelyard.types import Float64, Int64, Task
@@ -67,7 +67,7 @@ def read(task: Task) -> Reading:
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
-    policy = choose(documents, task.info)  # as BM25 chooses, from the same beginnings
+    policy = choose_policy(documents, task.info)  # as BM25 chooses, from the same beginnings
     return Reading(
         query_languages,
         document_languages,
@@ -87,7 +87,7 @@ def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[s
     the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
     very many that agree show none.
     """
-    found = tell(texts, among)
+    found = detect_certain(texts, among)
     habits = _habits(found, written)
     ruled = _habits(found, written, 1 - ERRORS)
     odd = [

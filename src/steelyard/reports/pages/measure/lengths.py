@@ -16,7 +16,7 @@ import numpy.typing as npt
 from steelyard.config import Settings
 from steelyard.files import read_cached, write_cached
 from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
-from steelyard.text.tokenizer.spans import Grams, find
+from steelyard.text.tokenizer.spans import Grams, find_tokens
 
 SAMPLE = 1_000
 """Tokens are counted of so many texts at most, drawn with a seed."""
@@ -48,7 +48,7 @@ def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
 
 def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     """How many words each text has."""
-    return np.bincount(find(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
+    return np.bincount(find_tokens(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
 
 
 def spread(values: npt.NDArray[np.int64]) -> Spread:

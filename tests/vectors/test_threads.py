@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from steelyard.vectors import threads as cores
+from steelyard.vectors import threads as threads_module
 from steelyard.vectors import topk
-from steelyard.vectors.exact import Exact
+from steelyard.vectors.exact import ExactIndex
 
-LINES = 8 * cores.WORTH
+LINES = 8 * threads_module.MIN_ITEMS
 
 
 @pytest.fixture(params=[1, 2, 3, 8])
@@ -24,15 +24,15 @@ def threads(request, monkeypatch):
         with threadpoolctl.threadpool_limits(1, "blas"):
             yield request.param
 
-    monkeypatch.setattr(cores, "undivided_products", undivided)
+    monkeypatch.setattr(threads_module, "single_threaded_blas", undivided)
     return request.param
 
 
 @pytest.mark.parametrize("held", [None, 1, 7, 100, LINES, 10 * LINES])
-@pytest.mark.parametrize("lines", [0, 1, cores.WORTH, LINES - 1, LINES])
+@pytest.mark.parametrize("lines", [0, 1, threads_module.MIN_ITEMS, LINES - 1, LINES])
 def test_every_line_comes_once_and_in_order(threads, lines, held):
     numbers = list(range(lines))
-    parts = cores.by_cores(lambda share: numbers[share], lines, held=held)
+    parts = threads_module.map_slices(lambda share: numbers[share], lines, limit=held)
     assert [number for part in parts for number in part] == numbers
     assert all(len(part) <= (held or LINES) for part in parts)
 
@@ -48,13 +48,13 @@ def test_no_more_lines_are_held_than_may_be(threads):
         with lock:
             held[0] -= share.stop - share.start
 
-    cores.by_cores(work, 4 * LINES, held=LINES)
+    threads_module.map_slices(work, 4 * LINES, limit=LINES)
     assert 0 < most[0] <= LINES
 
 
 def test_all_threads_work_at_the_same_time(threads):
     together = threading.Barrier(threads, timeout=20)
-    assert cores.by_cores(lambda share: together.wait() >= 0, LINES) == [True] * threads
+    assert threads_module.map_slices(lambda share: together.wait() >= 0, LINES) == [True] * threads
 
 
 @pytest.mark.parametrize("error", [IndexError, KeyboardInterrupt])
@@ -67,7 +67,7 @@ def test_an_error_in_any_share_is_raised_and_ends_the_work(threads, error):
         done.append(share)
 
     with pytest.raises(error):
-        cores.by_cores(work, LINES)
+        threads_module.map_slices(work, LINES)
     assert len(done) == threads - 1  # the others, which were under way
 
 
@@ -78,7 +78,7 @@ def test_a_search_finds_the_same_with_any_number_of_threads(threads, monkeypatch
     scores = queries @ documents.T
     wanted = np.array([np.lexsort((np.arange(len(line)), -line)) for line in scores])[:, :40]
     monkeypatch.setattr(topk, "BLOCK_DOCUMENTS", 64)
-    for run in (topk.top_k(queries, documents, 40), Exact(documents).search(queries, 40)[0]):
+    for run in (topk.top_k(queries, documents, 40), ExactIndex(documents).search(queries, 40)[0]):
         assert (run.rows == wanted).all()
         assert (run.scores == np.take_along_axis(scores, wanted, axis=1)).all()
 
@@ -89,7 +89,7 @@ def blas_threads():
 
 def test_products_are_left_whole_where_that_can_be_asked_for():
     before = blas_threads()
-    with cores.undivided_products() as threads:
+    with threads_module.single_threaded_blas() as threads:
         inside = blas_threads()
     assert set(inside) == {1}
     assert blas_threads() == before
@@ -98,7 +98,7 @@ def test_products_are_left_whole_where_that_can_be_asked_for():
 
 def test_whoever_leaves_last_sets_blas_free():
     before = blas_threads()
-    first, second = cores.undivided_products(), cores.undivided_products()
+    first, second = threads_module.single_threaded_blas(), threads_module.single_threaded_blas()
     with ExitStack() as late:
         with first as threads:
             assert late.enter_context(second) == 1  # the cores are taken
@@ -109,6 +109,6 @@ def test_whoever_leaves_last_sets_blas_free():
 
 def test_without_the_means_products_are_divided_as_blas_does(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    monkeypatch.setattr(cores, "_blas", cores._blas.__wrapped__)
-    with cores.undivided_products() as threads:
+    monkeypatch.setattr(threads_module, "_blas", threads_module._blas.__wrapped__)
+    with threads_module.single_threaded_blas() as threads:
         assert threads == 1
