@@ -81,7 +81,7 @@ from steelyard.encoders import streaming as parts
 from steelyard.encoders.backends.api import from_options
 from steelyard.encoders.cache.cached_encoder import encode_once, open_store
 
-parts.SECONDS = 0.0
+parts.MAX_UNSTORED_SECONDS = 0.0
 model = from_options("tiny", None, {"url": sys.argv[1], "dimensions": "8", "batch_size": "8", "concurrency": "1"})
 def tick(done):
     print(done, flush=True)

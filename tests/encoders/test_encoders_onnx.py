@@ -138,29 +138,30 @@ def test_empty_and_broken_texts_are_legal(folder):
 def test_an_error_of_the_runtime_names_the_text(folder):
     """The model has 64 positions; who lets it read more is told over which text it failed, and what to do."""
     encoder = load_encoder(str(folder), None, {"max_seq_length": "200"})
-    expected = r"failed over a batch of 2, the longest a document of 600 characters: 'tower tower .*shape \(2, 102\)"
-    with pytest.raises(ModelError, match=expected) as error:
+    with pytest.raises(ModelError, match=r"document of 600 characters: 'tower tower .*, 102\)") as error:
         encoder.encode(["river", "tower " * 100], "document")
     assert "max_seq_length=512" in str(error.value.hint) and error.value.__cause__ is not None
 
 
 def test_what_the_file_lacks_is_an_error(bert, folder, tmp_path):
-    with pytest.raises(MissingPart, match=r"has no model_q4\.onnx.*file_name=onnx/model\.onnx"):
+    with pytest.raises(MissingPart, match=r"model_q4\.onnx") as missing:
         load_encoder(str(folder), None, {"file_name": "model_q4.onnx"})
+    assert missing.value.path == str(folder) and "file_name=onnx/model.onnx" in str(missing.value.hint)
     place = tmp_path / "dense"
     shutil.copytree(folder, place)
     modules = json.loads((place / "modules.json").read_text())
     modules.insert(2, {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
     (place / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(UsageError, match="modules that its ONNX file lacks: Dense"):
+    with pytest.raises(UsageError) as unsupported:
         load_encoder(str(place))
+    assert unsupported.value.found == "Dense"
     (place / "onnx" / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(ModelError, match="onnxruntime cannot load"):
         load_encoder(str(place))
     bare = tmp_path / "bare"
     bare.mkdir()
     shutil.copy(folder / "onnx" / "model.onnx", bare)
-    with pytest.raises(MissingPart, match=r"no tokenizer\.json"):
+    with pytest.raises(MissingPart, match=r"tokenizer\.json"):
         load_encoder(str(bare))
     node = onnx.helper.make_node("Identity", ["pixels"], ["out"])
     value = [onnx.helper.make_tensor_value_info(name, 1, [1]) for name in ("pixels", "out")]
@@ -169,8 +170,9 @@ def test_what_the_file_lacks_is_an_error(bert, folder, tmp_path):
         onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)]),
         bare / "model.onnx",
     )
-    with pytest.raises(ModelError, match="wants the inputs pixels"):
+    with pytest.raises(ModelError) as wrong:
         load_encoder(str(bare))
+    assert (wrong.value.found, wrong.value.path) == ("pixels", str(bare / "model.onnx"))
 
 
 def test_static_embeddings_equal_model2vec(bert, tmp_path):

@@ -173,7 +173,7 @@ def test_many_texts_go_to_the_store_part_by_part(home, monkeypatch):
 
 
 def test_a_nan_names_the_text():
-    with pytest.raises(ModelError, match=r"letters/small gave NaN .* 1 of 2 texts.*a query of 3 characters: 'bad'"):
+    with pytest.raises(ModelError, match=r"letters/small .* 1 of 2 texts.*query of 3 characters: 'bad'"):
         encode_once(Letters(poison="bad"), ["good", "bad"], "query")
 
 
@@ -181,8 +181,9 @@ def test_a_wrong_shape_is_named():
     encoder = Letters()
     encoder.dimension = 8
     encoder.encode = lambda texts, role, tick: np.zeros((len(texts), 9), dtype=np.float32)
-    with pytest.raises(ModelError, match=r"shape \(1, 9\), expected \(1, 8\)"):
+    with pytest.raises(ModelError) as error:
         encode_once(encoder, ["a"], "query")
+    assert error.value.found == "(1, 9)" and error.value.expected.startswith("(1, 8)")
 
 
 def test_keys_differ_by_text_and_role():

@@ -90,8 +90,9 @@ def test_what_follows_the_pooling_is_kept_or_the_mode_refused(bert, tmp_path):
     modules = [Transformer(str(bert)), Pooling(32, ("mean", "max")), Dense(64, 8)]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "two"))
     assert ours(tmp_path / "two")[1].shape == (len(TEXTS), 8)
-    with pytest.raises(UsageError, match="what follows needs all of it"):
+    with pytest.raises(UsageError) as error:
         ours(tmp_path / "two", pooling_mode="mean")
+    assert error.value.option == "pooling_mode"
 
 
 def test_another_prompt_for_queries_encodes_no_document_again(declared):
@@ -169,11 +170,11 @@ def test_arguments_reach_the_library_and_the_settings(bert):
     ("options", "message"),
     [
         ({"pooling_mode": "average"}, "unknown pooling_mode"),
-        ({"encode_kwargs": '{"precision": "int8"}'}, "cannot be given in encode_kwargs"),
+        ({"encode_kwargs": '{"precision": "int8"}'}, "encode_kwargs"),
         ({"poling_mode": "mean"}, "did you mean 'pooling_mode'"),
         ({"max_seq_length": "many"}, "a whole number"),
-        ({"device": "cpu,"}, "the option device"),
-        ({"similarity_fn_name": "hamming"}, "which is not known here"),
+        ({"device": "cpu,"}, "device"),
+        ({"similarity_fn_name": "hamming"}, "hamming"),
         ({"backend": "torch"}, "unknown backend"),
     ],
 )
@@ -193,9 +194,9 @@ def test_remote_code_runs_only_if_asked_for(bert, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="trust_remote_code") as told:
+    with pytest.raises(ModelError, match="trust_remote_code") as error:
         load_encoder(str(folder))
-    assert told.value.hint == "?trust_remote_code=true runs code that comes with it"
+    assert "?trust_remote_code=true" in str(error.value.hint)
     trusted = load_encoder(str(folder), None, {"trust_remote_code": "true"})
     np.testing.assert_allclose(trusted.encode(TEXTS, "query"), ours(bert)[1], atol=1e-5)
 

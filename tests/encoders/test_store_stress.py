@@ -196,7 +196,7 @@ def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, m
             merged.append(compaction.compact(folder))
         return path
 
-    monkeypatch.setattr(compaction, "write", merged_by_another)
+    monkeypatch.setattr(compaction, "write_vector_file", merged_by_another)
     compaction.compact(store.folder)
     assert segments(home) == merged[1:], "the first one is gone, and so are the parts"
     _, tally = encode_once(encoder, list("abcdefg"), "document", store=VectorStore(encoder))
@@ -214,7 +214,7 @@ def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
         shutil.rmtree(folder)
         return path
 
-    monkeypatch.setattr(compaction, "write", then_all_goes)
+    monkeypatch.setattr(compaction, "write_vector_file", then_all_goes)
     compaction.compact(store.folder)
     assert not store.folder.exists()
     assert compaction.compact(store.folder) is None
@@ -294,7 +294,7 @@ for _ in range(2):
     vectors, tally = encode_once(encoder, many, "document", store=store)
     assert (vectors == Letters().encode(many, "document")).all()
     assert tally.encoded == 500, tally
-assert len(tally.problems) == 1 and "not stored" in tally.problems[0], tally.problems
+assert len(tally.problems) == 1 and "could not be stored" in tally.problems[0], tally.problems
 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 encode_once(encoder, many, "document", store=store)
 _, tally = encode_once(encoder, [*many, "a"], "document", store=store)
@@ -311,17 +311,36 @@ def test_a_full_disk_costs_a_note_not_the_run(home):
     assert [path.name for path in home.rglob(".*") if path.is_file()] == [], "a half-written file stayed"
 
 
-def test_what_killed_writers_left_is_removed_in_time(home):
+def test_trim_removes_old_temporary_files_of_its_own(home):
     encoder = Letters()
     encode_once(encoder, ["a"], "document", store=VectorStore(encoder))
     folder = segments(home)[0].parent
-    old, new = folder / ".x.vectors.1.a", folder / ".y.vectors.2.b"
+    old, new = folder / ".steelyard-x.vectors.0123456789ab.tmp", folder / ".steelyard-y.vectors.0123456789ac.tmp"
     for path in (old, new):
         path.write_bytes(b"x" * 50)
-    os.utime(old, (time.time() - 2 * budget.ABANDONED,) * 2)
+    os.utime(old, (time.time() - 2 * budget.ABANDONED_SECONDS,) * 2)
     encode_once(encoder, ["b"], "document", store=VectorStore(encoder))
     assert not old.exists()
     assert new.exists()
+
+
+def test_trim_keeps_files_that_the_cache_did_not_write(home, tmp_path):
+    encoder = Letters()
+    encode_once(encoder, ["a"], "document", store=VectorStore(encoder))
+    folder = segments(home)[0].parent
+    elsewhere = tmp_path / "elsewhere-0123456789abcdef"
+    elsewhere.mkdir()
+    foreign = [folder / ".git", folder / ".x.tmp", folder / "notes.vectors", elsewhere / f"{'0' * 24}.vectors"]
+    (folder.parent / "mine").mkdir()
+    foreign.append(folder.parent / "mine" / f"{'1' * 24}.vectors")
+    for path in foreign:
+        path.write_bytes(b"x" * 50)
+        os.utime(path, (time.time() - 2 * budget.ABANDONED_SECONDS,) * 2)
+    (folder.parent / elsewhere.name).symlink_to(elsewhere)
+    (folder / f"{'2' * 24}.vectors").symlink_to(foreign[0])
+    budget.trim(folder.parent, 0)
+    assert all(path.exists() for path in foreign)
+    assert [path for path in segments(home) if not path.is_symlink() and path not in foreign] == []
 
 
 def test_a_store_that_may_only_be_read_is_read():

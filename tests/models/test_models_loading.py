@@ -40,13 +40,16 @@ def test_the_name_counts_before_the_run_and_the_run_before_the_machine():
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_computed():
-    with pytest.raises(UsageError, match=f"there is no device {BEST}: torch .* finds"):
-        choose_devices(f"cpu,{BEST}")
-    with pytest.raises(UsageError, match="the option device is 'cpu,auto'"):
-        choose_devices("cpu,auto")
-    for unheard in ("gpu", "cpu,gpu:1", "cuda:one"):
-        with pytest.raises(UsageError, match=f"torch knows no device '{unheard.removeprefix('cpu,')}'"):
-            choose_devices(unheard)
+    for devices, found in (
+        (f"cpu,{BEST}", BEST),
+        ("cpu,auto", "cpu,auto"),
+        ("gpu", "gpu"),
+        ("cpu,gpu:1", "gpu:1"),
+        ("cuda:one", "cuda:one"),
+    ):
+        with pytest.raises(UsageError) as error:
+            choose_devices(devices)
+        assert (error.value.option, error.value.found) == ("device", found)
 
 
 def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys):
@@ -127,7 +130,7 @@ def test_every_family_takes_models_of_either_hub(family, monkeypatch, tmp_path):
     monkeypatch.setenv("STEELYARD_OFFLINE", "1")
     monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path))
     load = (lambda name: load_reranker(parse(name))) if family == "rerank" else load_retriever
-    with pytest.raises(HubError, match="ModelScope did not give the model someone/thing"):
+    with pytest.raises(HubError, match="someone/thing"):
         load(f"{family}:someone/thing?hub=modelscope")
     with pytest.raises(UsageError, match=f"unknown hub of {family}:someone/thing 'nowhere'"):
         load(f"{family}:someone/thing?hub=nowhere")

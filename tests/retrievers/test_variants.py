@@ -167,8 +167,8 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(precision, rescore):
     ids=["fetched one by one", "picked from all", "kept from the last search"],
 )
 def test_rescoring_ranks_the_same_documents_by_float(kept, gather, monkeypatch):
-    monkeypatch.setattr(exact, "GATHER", gather)
-    monkeypatch.setattr(exact, "KEPT", kept)
+    monkeypatch.setattr(exact, "GATHER_COST", gather)
+    monkeypatch.setattr(exact, "CACHED_SCORES", kept)
     first = Variant(precision="binary").build(DOCUMENTS).search(QUERIES, 60)
     floats = exact.ExactIndex(DOCUMENTS)
     floats.search(QUERIES, 3)
@@ -277,7 +277,7 @@ def test_scores_that_are_kept_are_those_of_the_queries_asked_for(monkeypatch):
         run, _ = floats.search(queries, 20)
         plain = top_k(queries, DOCUMENTS, 20)
         assert (run.rows == plain.rows).all() and (run.scores == plain.scores).all()
-    monkeypatch.setattr(exact, "KEPT", 0)
+    monkeypatch.setattr(exact, "CACHED_SCORES", 0)
     assert (floats.search(QUERIES, 20)[0].rows == top_k(QUERIES, DOCUMENTS, 20).rows).all()
 
 

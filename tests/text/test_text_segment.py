@@ -18,7 +18,9 @@ from steelyard.types import Corpus, Queries, TaskInfo
 @pytest.fixture
 def no_guests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without them, whatever is installed here."""
-    monkeypatch.setattr(segment, "OPTIONAL_SEGMENTERS", {language: f"absent_{language}" for language in segment.OPTIONAL_SEGMENTERS})
+    monkeypatch.setattr(
+        segment, "OPTIONAL_SEGMENTERS", {language: f"absent_{language}" for language in segment.OPTIONAL_SEGMENTERS}
+    )
     segment.word_splitter.cache_clear()
     yield
     segment.word_splitter.cache_clear()

@@ -110,9 +110,9 @@ def test_nothing_to_search():
 
 
 def test_what_cannot_be_compared_is_refused():
-    with pytest.raises(UsageError, match=r"shapes \(1, 2\) and \(1, 3\)"):
+    with pytest.raises(UsageError, match=r"\(1, 2\) and \(1, 3\)"):
         top_k(np.ones((1, 2), dtype=np.float32), np.ones((1, 3), dtype=np.float32), 1)
-    with pytest.raises(UsageError, match="unknown similarity 'l2'"):
+    with pytest.raises(UsageError, match="l2"):
         top_k(np.ones((1, 2), dtype=np.float32), np.ones((1, 2), dtype=np.float32), 1, similarity="l2")
 
 

@@ -1,4 +1,4 @@
-"""One vector from the vectors of tokens, by the names and definitions of sentence-transformers' Pooling."""
+"""Pooling of token vectors, with the names and definitions of sentence-transformers' Pooling."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ POOLING_MODES = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "wei
 
 
 def pool(states: Float32, mask: npt.NDArray[np.int64], mode: str) -> Float32:
-    """Vectors of shape (texts, dimension) from states (texts, tokens, dimension); `mask` is 0 where a token is padding.
+    """Return vectors (texts, dimension) from states (texts, tokens, dimension); `mask` is 0 where a token is padding.
 
-    `cls` is the first token, `lasttoken` the last; `max` and `mean` go over all of them; `mean_sqrt_len_tokens`
-    divides their sum by the root of their number; `weightedmean` gives token i the weight i, counted from 1. A text
-    without tokens has the vector 0.
+    `cls` is the first token, `lasttoken` the last; `max` and `mean` use all of them; `mean_sqrt_len_tokens` divides
+    their sum by the square root of their number; `weightedmean` gives token i the weight i, counted from 1. A text
+    without tokens has the zero vector.
 
     >>> states, mask = np.array([[[2.0], [4.0], [9.0]]], dtype=np.float32), np.array([[1, 1, 0]])
     >>> {mode: round(float(pool(states, mask, mode)[0, 0]), 3) for mode in POOLING_MODES}

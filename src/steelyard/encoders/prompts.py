@@ -1,4 +1,4 @@
-"""What is put in front of a text: the prompt asked for, else the model's own for that task or role, else its card's."""
+"""Prompts: what is put in front of a text. An option, else the model's own prompt, else that of its card."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from steelyard.types.samples import MTEB_TYPES
 
 OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
 NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""What models call the prompt of a role."""
+"""The names that models use for the prompt of a role."""
 TEXT_OPTIONS = ("text_prompt", "text_prompt_name")
-"""Of texts that are neither query nor document, for encoders that read such."""
+"""Options for texts that are neither query nor document."""
 
 
 def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, str]:
-    """The prompt for each role, from the model's own by name and the options.
+    """Return the prompt for each role, from the model's own prompts by name and the options.
 
-    A prompt in words (`query_prompt`, even if empty) counts before one of the model's by name (`query_prompt_name`),
-    that before one for both roles (`prompt_name`), and that before what the model declares for the role. A model that
-    declares none at all is given those that its page asks for, where a card of ours has them (e5's `query: `).
+    In order of precedence: a prompt given literally (`query_prompt`, even if empty), one of the model's by name
+    (`query_prompt_name`), one for both roles (`prompt_name`), what the model declares for the role. A model that
+    declares none gets those of its model card, if there is one (`query: ` for e5).
 
     >>> own = {"query": "query: ", "passage": "passage: ", "sts": "compare: "}
     >>> role_prompts(own, Options("x", {}, OPTIONS))
@@ -42,11 +42,10 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
 def all_prompts(
     own: Mapping[str, str | None], options: Options, default: str | None = None, info: TaskInfo | None = None
 ) -> dict[Role, str]:
-    """`role_prompts`, and the prompt of texts that are neither query nor document, where there is one.
+    """Return `role_prompts`, and the prompt of texts that are neither query nor document, if there is one.
 
-    It is the one asked for (`text_prompt`, `text_prompt_name`, `prompt_name`), else the one that the model declares as
-    its `default`; never that of queries or documents. Where nothing is asked for, a prompt that the model names after
-    the task or its type counts before both.
+    It is that of an option (`text_prompt`, `text_prompt_name`, `prompt_name`), else the model's `default`; never that
+    of queries or documents. Without options, a prompt that the model names after the task or its type takes precedence.
 
     >>> own = {"query": "query: ", "sts": "compare: "}
     >>> all_prompts(own, Options("x", {}, OPTIONS))
@@ -57,20 +56,20 @@ def all_prompts(
     >>> all_prompts(own, Options("x", {}, OPTIONS), info=TaskInfo("C-MTEB/T2Retrieval"))
     {'query': 'find: ', 'document': ''}
     """
-    text = _asked("text", own, options)
+    text = _from_options("text", own, options)
     if text is None:
         text = own.get(default or "") or ""
-    found = {**role_prompts(own, options), "text": text}
+    prompts = {**role_prompts(own, options), "text": text}
     if info is not None and not any(name in options.values for name in (*OPTIONS, *TEXT_OPTIONS)):
-        for role in found:
+        for role in prompts:
             if (name := task_prompt_name(own, info, role)) is not None:
-                found[role] = own[name] or ""
-    # Left out where empty: settings, and with them the keys of stored vectors, stay what they were.
-    return {role: prompt for role, prompt in found.items() if prompt or role != "text"}
+                prompts[role] = own[name] or ""
+    # Left out if empty, so that settings and keys of stored vectors do not change.
+    return {role: prompt for role, prompt in prompts.items() if prompt or role != "text"}
 
 
 def task_prompt_name(own: Mapping[str, str | None], info: TaskInfo, role: Role) -> str | None:
-    """The prompt that a model has for a task and role, found as mteb finds it: by the task, then by its type.
+    """Return the name of a model's prompt for a task and role, as mteb does: by the task, then by its type.
 
     >>> own = {"STS": "", "TNews": "", "Retrieval-query": "", "Retrieval": ""}
     >>> task_prompt_name(own, TaskInfo("C-MTEB/TNews", type="classification"), "text")
@@ -87,34 +86,34 @@ def task_prompt_name(own: Mapping[str, str | None], info: TaskInfo, role: Role) 
 
 
 class PromptsByTask:
-    """An encoder of which each task may ask for other prompts, if its model has some by the names of tasks or types."""
+    """An encoder whose model may have prompts named after tasks or task types."""
 
     _prompts: dict[Role, str]
     _choose: Callable[..., dict[Role, str]]
-    """`all_prompts` of the model, but for the task."""
+    """`all_prompts` of the model, without the task."""
 
     def for_task(self, info: TaskInfo) -> Self:
-        """The encoder as it reads the texts of that task: itself, or another with the same weights."""
-        found = self._choose(info=info)
-        if found == self._prompts:
+        """Return the encoder with the prompts of that task: itself, or a copy that shares the weights."""
+        chosen = self._choose(info=info)
+        if chosen == self._prompts:
             return self
         other = copy(self)
-        other._prompts = found
-        other.__dict__.pop("settings", None)  # remembered, with the prompts
+        other._prompts = chosen
+        other.__dict__.pop("settings", None)  # cached, with the prompts
         return other
 
 
 def _prompt(role: Role, own: Mapping[str, str | None], options: Options) -> str:
-    asked = _asked(role, own, options)
-    return next((text for name in NAMES[role] if (text := own.get(name))), "") if asked is None else asked
+    chosen = _from_options(role, own, options)
+    return next((text for name in NAMES[role] if (text := own.get(name))), "") if chosen is None else chosen
 
 
-def _asked(role: Role, own: Mapping[str, str | None], options: Options) -> str | None:
+def _from_options(role: Role, own: Mapping[str, str | None], options: Options) -> str | None:
     if f"{role}_prompt" in options.values:
         return str(options.values[f"{role}_prompt"])
     if name := options.text(f"{role}_prompt_name") or options.text("prompt_name"):
         if name not in own:
             known = ", ".join(sorted(own)) or "none"
-            raise UnknownName(f"prompt of {options.owner}", name, own, hint=f"the model has: {known}")
+            raise UnknownName(f"prompt of {options.owner}", name, own, hint=f"use one of: {known}")
         return own[name] or ""
     return None

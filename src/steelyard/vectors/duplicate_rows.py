@@ -1,7 +1,7 @@
-"""Equal documents must get equal scores, or rounding would decide between them.
+"""Equal documents must get equal scores, otherwise rounding would rank them.
 
-A matrix product does not promise that: the last bit of a score depends on where in the matrix a row lies. So a copy,
-a row that equals an earlier one bit by bit, takes over the score of that original.
+A matrix product does not guarantee that: the last bit of a score depends on the position of a row in the matrix. So a
+row that equals an earlier one bit by bit gets the score of that row.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class DuplicateRows:
     """Which rows of a matrix equal an earlier row."""
 
     first: Int64
-    """The rows that have copies, ascending."""
+    """The rows that have duplicates, ascending."""
     rows: Int64
-    """The rows that are copies, ascending."""
+    """The rows that duplicate an earlier one, ascending."""
     of: Int64
-    """For each copy, the place of its original in `first`."""
+    """For each duplicate, the position of its original in `first`."""
 
     @classmethod
     def find(cls, matrix: npt.NDArray[Any]) -> DuplicateRows:
-        """Find the copies in vectors or codes of any type; costs one pass over the matrix.
+        """Find duplicates in vectors or codes of any type, in one pass over the matrix.
 
         >>> copies = DuplicateRows.find(np.array([[1, 2], [2, 1], [1, 2], [0, 0]], dtype=np.float32))
         >>> copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()
@@ -40,7 +40,7 @@ class DuplicateRows:
         width = matrix.shape[1] * matrix.itemsize
         word = next(word for word in WORDS if width % np.dtype(word).itemsize == 0)
         words = np.ascontiguousarray(matrix).view(word)
-        # Sums of whole numbers do not depend on their order, so equal rows have equal sums; most others do not.
+        # Integer sums do not depend on their order: equal rows have equal sums, and most others do not.
         sums = words.sum(axis=1, dtype=np.uint64)
         _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
         suspects = np.flatnonzero(sizes[groups] > 1)
@@ -54,19 +54,19 @@ class DuplicateRows:
 
     @classmethod
     def none(cls) -> DuplicateRows:
-        """For scores that are whole numbers: sums of them are exact, so copies are equal of themselves."""
-        nothing = np.empty(0, dtype=np.int64)
-        return cls(nothing, nothing, nothing)
+        """Return no duplicates, for integer scores: their sums are exact."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(empty, empty, empty)
 
     @property
     def originals(self) -> int:
-        """How many rows have copies."""
+        """The number of rows that have duplicates."""
         return len(self.first)
 
     def copy_scores(self, scores: Float32, start: int, originals: Float32) -> None:
-        """Give the copies in a block of scores, whose first column is row `start`, the scores of their originals.
+        """Copy scores of originals to their duplicates in a block of scores whose first column is row `start`.
 
-        `originals` (queries, originals) carries those scores from block to block; blocks must come in order.
+        `originals` (queries, originals) keeps those scores between blocks; blocks must come in order.
         """
         stop = start + scores.shape[1]
         low, high = np.searchsorted(self.first, (start, stop))

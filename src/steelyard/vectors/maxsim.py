@@ -1,9 +1,9 @@
-"""Late interaction: a text is one vector for each of its tokens, and MaxSim compares two texts.
+"""Late interaction: a text has one vector for each of its tokens, and MaxSim compares two texts.
 
-MaxSim of a query and a document: for every query token its largest inner product with any document token, summed
+MaxSim of a query and a document is, for every query token, its largest inner product with any document token, summed
 over the query tokens (`maxsim`), or their mean (`meanmaxsim`). It is computed exactly, for all documents.
 
-Tokens of all texts lie in one matrix without padding, so a text's score cannot depend on the texts beside it.
+Tokens of all texts are in one matrix without padding, so a text's score does not depend on other texts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ HEAD = struct.Struct("<I")
 
 QUERY_TOKENS = 1024
 DOCUMENT_TOKENS = 4096
-"""Tokens compared at once: 16 MB of inner products."""
+"""Document tokens compared at a time: 16 MB of inner products."""
 BOARD = 1 << 23
-"""Scores held at once: 32 MB."""
+"""Scores in memory at a time: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenVectors:
-    """The token vectors of texts: text `t` has the rows `offsets[t]:offsets[t+1]` of `matrix`, perhaps none.
+    """The token vectors of texts: text `t` has the rows `offsets[t]:offsets[t+1]` of `matrix`.
 
     >>> tokens = TokenVectors.of([np.ones((2, 3)), np.zeros((0, 3)), np.ones((1, 3))])
     >>> tokens, tokens.counts.tolist(), tokens.take([2, 0]).counts.tolist()
@@ -45,47 +45,49 @@ class TokenVectors:
 
     @classmethod
     def of(cls, texts: Sequence[npt.ArrayLike], dimension: int = 0) -> TokenVectors:
-        """From one array of shape (tokens, dimension) for each text; `dimension` is asked for if there are none."""
+        """Return token vectors from one array (tokens, dimension) per text; `dimension` is for no texts at all."""
         arrays = [np.asarray(text, dtype=np.float32) for text in texts]
-        for place, array in enumerate(arrays):
+        for row, array in enumerate(arrays):
             if array.ndim != 2 or array.shape[1] != arrays[0].shape[1]:
                 width = arrays[0].shape[1] if arrays[0].ndim == 2 else "dimension"
                 raise ModelError(
-                    f"the token vectors of text {place} have shape {array.shape}, not (tokens, {width})",
-                    hint="a text has a vector for each of its tokens, all of one dimension",
+                    f"the token vectors of text {row} must have shape (tokens, {width}), got {array.shape}",
+                    row=row,
+                    found=array.shape,
+                    hint="return one vector per token, all of one dimension",
                 )
         matrix = np.concatenate(arrays) if arrays else np.empty((0, dimension), dtype=np.float32)
         return cls(offsets_of(map(len, arrays)), matrix)
 
     @classmethod
     def joined(cls, parts: Sequence[TokenVectors]) -> TokenVectors:
-        """The texts of all parts, one part after the other; parts without tokens may have any dimension."""
+        """Join the texts of all parts; parts without tokens may have any dimension."""
         filled = [part.matrix for part in parts if len(part.matrix)] or [parts[-1].matrix]
         return cls(offsets_of(np.concatenate([part.counts for part in parts])), np.concatenate(filled))
 
     @classmethod
     def from_blobs(cls, blobs: Sequence[bytes]) -> TokenVectors:
-        """What `blobs` gave, read again."""
+        """Return the token vectors that `blobs` wrote."""
         width = max((HEAD.unpack_from(blob)[0] for blob in blobs), default=0)
         flat = [np.frombuffer(blob, "<f4", offset=HEAD.size) for blob in blobs]
         matrix = np.concatenate([np.empty(0, dtype=np.float32), *flat]).astype(np.float32, copy=False)
         return cls(offsets_of(len(values) // max(1, width) for values in flat), matrix.reshape(-1, max(1, width)))
 
     def blobs(self) -> list[bytes]:
-        """Each text's vectors as bytes, for a store."""
+        """Return each text's vectors as bytes, for the cache."""
         head = HEAD.pack(self.dimension)
-        return [head + self.text(place).astype("<f4", copy=False).tobytes() for place in range(len(self))]
+        return [head + self.text(row).astype("<f4", copy=False).tobytes() for row in range(len(self))]
 
     @property
     def finite(self) -> npt.NDArray[np.bool_]:
-        """Which texts have only finite vectors."""
-        sound = np.ones(len(self), dtype=bool)
-        sound[np.repeat(np.arange(len(self)), self.counts)[~np.isfinite(self.matrix).all(axis=1)]] = False
-        return sound
+        """Whether all vectors of a text are finite."""
+        finite = np.ones(len(self), dtype=bool)
+        finite[np.repeat(np.arange(len(self)), self.counts)[~np.isfinite(self.matrix).all(axis=1)]] = False
+        return finite
 
     @property
     def counts(self) -> Int64:
-        """How many tokens each text has."""
+        """The number of tokens of each text."""
         return np.diff(self.offsets)
 
     @property
@@ -93,12 +95,12 @@ class TokenVectors:
         """Length of a vector."""
         return int(self.matrix.shape[1])
 
-    def text(self, place: int) -> Float32:
-        """The token vectors of one text."""
-        return self.matrix[self.offsets[place] : self.offsets[place + 1]]
+    def text(self, row: int) -> Float32:
+        """Return the token vectors of one text."""
+        return self.matrix[self.offsets[row] : self.offsets[row + 1]]
 
     def take(self, rows: npt.ArrayLike) -> TokenVectors:
-        """The texts of these places, in their order."""
+        """Return the texts of these rows, in their order."""
         at, offsets = ragged_indices(self.offsets, np.asarray(rows, dtype=np.int64))
         return TokenVectors(offsets, self.matrix[at])
 
@@ -110,9 +112,9 @@ class TokenVectors:
 
 
 class MaxSim:
-    """Documents made searchable. A document without tokens is never found; a query without finds nothing.
+    """An index of documents. A document without tokens is never returned; a query without tokens returns nothing.
 
-    Documents with the same tokens are compared once, so they have the same score to the last bit.
+    Documents with the same token vectors are compared once, so they have the same score to the last bit.
 
     >>> documents = TokenVectors.of([[[1, 0]], [[0, 1], [1, 0]], [[0, 1]]])
     >>> run = MaxSim(documents).search(TokenVectors.of([[[1, 0], [0, 2]]]), 2)
@@ -122,35 +124,41 @@ class MaxSim:
 
     def __init__(self, documents: TokenVectors) -> None:
         first, self._copy_of = _distinct(documents)
-        self._kept = documents if len(first) == len(documents) else documents.take(first)
-        self._filled = np.flatnonzero(self._kept.counts)
-        self._starts = self._kept.offsets[:-1][self._filled]
-        self._ends = self._kept.offsets[1:][self._filled]
+        self._distinct = documents if len(first) == len(documents) else documents.take(first)
+        self._filled = np.flatnonzero(self._distinct.counts)
+        self._starts = self._distinct.offsets[:-1][self._filled]
+        self._ends = self._distinct.offsets[1:][self._filled]
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the vectors that are kept, and of where each document's begin."""
-        return self._kept.matrix.nbytes + self._kept.offsets.nbytes + self._copy_of.nbytes
+        """The bytes of the vectors and of their offsets."""
+        return self._distinct.matrix.nbytes + self._distinct.offsets.nbytes + self._copy_of.nbytes
 
     def search(self, queries: TokenVectors, k: int, *, similarity: str = "maxsim") -> Run:
-        """The best `k` documents of each query, ties by row."""
+        """Return the top `k` documents of each query, ties by row."""
         if similarity not in SIMILARITIES:
-            raise UsageError(f"unknown similarity {similarity!r}", hint=f"known: {', '.join(SIMILARITIES)}")
-        if len(queries.matrix) and len(self._kept.matrix) and queries.dimension != self._kept.dimension:
-            widths = f"queries of {queries.dimension} dimensions cannot be compared with documents of"
-            raise UsageError(f"{widths} {self._kept.dimension}", hint="encode both with one model")
+            raise UsageError.invalid(
+                "the similarity", expected=" or ".join(SIMILARITIES), found=similarity, option="similarity_fn_name"
+            )
+        if len(queries.matrix) and len(self._distinct.matrix) and queries.dimension != self._distinct.dimension:
+            raise UsageError.invalid(
+                "the dimension of queries",
+                expected=f"{self._distinct.dimension} as that of documents",
+                found=queries.dimension,
+                hint="encode both with one model",
+            )
         depth = min(k, len(self._copy_of))
         rows = np.full((len(queries), depth), -1, dtype=np.int32)
         scores = np.full((len(queries), depth), -np.inf, dtype=np.float32)
         for block in self._blocks(queries):
-            board = np.full((len(block), len(self._kept)), -np.inf, dtype=np.float32)
+            board = np.full((len(block), len(self._distinct)), -np.inf, dtype=np.float32)
             board[:, self._filled] = self._scores(queries.take(block), similarity)
             run = top_k_of_matches(board[:, self._copy_of], depth)
             rows[block], scores[block] = run.rows, run.scores
         return Run(rows, scores)
 
     def _blocks(self, queries: TokenVectors) -> Iterator[Int64]:
-        """The queries that have tokens, in blocks of bounded size."""
+        """Return the queries that have tokens, in blocks of bounded size."""
         filled = np.flatnonzero(queries.counts)
         ends = np.cumsum(queries.counts[filled])
         most = max(1, BOARD // max(1, len(self._copy_of)))
@@ -163,7 +171,7 @@ class MaxSim:
             first = last
 
     def _scores(self, queries: TokenVectors, similarity: str) -> Float32:
-        """MaxSim of queries and documents that all have tokens."""
+        """Return MaxSim of queries and documents that all have tokens."""
         scores = np.empty((len(queries), len(self._filled)), dtype=np.float32)
         first = 0
         while first < len(self._filled):
@@ -177,8 +185,8 @@ class MaxSim:
         return scores
 
     def _peaks(self, tokens: Float32, first: int, last: int) -> Float32:
-        """For each query token its largest product with each document from `first` to before `last`."""
-        matrix = self._kept.matrix
+        """Return, for each query token, its largest product with each document from `first` to before `last`."""
+        matrix = self._distinct.matrix
         start, stop = int(self._starts[first]), int(self._ends[last - 1])
         if stop - start <= DOCUMENT_TOKENS:
             products = tokens @ matrix[start:stop].T
@@ -190,13 +198,13 @@ class MaxSim:
 
 
 def _distinct(tokens: TokenVectors) -> tuple[Int64, Int64]:
-    """The places of the distinct texts, and for every text which of those it equals."""
+    """Return the rows of the distinct texts, and for every text the number of its distinct one."""
     seen: dict[bytes, int] = {}
     first: list[int] = []
     copy_of = np.empty(len(tokens), dtype=np.int64)
-    for place in range(len(tokens)):
-        key = hashlib.blake2b(np.ascontiguousarray(tokens.text(place)).data, digest_size=16).digest()
-        copy_of[place] = seen.setdefault(key, len(first))
-        if copy_of[place] == len(first):
-            first.append(place)
+    for row in range(len(tokens)):
+        key = hashlib.blake2b(np.ascontiguousarray(tokens.text(row)).data, digest_size=16).digest()
+        copy_of[row] = seen.setdefault(key, len(first))
+        if copy_of[row] == len(first):
+            first.append(row)
     return np.array(first, dtype=np.int64), copy_of

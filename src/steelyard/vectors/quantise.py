@@ -1,8 +1,8 @@
-"""Vectors in fewer bytes, and how such codes are compared with a query.
+"""Quantisation: vectors in fewer bytes, and how such codes are compared with a query.
 
-Every precision is a class of one shape: `of` codes the vectors of a corpus, `prepare_queries` prepares queries, and the inner
-product of what `prepare_queries` and `decode_block` give is the score. Codes become float32 a few at a time, on their way into the
-matrix product: the processor's fastest way to multiply, and exact for whole numbers up to 2**24.
+Every precision is a class of one shape: `of` encodes the vectors of a corpus, `prepare_queries` prepares queries, and
+the inner product of what `prepare_queries` and `decode_block` return is the score. Codes are converted to float32 a few
+at a time for the matrix product, which is the fastest way and exact for integers up to 2**24.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from steelyard.vectors.similarity import Similarity
 from steelyard.vectors.topk import Documents, Matrix
 
 SAMPLE = 10_000
-"""Vectors that int8 is calibrated on, at most."""
+"""The most vectors that int8 is calibrated on."""
 SEED = 0
 CHUNK = 512
-"""Vectors coded, and compared, at a time: what the processor's cache holds."""
+"""Vectors encoded and compared at a time, so that they fit into the processor's cache."""
 LEVELS = 255
 LOWEST = -128
 
@@ -32,11 +32,11 @@ class Codes(Documents, Protocol):
     """The vectors of a corpus in some precision."""
 
     limit: ClassVar[int | None]
-    """The longest list, for definitions that set one."""
+    """The longest list, for definitions with a limit."""
 
     @classmethod
     def of(cls, vectors: Float32) -> Self:
-        """Code the vectors of a corpus."""
+        """Encode the vectors of a corpus."""
         ...
 
     @property
@@ -46,50 +46,50 @@ class Codes(Documents, Protocol):
 
     @property
     def bytes_per_vector(self) -> int:
-        """What one more document would take."""
+        """The bytes of one vector."""
         ...
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """The queries as they are compared with the codes."""
+        """Return the queries as they are compared with the codes."""
         ...
 
     def decode(self) -> Float32:
-        """What the codes stand for: a vector for each."""
+        """Return the vectors that the codes represent."""
         ...
 
 
 class Float32Codes(Matrix):
-    """float32: the vectors as they are; 4 bytes a dimension."""
+    """float32: unchanged vectors, 4 bytes per dimension."""
 
     limit: ClassVar[int | None] = None
 
     @classmethod
     def of(cls, vectors: Float32) -> Self:
-        """The same vectors."""
+        """Return the same vectors."""
         return cls(vectors)
 
     @property
     def nbytes(self) -> int:
-        """4 bytes a dimension."""
+        """4 bytes per dimension."""
         return self.vectors.nbytes
 
     @property
     def bytes_per_vector(self) -> int:
-        """4 bytes a dimension."""
+        """4 bytes per dimension."""
         return int(self.vectors.shape[1]) * self.vectors.itemsize
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """As they are."""
+        """Return them unchanged."""
         return queries
 
     def decode(self) -> Float32:
-        """As they are."""
+        """Return them unchanged."""
         return self.vectors
 
 
 @dataclass(frozen=True, eq=False)
 class _CodeMatrix:
-    """What all codes share: a matrix of them, turned into float32 a few at a time."""
+    """A matrix of codes, converted to float32 a few at a time."""
 
     codes: npt.NDArray[Any]
 
@@ -102,34 +102,34 @@ class _CodeMatrix:
 
     @property
     def bytes_per_vector(self) -> int:
-        """The bytes of one line of codes."""
+        """The bytes of one row of codes."""
         return int(self.codes.shape[1]) * self.codes.itemsize
 
     @cached_property
-    def copies(self) -> DuplicateRows:
-        """Documents with equal codes score alike."""
+    def duplicates(self) -> DuplicateRows:
+        """Documents with equal codes, which get equal scores."""
         return DuplicateRows.find(self.codes)
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
-        """The scores of documents from row `start` on, a few of them at a time."""
+        """Write the scores of documents from row `start` on, a few at a time."""
         for at in range(0, out.shape[1], CHUNK):
             few = out[:, at : at + CHUNK]
             similarity.block(queries, self.decode_block(start + at, start + at + few.shape[1]), few)
 
     def decode_block(self, start: int, stop: int) -> Float32:
-        """What a query is compared with: the codes of some rows as float32."""
+        """Return the codes of some rows as float32, as queries are compared with them."""
         return self.codes[start:stop].astype(np.float32)
 
     def decode(self) -> Float32:
-        """What the codes stand for: here, what queries are compared with."""
+        """Return the vectors that the codes represent, as queries are compared with them."""
         return self.decode_block(0, len(self))
 
 
 class Float16Codes(_CodeMatrix):
-    """float16: every number rounded to 11 significant bits; 2 bytes a dimension. Queries stay float32.
+    """float16: numbers rounded to 11 significant bits, 2 bytes per dimension. Queries stay float32.
 
     >>> Float16Codes.of(np.array([[0.1, 70000]], dtype=np.float32)).codes.tolist()
     [[0.0999755859375, 65504.0]]
@@ -137,21 +137,21 @@ class Float16Codes(_CodeMatrix):
 
     @classmethod
     def of(cls, vectors: Float32) -> Self:
-        """Rounded to the nearest; what is beyond the greatest float16 becomes that."""
-        most = np.finfo(np.float16).max
-        return cls(np.clip(vectors, -most, most).astype(np.float16))
+        """Round to the nearest float16; larger values become the greatest float16."""
+        largest = np.finfo(np.float16).max
+        return cls(np.clip(vectors, -largest, largest).astype(np.float16))
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """As they are."""
+        """Return them unchanged."""
         return queries
 
 
 @dataclass(frozen=True, eq=False)
 class Int8Codes(_CodeMatrix):
-    """int8: 256 levels a dimension, from the least to the greatest value of a sample of the corpus; 1 byte each.
+    """int8: 256 levels per dimension, from the least to the greatest value of a sample of the corpus; 1 byte each.
 
-    A code `c` stands for `lowest + (c + 128) * step`. The score is the inner product of the float query with what the
-    document's codes stand for. Values outside the sample's range become its ends; `clipped` tells how many.
+    A code `c` represents `lowest + (c + 128) * step`. The score is the inner product of the float query with the vector
+    that the codes represent. Values outside the sample's range are clipped; `clipped` is their share.
 
     >>> codes = Int8Codes.of(np.array([[0.0, 5], [510, 5], [201, 5]], dtype=np.float32))
     >>> codes.codes.tolist(), codes.decode().tolist()
@@ -161,11 +161,11 @@ class Int8Codes(_CodeMatrix):
     lowest: Float32
     step: Float32
     clipped: float = 0.0
-    """The share of numbers that lay outside the range."""
+    """The share of numbers outside the range."""
 
     @classmethod
     def of(cls, vectors: Float32, sample: int | None = None) -> Self:
-        """Calibrate on `sample` vectors drawn with a fixed seed (all, if there are no more), then code all of them."""
+        """Calibrate on `sample` vectors drawn with a fixed seed (or all, if there are no more), then encode all."""
         sample = SAMPLE if sample is None else sample
         drawn = vectors
         if len(vectors) > sample:
@@ -177,7 +177,7 @@ class Int8Codes(_CodeMatrix):
             levels = vectors[start : start + CHUNK] - lowest
             levels /= step
             np.rint(levels, out=levels)
-            if drawn is not vectors:  # without a sample nothing lies outside
+            if drawn is not vectors:  # without a sample nothing is outside
                 clipped += int(((levels < 0) | (levels > LEVELS)).sum())
                 np.clip(levels, 0, LEVELS, out=levels)
             levels += np.float32(LOWEST)
@@ -186,20 +186,20 @@ class Int8Codes(_CodeMatrix):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the codes, and two numbers for each dimension."""
+        """The bytes of the codes, and of two numbers per dimension."""
         return self.codes.nbytes + self.lowest.nbytes + self.step.nbytes
 
     def decode(self) -> Float32:
-        """What the codes stand for."""
+        """Return the vectors that the codes represent."""
         return (self.codes.astype(np.float32) - np.float32(LOWEST)) * self.step + self.lowest
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """The steps go into the query; what it gets from code 0 in every dimension stands in one more column."""
+        """Multiply the query by the steps, and add a column with the score of code 0 in every dimension."""
         offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
         return np.concatenate([queries * self.step, offset[:, None]], axis=1)
 
     def decode_block(self, start: int, stop: int) -> Float32:
-        """The codes, and a column of ones that takes up the last one of `prepare_queries`."""
+        """Return the codes, and a column of ones for the last column of `prepare_queries`."""
         codes = self.codes[start:stop]
         numbers = np.ones((len(codes), codes.shape[1] + 1), dtype=np.float32)
         numbers[:, :-1] = codes
@@ -207,14 +207,14 @@ class Int8Codes(_CodeMatrix):
 
 
 class Int8DistanceCodes(Int8Codes):
-    """int8 for a distance: the same codes, compared as what they stand for."""
+    """int8 for a distance: the same codes, compared as the vectors that they represent."""
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """As they are."""
+        """Return them unchanged."""
         return queries
 
     def decode_block(self, start: int, stop: int) -> Float32:
-        """What the codes stand for."""
+        """Return the vectors that the codes represent."""
         numbers = _CodeMatrix.decode_block(self, start, stop)
         numbers *= self.step
         numbers += self.lowest - np.float32(LOWEST) * self.step
@@ -223,9 +223,9 @@ class Int8DistanceCodes(Int8Codes):
 
 @dataclass(frozen=True, eq=False)
 class BinaryCodes(_CodeMatrix):
-    """binary: one bit a dimension, whether the number is above 0, packed; queries likewise.
+    """binary: one bit per dimension, whether the number is above 0; queries too.
 
-    The score is `dimensions - 2 * Hamming distance`: the inner product of the signs, a whole number.
+    The score is `dimensions - 2 * Hamming distance`: the inner product of the signs, an integer.
 
     >>> codes = BinaryCodes.of(np.array([[1, -1, 0.5], [-1, 0, 2]], dtype=np.float32))
     >>> codes.codes.tolist(), codes.decode_block(0, 2).tolist()
@@ -236,20 +236,20 @@ class BinaryCodes(_CodeMatrix):
 
     @classmethod
     def of(cls, vectors: Float32) -> Self:
-        """The sign bits; zero counts as below."""
+        """Return the sign bits; zero counts as negative."""
         return cls(np.packbits(vectors > 0, axis=1), vectors.shape[1])
 
     @cached_property
-    def copies(self) -> DuplicateRows:
-        """Sums of whole numbers are exact: there is nothing to settle."""
+    def duplicates(self) -> DuplicateRows:
+        """Integer sums are exact, so equal codes get equal scores."""
         return DuplicateRows.none()
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """1 and -1."""
+        """Return 1 and -1."""
         return np.where(queries > 0, np.float32(1), np.float32(-1))
 
     def decode_block(self, start: int, stop: int) -> Float32:
-        """1 and -1, from the bits."""
+        """Return 1 and -1, from the bits."""
         bits = np.unpackbits(self.codes[start:stop], axis=1, count=self.dimension).view(np.int8)
         bits <<= 1
         bits -= 1
@@ -258,10 +258,10 @@ class BinaryCodes(_CodeMatrix):
 
 @dataclass(frozen=True, eq=False)
 class HakariInt8Codes(_CodeMatrix):
-    """int8@hakari: affine codes of both sides over the range of the whole corpus, compared as they are.
+    """int8@hakari: affine codes of both sides over the range of the whole corpus, compared directly.
 
-    HAKARI-Bench's definition, which leaves out that steps differ between dimensions and that code 0 is no zero: another
-    similarity, there to reproduce its tables and not to judge int8. Vectors are normalised first; lists end at 100.
+    HAKARI-Bench's definition, which ignores that steps differ between dimensions and that code 0 does not represent 0.
+    It is another similarity, for reproducing its tables. Vectors are normalised first; lists end at 100.
     """
 
     lowest: Float32
@@ -271,23 +271,23 @@ class HakariInt8Codes(_CodeMatrix):
 
     @classmethod
     def of(cls, vectors: Float32) -> Self:
-        """Ranges from all vectors; codes are cut off, not rounded."""
+        """Use the ranges of all vectors; codes are truncated, not rounded."""
         lowest, step = _range(vectors)
         return cls(_raw(vectors, lowest, step).astype(np.int8), lowest, step)
 
     def prepare_queries(self, queries: Float32) -> Float32:
-        """The codes of the queries, over the ranges of the corpus."""
+        """Return the codes of the queries, over the ranges of the corpus."""
         return _raw(queries, self.lowest, self.step)
 
 
 class HakariBinaryCodes(BinaryCodes):
-    """binary@hakari: the same bits, and lists that end at 100."""
+    """binary@hakari: the same bits, with lists that end at 100."""
 
     limit: ClassVar[int | None] = 100
 
 
 def _range(vectors: Float32) -> tuple[Float32, Float32]:
-    """Of each dimension the least value, and the step from one of 256 levels to the next; 1 where all are equal."""
+    """Return the least value of each dimension, and the step between its 256 levels; 1 where all are equal."""
     if not len(vectors):
         width = vectors.shape[1]
         return np.zeros(width, dtype=np.float32), np.ones(width, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Rows of different lengths, stored end to end: row `r` owns the places `offsets[r]:offsets[r+1]`."""
+"""Rows of different lengths, stored end to end: row `r` has the entries `offsets[r]:offsets[r+1]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.types import Int64
 
 
 def offsets_of(counts: Iterable[int] | Int64) -> Int64:
-    """Where each row begins, and where the last one ends.
+    """Return the start of each row and the end of the last one.
 
     >>> offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -20,7 +20,7 @@ def offsets_of(counts: Iterable[int] | Int64) -> Int64:
 
 
 def ragged_indices(offsets: Int64, rows: Int64) -> tuple[Int64, Int64]:
-    """The places of some rows, in the order of `rows`, and the offsets of what is taken from there.
+    """Return the indices of the entries of some rows, in the order of `rows`, and the new offsets.
 
     >>> at, taken = ragged_indices(np.array([0, 2, 2, 5]), np.array([2, 0]))
     >>> at.tolist(), taken.tolist()

@@ -1,8 +1,8 @@
-"""How a query is compared with documents: the four ways that models of sentence-transformers declare.
+"""Similarities of queries and documents: the four that models of sentence-transformers declare.
 
-A distance counts with a minus before it, so that the greater score is always the better. A comparison comes in two
-forms: many queries with a block of documents, as fast as it can be had, and one query with documents fetched for it,
-where each score depends on its own document alone.
+A distance is negated, so that a greater score is always better. A similarity has two forms: many queries with a block
+of documents, as fast as possible, and one query with documents of its own, where each score depends on its own document
+only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from steelyard.errors import UsageError
 from steelyard.types import Float32
 
 CHUNK = 2048
-"""Documents whose distances are computed at a time: what is held beside the scores stays small."""
+"""Documents whose distances are computed at a time, to bound the memory."""
 NEAR = 128
-"""Documents whose differences with a query lie in the processor's cache."""
+"""Documents whose differences with a query fit into the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """One way to compare; `block` and `line` write into `out`."""
+    """A similarity; `block` and `line` write into `out`."""
 
     name: str
     block: Callable[[Float32, Float32, Float32], None]
@@ -38,12 +38,12 @@ def _inner_block(queries: Float32, documents: Float32, out: Float32) -> None:
 
 
 def _inner_line(query: Float32, documents: Float32, out: Float32) -> None:
-    # Sums row by row in one order, unlike a matrix product: equal documents score alike.
+    # Sums each row in one order, unlike a matrix product: equal documents get equal scores.
     np.einsum("ij,j->i", documents, query, out=out)
 
 
 def _euclidean_block(queries: Float32, documents: Float32, out: Float32) -> None:
-    """From the matrix product, in float64: in float32 what is left of near vectors would be rounding alone."""
+    """Compute distances from the matrix product in float64; in float32 rounding would dominate for near vectors."""
     left = queries.astype(np.float64)
     squares = np.einsum("ij,ij->i", left, left)[:, None]
     for start in range(0, len(documents), CHUNK):
@@ -82,13 +82,13 @@ _KNOWN = (
     Similarity("manhattan", _manhattan_block, _manhattan_line, is_distance=True),
 )
 SIMILARITIES = tuple(known.name for known in _KNOWN)
-"""By name, as sentence-transformers names them; `cosine` is the inner product of vectors of length 1."""
+"""The names of sentence-transformers; `cosine` is the inner product of vectors of length 1."""
 
 DOT = _KNOWN[1]
 
 
 def similarity(name: str, model: str | None = None) -> Similarity:
-    """The comparison of that name; any other is a UsageError, which says whose it was.
+    """Return the similarity of that name; raise a UsageError for any other.
 
     >>> scores = np.empty((1, 2), dtype=np.float32)
     >>> query, documents = np.float32([[0, 0]]), np.float32([[3, 4], [0, 1]])
@@ -100,5 +100,11 @@ def similarity(name: str, model: str | None = None) -> Similarity:
     for known in _KNOWN:
         if known.name == name:
             return known
-    whose = f"{model} compares by {name!r}, which is not known here" if model else f"unknown similarity {name!r}"
-    raise UsageError(whose, hint=f"similarity_fn_name={' or '.join(SIMILARITIES)}")
+    what = f"the similarity of {model}" if model else "the similarity"
+    raise UsageError.invalid(
+        what,
+        expected=" or ".join(SIMILARITIES),
+        found=name,
+        option="similarity_fn_name",
+        hint=f"set similarity_fn_name={SIMILARITIES[0]}",
+    )

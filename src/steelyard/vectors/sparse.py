@@ -1,6 +1,6 @@
-"""Sparse vectors: of many dimensions (a vocabulary, the features of an autoencoder) a text has a few that are not zero.
+"""Sparse vectors: of many dimensions (a vocabulary, the features of an autoencoder) only a few are not zero.
 
-Stored by rows end to end (CSR): text `t` has the columns `columns[offsets[t]:offsets[t+1]]`, ascending, with `weights`.
+Stored row by row (CSR): text `t` has the columns `columns[offsets[t]:offsets[t+1]]`, ascending, with `weights`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEAD = struct.Struct("<I")
 
 @dataclass(frozen=True, eq=False)
 class SparseVectors:
-    """The sparse vectors of texts; build one with `of` or `from_dense`.
+    """The sparse vectors of texts; make one with `of` or `from_dense`.
 
     >>> vectors = SparseVectors.of([0, 3, 4], [7, 2, 5, 1], [0.5, 2, 0, 1], dimension=8)
     >>> vectors, vectors.columns.tolist(), vectors.capped(1).columns.tolist()
@@ -37,19 +37,22 @@ class SparseVectors:
     def of(
         cls, offsets: npt.ArrayLike, columns: npt.ArrayLike, weights: npt.ArrayLike, *, dimension: int
     ) -> SparseVectors:
-        """From a CSR whose columns may come in any order within a text; weights of zero are left out."""
+        """Return vectors from a CSR whose columns may be in any order within a text; zero weights are removed."""
         begins = np.asarray(offsets, dtype=np.int64)
         column, weight = np.asarray(columns, dtype=np.int64), np.asarray(weights, dtype=np.float32)
         if len(column) != len(weight) or not len(begins) or begins[0] != 0 or begins[-1] != len(column):
             raise ModelError(
-                f"sparse vectors of {len(column)} columns and {len(weight)} weights do not fit together",
-                hint="offsets begin with 0 and end with the number of columns, and each column has a weight",
+                f"sparse vectors must have one weight per column, got {len(column)} columns and {len(weight)} weights",
+                found=f"{len(column)} columns and {len(weight)} weights",
+                hint="offsets start with 0 and end with the number of columns",
             )
         if len(column) and not 0 <= column.min() <= column.max() < dimension:
-            found = column.min() if column.min() < 0 else column.max()
-            raise ModelError(
-                f"a sparse vector has the column {found}, expected 0 to {dimension - 1}",
-                hint="the dimension is that of the model's vocabulary",
+            wrong = int(column.min() if column.min() < 0 else column.max())
+            raise ModelError.invalid(
+                "a column of a sparse vector",
+                expected=f"from 0 to {dimension - 1}",
+                found=wrong,
+                hint="the dimension is the size of the model's vocabulary",
             )
         text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
         kept = weight != 0
@@ -59,7 +62,8 @@ class SparseVectors:
         twice = np.flatnonzero((text[1:] == text[:-1]) & (column[1:] == column[:-1]))
         if len(twice):
             raise ModelError(
-                f"the sparse vector of text {text[twice[0]]} has the column {column[twice[0]]} twice",
+                f"the sparse vector of text {text[twice[0]]} must not repeat a column, got {column[twice[0]]} twice",
+                found=int(column[twice[0]]),
                 hint="add up the weights of a column",
             )
         counts = np.bincount(text, minlength=len(begins) - 1)
@@ -67,7 +71,7 @@ class SparseVectors:
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> SparseVectors:
-        """From an array (texts, dimension), most of it zero."""
+        """Return the vectors of an array (texts, dimension)."""
         dense = np.asarray(matrix, dtype=np.float32)
         text, column = np.nonzero(dense)
         counts = np.bincount(text, minlength=len(dense))
@@ -75,7 +79,7 @@ class SparseVectors:
 
     @classmethod
     def joined(cls, parts: Sequence[SparseVectors]) -> SparseVectors:
-        """The texts of all parts, one part after the other."""
+        """Join the texts of all parts."""
         return cls(
             offsets_of(np.concatenate([part.counts for part in parts])),
             np.concatenate([part.columns for part in parts]),
@@ -85,20 +89,20 @@ class SparseVectors:
 
     @classmethod
     def from_blobs(cls, blobs: Sequence[bytes]) -> SparseVectors:
-        """What `blobs` gave, read again."""
+        """Return the vectors that `blobs` wrote."""
         counts = [(len(blob) - HEAD.size) // 8 for blob in blobs]
         columns = [np.frombuffer(blob, "<i4", count, HEAD.size) for blob, count in zip(blobs, counts, strict=True)]
         weights = [np.frombuffer(blob, "<f4", offset=HEAD.size + 4 * n) for blob, n in zip(blobs, counts, strict=True)]
-        nothing = np.empty(0)
+        empty = np.empty(0)
         return cls(
             offsets_of(counts),
-            np.concatenate([nothing, *columns]).astype(np.int32),
-            np.concatenate([nothing, *weights]).astype(np.float32),
+            np.concatenate([empty, *columns]).astype(np.int32),
+            np.concatenate([empty, *weights]).astype(np.float32),
             max((HEAD.unpack_from(blob)[0] for blob in blobs), default=0),
         )
 
     def blobs(self) -> list[bytes]:
-        """Each text's vector as bytes, for a store."""
+        """Return each text's vector as bytes, for the cache."""
         head = HEAD.pack(self.dimension)
         spans = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
         return [
@@ -108,36 +112,36 @@ class SparseVectors:
 
     @property
     def counts(self) -> Int64:
-        """How many dimensions of each text are active."""
+        """The number of active dimensions of each text."""
         return np.diff(self.offsets)
 
     @property
     def finite(self) -> npt.NDArray[np.bool_]:
-        """Which texts have only finite weights."""
-        sound = np.ones(len(self), dtype=bool)
-        sound[np.repeat(np.arange(len(self)), self.counts)[~np.isfinite(self.weights)]] = False
-        return sound
+        """Whether all weights of a text are finite."""
+        finite = np.ones(len(self), dtype=bool)
+        finite[np.repeat(np.arange(len(self)), self.counts)[~np.isfinite(self.weights)]] = False
+        return finite
 
     def take(self, rows: npt.ArrayLike) -> SparseVectors:
-        """The texts of these places, in their order."""
+        """Return the texts of these rows, in their order."""
         at, offsets = ragged_indices(self.offsets, np.asarray(rows, dtype=np.int64))
         return SparseVectors(offsets, self.columns[at], self.weights[at], self.dimension)
 
-    def capped(self, most: int | None) -> SparseVectors:
-        """At most so many active dimensions a text: the largest absolute weights, of equal ones the lower columns."""
-        if most is None:
+    def capped(self, limit: int | None) -> SparseVectors:
+        """Return at most so many dimensions per text: the largest absolute weights, ties by lower column."""
+        if limit is None:
             return self
-        if most < 1:
-            raise UsageError(f"a sparse vector cannot have {most} active dimensions", hint="1 or more")
+        if limit < 1:
+            raise UsageError.invalid("the number of active dimensions", expected="at least 1", found=limit)
         text = np.repeat(np.arange(len(self)), self.counts)
         order = np.lexsort((self.columns, -np.abs(self.weights), text))
         rank = np.arange(len(text)) - np.repeat(self.offsets[:-1], self.counts)
-        kept = np.sort(order[rank < most])
-        counts = np.minimum(self.counts, most)
+        kept = np.sort(order[rank < limit])
+        counts = np.minimum(self.counts, limit)
         return SparseVectors(offsets_of(counts), self.columns[kept], self.weights[kept], self.dimension)
 
     def normalised(self) -> SparseVectors:
-        """At length 1, for cosine similarity."""
+        """Return the vectors scaled to length 1, for cosine similarity."""
         text = np.repeat(np.arange(len(self)), self.counts)
         squares = np.bincount(text, self.weights.astype(np.float64) ** 2, minlength=len(self))
         lengths: Float64 = np.sqrt(squares)[text]

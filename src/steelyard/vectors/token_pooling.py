@@ -1,8 +1,8 @@
-"""Fewer vectors a document: tokens that mean nearly the same are replaced by their mean.
+"""Token pooling: fewer vectors per document, by replacing similar tokens with their mean.
 
-The tokens of a document are merged by Ward's method over the distance 1 - cosine until a `factor`-th of them is left;
-each cluster becomes the mean of its tokens, at length 1. The first token, which in most models stands for the whole
-text, is kept apart. It is the pooling of Clavié, Chaffin and Adams (2024, "Reducing the Footprint of Multi-Vector
+The tokens of a document are clustered by Ward's method with the distance 1 - cosine until one in `factor` is left; each
+cluster becomes the mean of its tokens, scaled to length 1. The first token, which in most models represents the whole
+text, is not merged. This is the pooling of Clavié, Chaffin and Adams (2024, "Reducing the Footprint of Multi-Vector
 Retrieval with Minimal Performance Impact via Token Pooling"), as sentence-transformers defines it.
 """
 
@@ -20,19 +20,21 @@ PROTECTED = 1
 
 
 def pool_tokens(tokens: TokenVectors, factor: float, *, protected: int = PROTECTED) -> TokenVectors:
-    """The texts with about a `factor`-th of their vectors; at least one of those not protected stays.
+    """Return the texts with about one in `factor` of their vectors, at least one besides the protected ones.
 
-    Clusters stand in the order of their first tokens. A factor of 1 leaves everything as it is.
+    Clusters are in the order of their first tokens. A factor of 1 changes nothing.
 
     >>> tokens = TokenVectors.of([[[1, 0], [0, 1], [0.6, 0.8], [1, 0], [0.8, -0.6]]])
     >>> (100 * pool_tokens(tokens, 2).text(0)).round().astype(int).tolist()
     [[100, 0], [32, 95], [95, -32]]
     """
     if not 1 <= factor < np.inf:
-        raise UsageError(f"the pool factor is {factor:g}", hint="a number from 1 (no pooling) up, such as 2 or 3")
+        raise UsageError.invalid(
+            "the pool factor", expected="a number from 1 (no pooling) up", found=factor, hint="use 2 or 3"
+        )
     if factor == 1:
         return tokens
-    texts = [_pool(tokens.text(place), factor, protected) for place in range(len(tokens))]
+    texts = [_pool(tokens.text(row), factor, protected) for row in range(len(tokens))]
     return TokenVectors.of(texts, tokens.dimension)
 
 
@@ -49,7 +51,7 @@ def _pool(vectors: Float32, factor: float, protected: int) -> Float32:
 
 
 def ward_clusters(distances: Float64, clusters: int) -> Int64:
-    """A cluster number for each item, counted by first items: the lowest merges of Ward's tree, all but `clusters`-1.
+    """Return a cluster number for each item, in the order of first items, from the lowest merges of Ward's tree.
 
     `distances` (items, items) is symmetric. Equal distances are merged in the order of the items.
 
@@ -66,7 +68,7 @@ def ward_clusters(distances: Float64, clusters: int) -> Int64:
 
 
 def _ward_merges(distances: Float64) -> list[tuple[float, int, int]]:
-    """Every merge of Ward's tree as (squared height, item, item), found along chains of nearest neighbours."""
+    """Return every merge of Ward's tree as (squared height, item, item), by chains of nearest neighbours."""
     square = distances**2
     np.fill_diagonal(square, np.inf)
     sizes = np.ones(len(square))
@@ -76,9 +78,9 @@ def _ward_merges(distances: Float64) -> list[tuple[float, int, int]]:
     while len(merges) < len(square) - 1:
         if not chain:
             chain.append(int(alive.argmax()))
-        here = chain[-1]
-        nearest = int(square[here].argmin())
-        if len(chain) > 1 and square[here, chain[-2]] <= square[here, nearest]:
+        current = chain[-1]
+        nearest = int(square[current].argmin())
+        if len(chain) > 1 and square[current, chain[-2]] <= square[current, nearest]:
             a, b = sorted((chain.pop(), chain.pop()))
             height = float(square[a, b])
             merges.append((height, a, b))

@@ -33,7 +33,7 @@ class Documents(Protocol):
     """Vectors that are searched block by block."""
 
     @property
-    def copies(self) -> DuplicateRows:
+    def duplicates(self) -> DuplicateRows:
         """Equal vectors, which must get equal scores."""
         ...
 
@@ -51,7 +51,7 @@ class Matrix:
     vectors: Float32
 
     @property
-    def copies(self) -> DuplicateRows:
+    def duplicates(self) -> DuplicateRows:
         """Equal rows, searched for at each access."""
         return DuplicateRows.find(self.vectors)
 
@@ -72,7 +72,9 @@ def normalised(vectors: Float32) -> Float32:
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     unit = np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1))[:, None], dtype=np.float32)
-    if len(odd := np.flatnonzero(~((lengths > SHORT) & (lengths < LONG)))):  # squares outside the range of float32, or 0
+    if len(
+        odd := np.flatnonzero(~((lengths > SHORT) & (lengths < LONG)))
+    ):  # squares outside the range of float32, or 0
         exact = vectors[odd].astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         unit[odd] = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -103,9 +105,11 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
 
 def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
     """Return the top `k` documents of each query, as `top_k` does."""
-    k, copies = min(k, len(documents)), documents.copies
-    block_queries = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), copies.originals))
-    runs = map_slices(lambda share: _search(queries[share], documents, k, copies, similarity), len(queries), limit=block_queries)
+    k, duplicates = min(k, len(documents)), documents.duplicates
+    block_queries = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), duplicates.originals))
+    runs = map_slices(
+        lambda share: _search(queries[share], documents, k, duplicates, similarity), len(queries), limit=block_queries
+    )
     return _joined(runs, k)
 
 
@@ -144,17 +148,17 @@ def top_k_of_matches(scores: Float32, k: int) -> Run:
     return Run(np.where(np.isneginf(run.scores), np.int32(-1), run.rows), run.scores)
 
 
-def _search(queries: Float32, documents: Documents, k: int, copies: DuplicateRows, similarity: Similarity) -> Run:
+def _search(queries: Float32, documents: Documents, k: int, duplicates: DuplicateRows, similarity: Similarity) -> Run:
     """Return the top `k` of some queries."""
     best = _none(queries)
-    originals = np.empty((len(queries), copies.originals), dtype=np.float32)
+    originals = np.empty((len(queries), duplicates.originals), dtype=np.float32)
     buffer = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
     for start in range(0, len(documents), BLOCK_DOCUMENTS):
         width = min(BLOCK_DOCUMENTS, len(documents) - start)
         # Reused memory costs less than newly allocated memory.
         scores = buffer[: len(queries) * width].reshape(len(queries), width)
         documents.compare(queries, start, scores, similarity)
-        copies.copy_scores(scores, start, originals)
+        duplicates.copy_scores(scores, start, originals)
         best = _merged(best, scores, start, k)
     return _run(best)
 

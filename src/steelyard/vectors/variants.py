@@ -1,4 +1,4 @@
-"""Variants of a dense model: fewer dimensions, fewer bytes, a second look at the best; all from one float matrix."""
+"""Variants of a dense model: truncation, quantisation and rescoring, all from one float matrix."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from steelyard.vectors.topk import normalised, search
 
 
 def truncate(vectors: Float32, dimension: int) -> Float32:
-    """The first `dimension` numbers of each vector, stretched to the length that the whole vector had.
+    """Return the first `dimension` numbers of each vector, scaled to the length of the full vector.
 
-    For vectors of length 1 that is to normalise anew. Where lengths mean something (a model compared by `dot`), they
-    go on to mean it. A vector that has only zeros there stays zero.
+    Vectors of length 1 are normalised again; for models compared by `dot`, lengths keep their meaning. A vector with
+    only zeros there stays zero.
 
     >>> truncate(np.array([[3, 0, 4], [0, 0, 1]], dtype=np.float32), 2).tolist()
     [[5.0, 0.0], [0.0, 0.0]]
     """
     if dimension >= vectors.shape[1]:
         return vectors
-    kept = vectors[:, :dimension].copy()  # a slice of a single row would be the caller's own memory
-    whole, rest = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in (vectors, kept))
-    kept *= np.divide(whole, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
-    return kept
+    truncated = vectors[:, :dimension].copy()  # a slice of a single row would be the caller's memory
+    full, short = (np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (vectors, truncated))
+    truncated *= np.divide(full, short, out=np.zeros_like(short), where=short > 0)[:, None]
+    return truncated
 
 
 PRECISIONS: dict[str, type[Codes]] = {
@@ -51,32 +51,32 @@ PRECISIONS: dict[str, type[Codes]] = {
     "int8@hakari": HakariInt8Codes,
     "binary@hakari": HakariBinaryCodes,
 }
-"""How vectors may be stored, by name."""
+"""The precisions by name."""
 
 BY_DISTANCE: dict[str, type[Codes]] = {"float32": Float32Codes, "float16": Float16Codes, "int8": Int8DistanceCodes}
-"""Those that keep what a distance needs. Signs alone, and codes that are compared as they are, know no distances."""
+"""The precisions that support distances."""
 
 OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k")
-"""What a model's name may say of its variant."""
+"""The options of a variant in a model's name."""
 
 DEPTH = 100
-"""How many documents are wanted, if nobody says."""
+"""The default number of documents to rescore."""
 AHEAD = 4 * DEPTH
-"""Codes are searched at least so deep, since a variant that rescores them is likely to follow."""
+"""Codes are searched at least to this depth, because a variant that rescores them is likely to follow."""
 PRESETS = {"hakari": 1}
-"""Oversampling by name: HAKARI-Bench looks again at the 100 best, and at no more."""
+"""Oversampling by name: HAKARI-Bench rescores the top 100."""
 
 
 class UnsupportedVariant(UsageError):
-    """A variant that the vectors of a model do not have."""
+    """A variant that a model does not support."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How vectors are shortened, stored and searched; without arguments, as the encoder gives them.
+    """How vectors are truncated, stored and searched; without arguments, they are unchanged.
 
-    With `rescore`, the `rescore * rescore_k` best by the codes are scored again by the float vectors, and lists hold
-    those and no more.
+    With `rescore`, the top `rescore * rescore_k` by the codes are scored again by the float vectors, and lists contain
+    only those.
 
     >>> Variant.of({"truncate_dim": "256", "precision": "int8", "rescore": "4"})
     Variant(truncate_dim=256, precision='int8', rescore=4, rescore_k=100)
@@ -94,26 +94,28 @@ class Variant:
         for name in ("truncate_dim", "rescore", "rescore_k"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UsageError(f"{name} is {value}", hint="give a whole number from 1 up")
+                raise UsageError.invalid(name, expected="at least 1", found=value, option=name)
         if self.rescore is not None and self.precision == "float32":
             raise UsageError(
-                "rescoring float32 by float32 changes nothing", hint="give a precision, such as int8 or binary"
+                "rescore needs a precision other than float32",
+                option="rescore",
+                hint="add precision=int8 or precision=binary",
             )
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Variant:
-        """The variant that the options of a model's name describe; other options are passed over."""
+        """Return the variant of the options in a model's name; other options are ignored."""
         rescore = options.get("rescore")
         return cls(
-            truncate_dim=_whole(options, "truncate_dim"),
+            truncate_dim=_integer(options, "truncate_dim"),
             precision=options.get("precision", cls.precision),
-            rescore=PRESETS[rescore] if rescore in PRESETS else _whole(options, "rescore"),
+            rescore=PRESETS[rescore] if rescore in PRESETS else _integer(options, "rescore"),
             rescore_k=_rescored(options),
         )
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything here that could change a figure."""
+        """Everything here that could change a score."""
         settings: dict[str, Any] = {"precision": self.precision}
         if self.truncate_dim is not None:
             settings["truncate_dim"] = self.truncate_dim
@@ -122,20 +124,25 @@ class Variant:
         return settings
 
     def check(self, dimension: int, model: str, compared: str = "dot") -> None:
-        """Unfit if the model's vectors are shorter than what is to be kept, or are not compared that way."""
+        """Raise UnsupportedVariant if the model has too few dimensions or another similarity."""
         if similarity(compared).is_distance and self.precision not in BY_DISTANCE:
             raise UnsupportedVariant(
-                f"{model} compares by {compared} distance, which {self.precision} codes do not keep",
-                hint=f"precision={' or '.join(BY_DISTANCE)}",
+                f"the precision of {model} must be {' or '.join(BY_DISTANCE)} for {compared} distance, "
+                f"got {self.precision!r}",
+                option="precision",
+                found=self.precision,
+                expected=" or ".join(BY_DISTANCE),
             )
         if self.truncate_dim is not None and self.truncate_dim > dimension:
             raise UnsupportedVariant(
-                f"{model} has {dimension} dimensions and can't be cut to {self.truncate_dim}",
-                hint=f"give a truncate_dim of at most {dimension}",
+                f"truncate_dim of {model} must be at most {dimension}, got {self.truncate_dim}",
+                option="truncate_dim",
+                found=self.truncate_dim,
+                expected=f"at most {dimension}",
             )
 
     def check_without_search(self, model: str) -> None:
-        """A UsageError if this variant means nothing where nothing is searched."""
+        """Raise a UsageError if this variant applies to search only."""
         if self.rescore is None and not self.precision.endswith("@hakari"):
             return
         what = (
@@ -146,9 +153,9 @@ class Variant:
         raise UsageError(f"{model} {what}, and here nothing is searched", hint="precision=int8 without more works here")
 
     def apply(self, vectors: Float32, compared: str = "dot") -> Float32:
-        """The vectors as they come back from this variant, for a task that searches nothing.
+        """Return the vectors that this variant represents, for a task without search.
 
-        They are shortened, coded (at length 1 where cosine is meant, as an index holds them) and read again.
+        They are truncated, quantised (normalised first for cosine, as in an index) and decoded.
 
         >>> import numpy as np
         >>> Variant(precision="binary").apply(np.array([[3, -4]], dtype=np.float32)).tolist()
@@ -160,26 +167,26 @@ class Variant:
         return PRECISIONS[self.precision].of(normalised(kept) if compared == "cosine" else kept).decode()
 
     def build(self, vectors: Float32, compared: str = "dot") -> VariantIndex:
-        """Make float vectors (normalised, where cosine is meant) searchable in this way."""
+        """Return an index of float vectors, which are normalised for cosine."""
         return VariantIndex(self, CodedVectors.of(vectors, self.truncate_dim, self.precision, compared))
 
 
 WHOLE = Variant()
-"""The vectors as the encoder gives them."""
+"""Unchanged vectors."""
 
 
 @dataclass(eq=False)
 class CodedVectors:
-    """The vectors of a corpus, shortened and stored; what a plain variant and a rescored one have in common.
+    """The truncated and quantised vectors of a corpus, shared by a plain variant and a rescored one.
 
-    The last search is kept: the variant that rescores its list need not search again.
+    The last search is cached, so that the variant that rescores it does not search again.
     """
 
     truncate_dim: int | None
     precision: str
     exact: ExactIndex
     codes: Codes
-    _asked: tuple[Float32, Float32] | None = None
+    _prepared_queries: tuple[Float32, Float32] | None = None
     _last: tuple[Float32, Run, float] | None = None
 
     @classmethod
@@ -189,18 +196,18 @@ class CodedVectors:
         truncate_dim: int | None = None,
         precision: str = "float32",
         compared: str = "dot",
-        beside: CodedVectors | None = None,
+        shared: CodedVectors | None = None,
     ) -> CodedVectors:
-        """Shorten and store float vectors; `beside` are codes of the same vectors, with which they share the floats."""
-        if beside is not None and (beside.truncate_dim, _unit(beside.precision)) == (truncate_dim, _unit(precision)):
-            exact, asked = beside.exact, beside._asked
+        """Truncate and quantise float vectors; `shared` are codes of the same vectors, whose floats are reused."""
+        if shared is not None and (shared.truncate_dim, _unit(shared.precision)) == (truncate_dim, _unit(precision)):
+            exact, prepared = shared.exact, shared._prepared_queries
         else:
-            exact, asked = ExactIndex(_prepared(vectors, truncate_dim, precision), similarity(compared)), None
+            exact, prepared = ExactIndex(_prepare(vectors, truncate_dim, precision), similarity(compared)), None
         codes = (BY_DISTANCE if exact.similarity.is_distance else PRECISIONS)[precision]
-        return cls(truncate_dim, precision, exact, codes.of(exact.vectors), asked)
+        return cls(truncate_dim, precision, exact, codes.of(exact.vectors), prepared)
 
     def search(self, queries: Float32, depth: int) -> tuple[Run, float]:
-        """The best `depth` documents of each query, and the seconds that it took to find them, now or before."""
+        """Return the top `depth` documents of each query, and the seconds it took, now or before."""
         if self._last is not None and self._last[0] is queries:
             _, run, seconds = self._last
             if run.depth >= min(depth, len(self.codes)):
@@ -209,17 +216,17 @@ class CodedVectors:
             run, seconds = self.exact.search(self.prepared(queries), depth)
         else:
             start = time.perf_counter()
-            asked = self.codes.prepare_queries(self.prepared(queries))
-            run = search(asked, self.codes, max(depth, AHEAD), self.exact.similarity)
+            prepared = self.codes.prepare_queries(self.prepared(queries))
+            run = search(prepared, self.codes, max(depth, AHEAD), self.exact.similarity)
             seconds = time.perf_counter() - start
         self._last = queries, run, seconds
         return run.cut(depth), seconds
 
     def prepared(self, queries: Float32) -> Float32:
-        """The queries, shortened as the documents were; the same object for the same queries."""
-        if self._asked is None or self._asked[0] is not queries:
-            self._asked = queries, _prepared(queries, self.truncate_dim, self.precision)
-        return self._asked[1]
+        """Return the queries, truncated as the documents; the same object for the same queries."""
+        if self._prepared_queries is None or self._prepared_queries[0] is not queries:
+            self._prepared_queries = queries, _prepare(queries, self.truncate_dim, self.precision)
+        return self._prepared_queries[1]
 
 
 @dataclass(eq=False)
@@ -229,16 +236,16 @@ class VariantIndex:
     variant: Variant
     coded: CodedVectors
     search_seconds: float | None = None
-    """What the last search took: all of it, also what another variant had done before."""
+    """The duration of the last search, including what another variant computed for it."""
 
     @property
     def size_bytes(self) -> int:
-        """The codes, and the float vectors where the best are rescored by them."""
+        """The bytes of the codes, and of the float vectors if they are used for rescoring."""
         return self.coded.codes.nbytes + (0 if self.variant.rescore is None else self.coded.exact.vectors.nbytes)
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Bytes for each document: of what is searched, and of what is kept for rescoring."""
+        """Bytes per document: of what is searched, and of what is kept for rescoring."""
         codes, floats = self.coded.codes, self.coded.exact.vectors
         notes: dict[str, Any] = {"bytes_per_document": codes.bytes_per_vector}
         if self.variant.rescore is not None:
@@ -248,41 +255,43 @@ class VariantIndex:
         return notes
 
     def search(self, queries: Float32, k: int) -> Run:
-        """The best `k` documents of each query, ties by row; a shorter list is the beginning of a longer one."""
+        """Return the top `k` documents of each query, ties by row; a shorter list is a prefix of a longer one."""
         limit = self.coded.codes.limit
         depth = k if limit is None else min(k, limit)
         if self.variant.rescore is None:
             run, self.search_seconds = self.coded.search(queries, depth)
             return run
         first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
-        run, again = self.coded.exact.rescore(first, self.coded.prepared(queries))
-        self.search_seconds = seconds + again
+        run, rescore_seconds = self.coded.exact.rescore(first, self.coded.prepared(queries))
+        self.search_seconds = seconds + rescore_seconds
         return run.cut(depth)
 
 
-def _prepared(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
+def _prepare(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
     kept = vectors if truncate_dim is None else truncate(vectors, truncate_dim)
     return normalised(kept) if _unit(precision) else kept
 
 
 def _unit(precision: str) -> bool:
-    """Whether a precision wants vectors of length 1, however they are compared."""
+    """Return whether a precision needs vectors of length 1 for any similarity."""
     return precision.endswith("@hakari")
 
 
 def _rescored(options: Mapping[str, str]) -> int:
-    found = _whole(options, "rescore_k")
-    if found is not None and "rescore" not in options:
-        raise UsageError(f"rescore_k is {found}, and nothing is rescored", hint="give rescore too, such as rescore=4")
-    return DEPTH if found is None else found
+    depth = _integer(options, "rescore_k")
+    if depth is not None and "rescore" not in options:
+        raise UsageError(
+            f"rescore_k={depth} needs the option rescore", option="rescore_k", found=depth, hint="add rescore=4"
+        )
+    return DEPTH if depth is None else depth
 
 
-def _whole(options: Mapping[str, str], name: str) -> int | None:
+def _integer(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
     try:
         return int(text)
     except ValueError:
-        also = f", or {', '.join(PRESETS)}" if name == "rescore" else ""
-        raise UsageError(f"{name} is {text!r}", hint=f"give a whole number from 1 up{also}") from None
+        presets = f", or {', '.join(PRESETS)}" if name == "rescore" else ""
+        raise UsageError.invalid(name, expected=f"an integer from 1 up{presets}", found=text, option=name) from None

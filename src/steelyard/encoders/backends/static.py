@@ -1,4 +1,4 @@
-"""Static embeddings of model2vec: the mean of the vectors of a text's tokens, thousands of texts a second."""
+"""Static embeddings of model2vec: the mean of the vectors of a text's tokens, thousands of texts per second."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ BATCH = 1024
 
 
 class DenseStatic(prompts.PromptsByTask):
-    """A model of model2vec. It reads at most 512 tokens of a text, unless the model or the options say otherwise."""
+    """A model of model2vec. It reads at most 512 tokens of a text, unless the model or an option sets another limit."""
 
     def __init__(self, folder: ModelFolder, options: Options) -> None:
         self.name = folder.name
         self.similarity = options.choice("similarity_fn_name", SIMILARITIES)
         self._folder = folder
-        self._batch = options.whole("batch_size", BATCH)
+        self._batch_size = options.whole("batch_size", BATCH)
         self._truncate = options.whole("truncate_dim", None)
         self._model = _load(folder, self._truncate)
         self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
-        declared = folder.json("config_sentence_transformers.json") or {}
+        declared = folder.json_object("config_sentence_transformers.json")
         own, default = declared.get("prompts") or {}, declared.get("default_prompt_name")
         self._choose = partial(prompts.all_prompts, own, options, default)
         self._prompts = self._choose()
-        self._seen = self._cut = 0
+        self._texts_seen = self._texts_truncated = 0
 
     @cached_property
     def settings(self) -> ModelSettings:
@@ -68,34 +68,35 @@ class DenseStatic(prompts.PromptsByTask):
         return int(self._model.dim)
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """Vectors in the order of the texts; a text without a known token has the vector 0."""
+        """Return the vectors in the order of the texts; a text without a known token has the zero vector."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), self._batch):
+        for start in range(0, len(texts), self._batch_size):
             part = [
-                replace_surrogates(self._prompts.get(role, "") + text) for text in texts[start : start + self._batch]
+                replace_surrogates(self._prompts.get(role, "") + text)
+                for text in texts[start : start + self._batch_size]
             ]
-            self._count_cut(part)
+            self._count_truncated(part)
             vectors[start : start + len(part)] = self._model.encode(
-                part, max_length=self._limit, batch_size=self._batch, use_multiprocessing=False
+                part, max_length=self._limit, batch_size=self._batch_size, use_multiprocessing=False
             )
             tick(len(part))
         return vectors
 
-    def _count_cut(self, texts: list[str]) -> None:
-        self._seen += len(texts)
+    def _count_truncated(self, texts: list[str]) -> None:
+        self._texts_seen += len(texts)
         if self._limit is None:
             return
-        # No token is shorter than a character, so only these can be too long.
+        # A token has at least one character, so only these can be too long.
         candidates = [text for text in texts if len(text) > self._limit]
         self._model.tokenizer.no_truncation()
-        found = self._model.tokenizer.encode_batch(candidates, add_special_tokens=False)
-        self._cut += sum(len(encoding.ids) > self._limit for encoding in found)
+        encodings = self._model.tokenizer.encode_batch(candidates, add_special_tokens=False)
+        self._texts_truncated += sum(len(encoding.ids) > self._limit for encoding in encodings)
 
     def account(self) -> ModelSettings:
-        """How many of the texts encoded since the last call were longer than the model reads."""
-        seen, cut = self._seen, self._cut
-        self._seen = self._cut = 0
-        return {"texts_cut": cut} if seen else {}
+        """Return how many texts were truncated since the last call."""
+        seen, truncated = self._texts_seen, self._texts_truncated
+        self._texts_seen = self._texts_truncated = 0
+        return {"texts_cut": truncated} if seen else {}
 
 
 def _load(folder: ModelFolder, dimension: int | None) -> Any:
@@ -106,9 +107,11 @@ def _load(folder: ModelFolder, dimension: int | None) -> Any:
     try:
         return library.StaticModel.from_pretrained(folder.path, dimensionality=dimension)
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"model2vec cannot load {folder.id}: {error}", hint="is it a model of model2vec?") from error
+        raise ModelError(
+            f"model2vec cannot load {folder.id}: {error}", hint="check that it is a model of model2vec"
+        ) from error
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:
-    """The encoder of a folder."""
+    """Return the encoder of a folder."""
     return DenseStatic(folder, Options(f"dense:{folder.id}", given, OPTIONS))

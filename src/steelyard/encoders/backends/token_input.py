@@ -67,7 +67,7 @@ def _read_columns(columns: Columns) -> TokenVectors:
     if not aligned or offsets[-1] != len(vectors) or (np.diff(offsets) < 0).any():
         raise DataError.invalid(
             "offsets and vectors",
-            expected=f"{len(columns.names) + 1} offsets from 0 to the number of tokens, and vectors (tokens, dimension)",
+            expected=f"{len(columns.names) + 1} offsets from 0 to the number of tokens, vectors (tokens, dimension)",
             found=f"{len(offsets)} offsets and vectors of shape {vectors.shape}",
             path=str(columns.path),
         )

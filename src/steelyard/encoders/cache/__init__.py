@@ -1,1 +1,1 @@
-"""The store of vectors: each text is encoded once."""
+"""The cache of encodings: each text is encoded once."""

@@ -1,7 +1,7 @@
-"""Encode each distinct text once, where an encoding has no fixed length: token vectors, sparse vectors.
+"""Encode each distinct text once, for encodings of variable length: token vectors, sparse vectors.
 
-An encoder here gives a `RaggedEncodings` (`TokenVectors`, `SparseVectors`) for some texts. What the store holds is read, the
-rest is encoded, checked and stored part by part, longest texts first, so that a batch holds texts of like length.
+An encoder returns `RaggedEncodings` (`TokenVectors`, `SparseVectors`). Stored ones are read; the others are encoded,
+checked and stored part by part, longest texts first, so that a batch has texts of similar length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from steelyard.types import Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PART_TEXTS = 512
-"""Texts that each of the encoder's `workers` encodes between two writes to the store: what an interruption can cost."""
+"""Texts that each of the encoder's `workers` encodes between two writes to the store."""
 
 
 class RaggedEncodings(Protocol):
@@ -30,16 +30,16 @@ class RaggedEncodings(Protocol):
 
     @classmethod
     def joined(cls, parts: Sequence[Any]) -> Self:
-        """The texts of all parts, one part after the other."""
+        """Join the texts of all parts."""
         ...
 
     @classmethod
     def from_blobs(cls, blobs: Sequence[bytes]) -> Self:
-        """What `blobs` gave, read again."""
+        """Return the encodings that `blobs` wrote."""
         ...
 
     def blobs(self) -> list[bytes]:
-        """Each text's encoding as bytes."""
+        """Return each text's encoding as bytes."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class RaggedEncodings(Protocol):
         ...
 
     def take(self, rows: npt.ArrayLike) -> Self:
-        """The texts of these places, in their order."""
+        """Return the texts of these rows, in their order."""
         ...
 
     def __len__(self) -> int: ...
@@ -60,7 +60,7 @@ B_co = TypeVar("B_co", bound=RaggedEncodings, covariant=True)
 
 @runtime_checkable
 class RaggedEncoder(Protocol[B_co]):
-    """Turns texts into encodings of their own lengths."""
+    """Turns texts into encodings of variable length."""
 
     @property
     def name(self) -> str:
@@ -74,30 +74,30 @@ class RaggedEncoder(Protocol[B_co]):
 
     @property
     def similarity(self) -> str:
-        """How encodings are compared, as the model declares it."""
+        """The similarity that the model declares."""
         ...
 
     @property
     def storable(self) -> bool:
-        """Whether `settings` fix the encodings, so that they may be stored; a function's do not."""
+        """Whether `settings` determine the encodings, so that they may be stored."""
         ...
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> B_co:
-        """An encoding for each text, in their order."""
+        """Return an encoding for each text, in their order."""
         ...
 
 
 @runtime_checkable
 class LooksUpEncodings(Protocol[B_co]):
-    """Has the encodings already, by the ids or the texts of what is encoded."""
+    """Has the encodings already, by id or by text."""
 
     def look_up(self, ids: Sequence[str], texts: Sequence[str], role: Role) -> B_co:
-        """The encoding of each; one that is not there is a DataError."""
+        """Return the encoding of each text; raise a DataError for one that is missing."""
         ...
 
 
 def open_blob_store(encoder: RaggedEncoder[Any], settings: Settings | None = None) -> BlobStore | None:
-    """The store of that encoder's encodings; None where nothing is to be stored."""
+    """Return the store of an encoder's encodings; None if nothing is to be stored."""
     settings = settings or Settings.load()
     if not encoder.storable or settings.cache_bytes <= 0:
         return None
@@ -114,11 +114,11 @@ def encode_ragged(
     store: BlobStore | None = None,
     tick: Tick = no_tick,
 ) -> tuple[B, Tally]:
-    """Encodings in the order of the texts, and how they were obtained. `tick` counts all texts, known ones at once."""
+    """Return encodings in the order of the texts, and how they were obtained. `tick` counts all texts."""
     if isinstance(encoder, LooksUpEncodings):
-        found = encoder.look_up(ids, texts, role)
+        encodings = encoder.look_up(ids, texts, role)
         tick(len(texts))
-        return found, Tally(len(texts), 0, len(texts))
+        return encodings, Tally(len(texts), 0, len(texts))
     row_of: dict[str, int] = {}
     rows = np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), dtype=np.int64, count=len(texts))
     distinct = list(row_of)
@@ -136,20 +136,22 @@ def encode_ragged(
             store.put([keys[row] for row in part], encoded.blobs())
         parts.append(encoded)
         order += part
-    place = np.empty(len(distinct), dtype=np.int64)
-    place[order] = np.arange(len(distinct))
+    position = np.empty(len(distinct), dtype=np.int64)
+    position[order] = np.arange(len(distinct))
     account = encoder.account() if isinstance(encoder, ReportsUsage) and unknown else {}
     problems = tuple(store.problems) if store is not None else ()
     tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
-    return kind.joined(parts).take(place[rows]), tally
+    return kind.joined(parts).take(position[rows]), tally
 
 
 def _checked(encoder: RaggedEncoder[B], texts: Sequence[str], role: Role, tick: Tick) -> B:
-    """What the encoder gives, if it is one for each text and all of it finite."""
+    """Return the encodings of the texts; raise a ModelError unless there is a finite one for each."""
     encoded = encoder.encode(texts, role, tick)
     if len(encoded) != len(texts):
-        raise ModelError(
-            f"the encoder {encoder.name} gave {len(encoded)} encodings for {len(texts)} texts", hint="one a text"
+        raise ModelError.invalid(
+            f"the number of encodings of {encoder.name}",
+            expected=f"{len(texts)}, one per text",
+            found=len(encoded),
         )
     raise_not_finite(np.flatnonzero(~encoded.finite), texts, role, encoder.name)
     return encoded

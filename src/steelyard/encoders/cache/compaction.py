@@ -1,7 +1,7 @@
-"""Merge many small files of stored vectors into one, so that opening a store stays quick.
+"""Merge many small files of stored vectors into one, so that opening a store stays fast.
 
-No lock is needed. The merged file is whole before its parts are removed; a process that is killed in between leaves
-vectors twice, and two processes that merge at a time do the same. Whoever was about to read a part looks again.
+No lock is needed. The merged file is complete before its parts are removed; a process that is killed in between, or two
+processes that merge at the same time, leave vectors twice. A reader that misses a part repeats the look-up.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.vector_file import KEY, DamagedFile, Keys, NotAVectorFile, VectorFile, write_vector_file
 
 MANY = 64
-"""Small files that may lie side by side."""
+"""The most small files in a folder."""
 LARGE = 64 * 2**20
-"""Bytes of the largest file that merging makes; one of half that size is not small any more."""
+"""Bytes of the largest merged file; a file of more than half that size is not small."""
 
 
 def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
-    """Merge the small files of a store if there are many, the longest unused first; the merged file, or None."""
-    large = min(LARGE, limit // 8)  # trimming removes whole files: none may be most of what is stored
+    """Merge the small files of a store if there are many, least recently used first; return the merged file or None."""
+    large = min(LARGE, limit // 8)  # trimming removes whole files, so none may be most of the cache
     small = []
     for entry in budget.entries(folder):
         if entry.name.endswith(budget.SUFFIX):
@@ -38,7 +38,7 @@ def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
     for used, name, size in sorted(small):
         if taken + size > large:
             break
-        with suppress(FileNotFoundError, DamagedFile, NotAVectorFile):  # whoever reads it says so
+        with suppress(FileNotFoundError, DamagedFile, NotAVectorFile):  # the reader reports it
             segment = VectorFile.open(folder / name)
             if not parts or segment.dimension == parts[0].dimension:
                 parts.append(segment)
@@ -49,14 +49,14 @@ def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
 def _merge(folder: Path, parts: list[VectorFile], used: int) -> Path | None:
     try:
         vectors = np.concatenate([part.vectors() for part in parts])
-    except (FileNotFoundError, DamagedFile):  # another process was quicker, or a reader will say what is wrong
+    except (FileNotFoundError, DamagedFile):  # merged by another process, or reported by the reader
         return None
     tables = np.concatenate([part.table for part in parts])
     keys: Keys = np.empty(len(tables), dtype=KEY)
     keys["high"], keys["low"] = tables["high"], tables["low"]
     _, first = np.unique(keys, return_index=True)
     merged = write_vector_file(folder, keys[first], vectors[first])
-    with suppress(FileNotFoundError):  # merged again or trimmed by another process, which is as good
+    with suppress(FileNotFoundError):  # merged again or trimmed by another process
         os.utime(merged, ns=(used, used))
         _flush(folder)
     for part in parts:
@@ -66,7 +66,7 @@ def _merge(folder: Path, parts: list[VectorFile], used: int) -> Path | None:
 
 
 def _flush(folder: Path) -> None:
-    """Have the new name on disk before the old ones go, in case the power fails in between."""
+    """Flush the new name to disk before the old files are removed, in case of a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""A file of stored vectors: written whole under another name, flushed, renamed, and never changed afterwards.
+"""A file of stored vectors: written completely under another name, flushed, renamed, and never changed afterwards.
 
-In it, little-endian: the mark `SYVEC002`, the dimension and the count (uint32), a checksum of the table (uint64); the
-table, a key of 16 bytes and a sum of the vector (uint32) for each text, in the order of the keys; then the vectors
-(float32). The sums find a vector that the disk has damaged: a wrong vector would be a wrong figure that nobody sees.
+Contents, little-endian: the mark `SYVEC002`, the dimension and the count (uint32), a checksum of the table (uint64);
+the table with a key of 16 bytes and a checksum of the vector (uint32) for each text, in the order of the keys; then the
+vectors (float32). The checksums detect a vector that the disk has damaged, which would silently change a score.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ HEADER = struct.Struct("<8sIIQ")
 KEY = np.dtype([("high", "<u8"), ("low", "<u8")])
 ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("sum", "<u4")])
 FEW = 16
-"""Less than one vector in so many is read one by one; more, and the file is read in one go."""
+"""If fewer than one in so many vectors are needed, they are read one by one; otherwise the whole file is read."""
 
 Keys = npt.NDArray[np.void]
 
 
 class NotAVectorFile(Exception):
-    """The file is not one of ours, or of another version or dimension."""
+    """The file was not written by this version, or has another dimension."""
 
 
 class DamagedFile(Exception):
-    """The file is one of ours, but not as it was written."""
+    """The file has changed since it was written."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorFile:
-    """The table of a file; the vectors stay on disk until they are asked for."""
+    """The table of a file; the vectors stay on disk until they are read."""
 
     path: Path
     dimension: int
@@ -49,18 +49,18 @@ class VectorFile:
 
     @classmethod
     def open(cls, path: Path) -> VectorFile:
-        """Read the table of a file and check it."""
+        """Read and check the table of a file."""
         with path.open("rb") as file:
             head = file.read(HEADER.size)
             if len(head) < HEADER.size or not head.startswith(MARK):
-                raise NotAVectorFile("not a file of stored vectors of this version")
+                raise NotAVectorFile("not a vector file of this version")
             _, dimension, count, checksum = HEADER.unpack(head)
             size = os.fstat(file.fileno()).st_size
             if size != HEADER.size + count * (ENTRY.itemsize + 4 * dimension):
                 raise DamagedFile(f"{size:,} bytes are not {count:,} vectors of {dimension:,} dimensions")
             table = file.read(count * ENTRY.itemsize)
         if _checksum(table) != checksum:
-            raise DamagedFile("its table was changed")
+            raise DamagedFile("its table has changed")
         return cls(path, dimension, np.frombuffer(table, dtype=ENTRY))
 
     def vectors(self, rows: Int64 | None = None) -> Float32:
@@ -71,7 +71,7 @@ class VectorFile:
         few = rows is not None and len(rows) * FEW < len(self.table)
         width, start = 4 * self.dimension, HEADER.size + self.table.nbytes
         with self.path.open("rb") as file:
-            with suppress(OSError):  # a store that may only be read is still a store
+            with suppress(OSError):  # a read-only store can still be read
                 os.utime(file.fileno())
             if rows is not None and few:
                 data = b"".join(os.pread(file.fileno(), width, start + row * width) for row in rows.tolist())
@@ -80,15 +80,15 @@ class VectorFile:
                 data = file.read()
         table = self.table[rows] if few else self.table
         if len(data) != len(table) * width:
-            raise DamagedFile("it was cut short")
+            raise DamagedFile("it is truncated")
         matrix = np.frombuffer(data, dtype="<f4").reshape(len(table), self.dimension)
         if (row_checksums(matrix) != table["sum"]).any():
-            raise DamagedFile("a vector in it was changed")
+            raise DamagedFile("a vector in it has changed")
         return matrix if rows is None or few else matrix[rows]
 
 
 def write_vector_file(folder: Path, keys: Keys, vectors: Float32) -> Path:
-    """Store vectors under their keys, in a file named after the keys; a failure leaves nothing behind."""
+    """Store vectors by their keys, in a file named after the keys; a failure leaves no file."""
     order = np.lexsort((keys["low"], keys["high"]))
     matrix = np.ascontiguousarray(vectors[order], dtype="<f4")
     table = np.empty(len(order), dtype=ENTRY)
@@ -100,7 +100,7 @@ def write_vector_file(folder: Path, keys: Keys, vectors: Float32) -> Path:
 
 
 def row_checksums(matrix: Float32) -> npt.NDArray[np.uint32]:
-    """A sum of each vector that changes with any one of its numbers.
+    """Return a checksum of each vector that changes with any one of its numbers.
 
     >>> zero, one = np.zeros((1, 3), np.float32), np.eye(1, 3, dtype=np.float32)
     >>> bool(sums(zero) == sums(one)), bool(row_checksums(one) == row_checksums(one[:, ::-1].copy()))

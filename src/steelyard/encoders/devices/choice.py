@@ -1,4 +1,4 @@
-"""Where torch computes: one device, or several of them; and how to know that its memory has run out."""
+"""The devices that torch computes on, and whether an error means that memory ran out."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ MEMORY_MESSAGES = (
     "failed to allocate",
     "bad allocation",
     "bad_alloc",
-    "could not create a primitive",  # what oneDNN says when it finds no memory for its scratchpad
+    "could not create a primitive",  # of oneDNN, without memory for its scratchpad
 )
-"""What the messages of torch and onnxruntime say, on any device."""
+"""Parts of the messages of torch and onnxruntime on any device."""
 
 
-def choose_devices(wanted: str | None, default: str = AUTO) -> list[str]:
-    """The devices to compute on: those named, with commas between them; for `auto` all accelerators, else the CPU.
+def choose_devices(requested: str | None, default: str = AUTO) -> list[str]:
+    """Return the devices to compute on: those requested, separated by commas; for `auto` all accelerators, or the CPU.
 
-    What a model's name does not say, `run --device` does. A CPU named twice is two processes; an accelerator that is
-    not there is a UsageError.
+    `default` is used if nothing is requested. A CPU named twice means two processes; an accelerator that does not
+    exist is a UsageError.
 
     >>> choose("cpu"), choose_devices("cpu, cpu")
     (['cpu'], ['cpu', 'cpu'])
     """
-    asked = wanted or default
-    named = [device.strip() for device in asked.split(",")]
-    if named != [AUTO]:
-        if AUTO in named or not all(named):
-            raise UsageError(f"the option device is {asked!r}", hint=CHOICES)
-        for device in named:
+    value = requested or default
+    devices = [device.strip() for device in value.split(",")]
+    if devices != [AUTO]:
+        if AUTO in devices or not all(devices):
+            raise UsageError.invalid("device", expected=CHOICES, found=value, option="device")
+        for device in devices:
             _check(device)
-        return named
+        return devices
     torch = _torch()
     if torch.cuda.is_available():
         return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
@@ -46,7 +46,7 @@ def choose_devices(wanted: str | None, default: str = AUTO) -> list[str]:
 
 
 def _check(device: str) -> None:
-    """A UsageError where torch has no such device; whether one of another kind is there is left to torch."""
+    """Raise a UsageError if torch does not have the device; other kinds of devices are checked by torch."""
     kind, _, number = device.partition(":")
     if kind == "cpu" and not number:
         return
@@ -54,13 +54,19 @@ def _check(device: str) -> None:
     try:
         torch.device(device)
     except RuntimeError as error:
-        raise UsageError(f"torch knows no device {device!r}", hint=CHOICES) from error
+        raise UsageError.invalid("device", expected=CHOICES, found=device, option="device") from error
     if kind not in ("cuda", "mps"):
         return
-    there = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
-    if there <= (int(number) if number.isdecimal() else 0):
-        found = f"cuda:0 to cuda:{there - 1}" if there else f"no {kind}"
-        raise UsageError(f"there is no device {device}: torch {torch.__version__} finds {found}", hint="device=auto")
+    count = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
+    if count <= (int(number) if number.isdecimal() else 0):
+        available = f"cuda:0 to cuda:{count - 1}" if count else f"no {kind} device"
+        raise UsageError(
+            f"the device {device} does not exist: torch {torch.__version__} has {available}",
+            option="device",
+            found=device,
+            expected=available,
+            hint="set device=auto",
+        )
 
 
 def _torch() -> Any:
@@ -71,7 +77,7 @@ def _torch() -> Any:
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory has run out, on whichever device.
+    """Return whether an error means that memory ran out, on any device.
 
     >>> ran_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")), ran_out_of_memory(ValueError())
     (True, False)

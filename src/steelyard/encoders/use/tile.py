@@ -44,9 +44,9 @@ class Tile:
         """Return the features of each chunk, summed over its places.
 
         `starts` has the first place of each chunk and the end of the last. Slots of the places begin at `BEFORE`; at
-        least `AFTER + STEP * ROWS` more follow after the last place. What is computed beyond the end is left out. `ends`
-        are the places where a text ends; a convolution that reads beyond gets zeros, so that rounding does not depend
-        on the next text.
+        least `AFTER + STEP * ROWS` more follow after the last place. What is computed beyond the end is left out.
+        `ends` are the places where a text ends: a convolution that reads beyond gets zeros, so that rounding does not
+        depend on the next text.
         """
         begin = int(starts[0])
         columns = max(ROWS, -(-int(starts[-1] - begin) // (STEP * COLUMNS)) * COLUMNS)

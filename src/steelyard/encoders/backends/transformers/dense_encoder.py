@@ -94,7 +94,7 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
         """Load the model on its device."""
         if (kind := saved_class(self._folder)) not in (None, "SentenceTransformer"):
             warnings.warn(
-                f"{self._folder.id} was saved as a {kind}; it is used as a dense model with mean pooling and without its "
+                f"{self._folder.id} was saved as a {kind}; as a dense model it uses mean pooling and not its "
                 "declared prompts",
                 stacklevel=2,
             )

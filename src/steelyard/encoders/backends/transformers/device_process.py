@@ -1,8 +1,7 @@
-"""Models of torch on several devices: a process for each device, which computes for all models of the run.
+"""Torch models on several devices: one process per device, which computes for all models of the run.
 
-A process has the weights of a model on the CPU in common with this one. It is started when there is a batch for it, and
-nothing of it outlives the run: it ends when this process does, however that happens. An interrupt from the keyboard is
-for this process alone; it stops the others.
+A process shares the CPU weights of a model with this one. It is started for its first batch and ends with this process,
+however that ends. A keyboard interrupt reaches this process only, which stops the others.
 """
 
 from __future__ import annotations
@@ -26,137 +25,139 @@ from steelyard.errors import ModelError
 
 R = TypeVar("R")
 Place = tuple[str, int, int]
-"""A device, which of several processes on it, and how many threads that has."""
-_ONE_BY_ONE = threading.Lock()
-"""Processes are started, and given a model, one after the other; what takes them long, imports, is between these."""
+"""A device, the number of the process on it, and its number of threads."""
+_START_LOCK = threading.Lock()
+"""Processes are started, and receive a model, one after the other; their slow imports run in parallel."""
 _PROCESSES: weakref.WeakValueDictionary[Place, DeviceProcess] = weakref.WeakValueDictionary()
 _NUMBERS = count()
 
 
 @dataclass(frozen=True)
 class Computation:
-    """A function of a model and a batch, with the model; it can be sent to another process."""
+    """A model and a function of the model and a batch; it can be sent to another process."""
 
     model: Any
     compute: Callable[..., Any]
 
     def __call__(self, *job: Any) -> Any:
-        """What comes of the batch."""
+        """Return the result of the batch."""
         return self.compute(self.model, *job)
 
 
 def device_pool(model: Any, devices: Sequence[str], compute: Callable[..., R]) -> WorkerPool[R]:
-    """Hands that call `compute(model, ...)`, one on each device; a model on several devices lies on the CPU here.
+    """Return a pool of workers that call `compute(model, ...)`, one per device.
 
-    `compute` is a function of a module, and what it takes and gives can be pickled.
+    For several devices the model is on the CPU; `compute` is a module-level function with picklable arguments.
     """
     if len(devices) == 1:
         return WorkerPool([LocalWorker(Computation(model, compute))])
     cores = importlib.import_module("torch").get_num_threads()
     threads = max(1, cores // max(1, sum(device.startswith("cpu") for device in devices)))
     places = [(device, devices[:number].count(device), threads) for number, device in enumerate(devices)]
-    hands: list[Worker[R]] = [DeviceWorker(Computation(model, compute), _process_at(place)) for place in places]
-    return WorkerPool(hands)
+    workers: list[Worker[R]] = [DeviceWorker(Computation(model, compute), _process_at(place)) for place in places]
+    return WorkerPool(workers)
 
 
 class DeviceWorker:
-    """A hand that has the computing done by the process of a device."""
+    """A worker that computes in the process of a device."""
 
     def __init__(self, computation: Computation, process: DeviceProcess) -> None:
         self._computation = computation
         self._process = process
         self._number = next(_NUMBERS)
-        weakref.finalize(self, process.no_longer_needed.append, self._number)
+        weakref.finalize(self, process.unused_models.append, self._number)
 
     def __call__(self, *job: Any) -> Any:
-        """What the process makes of the batch; one that ends over it is a Trouble that says how."""
+        """Return the result of the batch, or a BatchFailure if the process ended."""
         return self._process.computed(self._number, self._computation, job)
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._process.stop()
 
 
 class DeviceProcess:
-    """A process of its own for a device. It is there from the first batch until no model needs it any more."""
+    """The process of a device. It runs from the first batch until no model uses it."""
 
     def __init__(self, place: Place) -> None:
         self._device, _, self._threads = place
         self._busy = threading.Lock()
         self._holds: set[int] = set()
-        self.no_longer_needed: list[int] = []
-        """Numbers of models that the process may forget."""
-        self._line: Connection | None = None
+        self.unused_models: list[int] = []
+        """Numbers of models that the process may drop."""
+        self._connection: Connection | None = None
         self._process: Any = None
         self._end: Any = None
 
     def computed(self, number: int, computation: Computation, job: tuple[Any, ...]) -> Any:
-        """What the process makes of the batch, once it has the model; a Trouble where it cannot."""
+        """Return the result of the batch, sending the model first if necessary."""
         with self._busy:
             try:
-                line = self._line or self._start()
+                connection = self._connection or self._start()
                 if number not in self._holds:
-                    with _ONE_BY_ONE:
-                        refused = _model_sent(line, number, computation)
-                    if refused is not None:
-                        return replace(refused, cause=f"{refused.cause} (the model cannot be had on {self._device})")
+                    with _START_LOCK:
+                        failure = _send_model(connection, number, computation)
+                    if failure is not None:
+                        return replace(failure, cause=f"{failure.cause} (loading the model on {self._device})")
                     self._holds.add(number)
-                line.send((number, job, self._forgotten()))
-                found = line.recv()
+                connection.send((number, job, self._take_unused()))
+                result = connection.recv()
             except (EOFError, OSError):
                 return self._lost()
-        return replace(found, cause=f"{found.cause} (on {self._device})") if isinstance(found, BatchFailure) else found
+        if isinstance(result, BatchFailure):
+            return replace(result, cause=f"{result.cause} (on {self._device})")
+        return result
 
     def _start(self) -> Connection:
         context = importlib.import_module("torch.multiprocessing").get_context("spawn")
-        line: Connection
-        line, far = context.Pipe()
-        with _ONE_BY_ONE, _without_interrupts(), _without_the_script():
+        connection: Connection
+        connection, far = context.Pipe()
+        with _START_LOCK, _blocked_interrupts(), _without_main_module():
             self._process = context.Process(target=_serve, args=(far, self._device, self._threads), daemon=True)
             self._process.start()
             self._end = weakref.finalize(self, _ended, self._process)
         far.close()
-        line.recv()
-        self._line, self._holds = line, set()
-        return line
+        connection.recv()
+        self._connection, self._holds = connection, set()
+        return connection
 
-    def _forgotten(self) -> list[int]:
-        """The models that the process holds for nobody."""
-        gone = [self.no_longer_needed.pop() for _ in range(len(self.no_longer_needed))]
-        self._holds -= set(gone)
-        return gone
+    def _take_unused(self) -> list[int]:
+        """Return the models that the process holds and nobody uses."""
+        unused = [self.unused_models.pop() for _ in range(len(self.unused_models))]
+        self._holds -= set(unused)
+        return unused
 
     def _lost(self) -> BatchFailure:
-        """How the process ended; the next batch will start another."""
+        """Return how the process ended; the next batch starts another."""
         self._process.join(timeout=10)
         code = self._process.exitcode
         self.stop()
-        self._line = None
+        self._connection = None
         how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended with exit code {code}"
-        hint = "is there too little memory? smaller batch_tokens, or fewer devices" if code == -signal.SIGKILL else None
+        hint = "reduce batch_tokens or the number of devices if memory is short" if code == -signal.SIGKILL else None
         return BatchFailure(f"the process on {self._device} {how}", hint=hint)
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._end is not None:
             self._end()
 
 
 def _process_at(place: Place) -> DeviceProcess:
-    """The process of that place, the same for all models."""
+    """Return the process of that place, the same for all models."""
     return _PROCESSES.setdefault(place, DeviceProcess(place))
 
 
-def _model_sent(line: Connection, number: int, computation: Computation) -> BatchFailure | None:
-    """Hand a process the model; a Trouble where that cannot be."""
+def _send_model(connection: Connection, number: int, computation: Computation) -> BatchFailure | None:
+    """Send the model to a process; return a BatchFailure if that is not possible."""
     computation.model.share_memory()
-    sent: BatchFailure | None = run_batch(line.send, ((number, computation, []),))
+    sent: BatchFailure | None = run_batch(connection.send, ((number, computation, []),))
     if sent is None:
-        refused: BatchFailure | None = line.recv()
-        return refused
+        failure: BatchFailure | None = connection.recv()
+        return failure
     if isinstance(sent.error, OSError):
         raise sent.error
-    return replace(sent, hint="use one device")
+    return replace(sent, hint="set device to one device")
 
 
 def _ended(process: Any) -> None:
@@ -165,12 +166,12 @@ def _ended(process: Any) -> None:
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """A process that is started here never sees Ctrl-C: it takes over what is blocked."""
+def _blocked_interrupts() -> Iterator[None]:
+    """Block Ctrl-C while a process is started, because it inherits the mask."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    importlib.import_module("multiprocessing.resource_tracker").ensure_running()  # its own start would unblock them
+    importlib.import_module("multiprocessing.resource_tracker").ensure_running()  # its start would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -179,8 +180,8 @@ def _without_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _without_the_script() -> Iterator[None]:
-    """A process that is started here does not run the script again that started it: it needs nothing of it."""
+def _without_main_module() -> Iterator[None]:
+    """Hide the main module, so that a new process does not run the script again."""
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -189,41 +190,41 @@ def _without_the_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _serve(line: Connection, device: str, threads: int) -> None:
-    """The life of a process: it takes models and batches for them, until nobody is there to give them."""
+def _serve(connection: Connection, device: str, threads: int) -> None:
+    """Receive models and batches and send results, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     importlib.import_module("torch").set_num_threads(threads)
     importlib.import_module("sentence_transformers")
-    # The lock that progress bars would make lies outside of the process, and would stay there when this one is killed.
+    # The default lock of progress bars is a system-wide semaphore, which would remain when this process is killed.
     importlib.import_module("tqdm").tqdm.set_lock(threading.RLock())
     held: dict[int, Computation] = {}
     with suppress(EOFError, OSError):
-        line.send("ready")
+        connection.send("ready")
         while True:
-            line.send(_portable(run_batch(_answer, (line, device, held))))
+            connection.send(_portable(run_batch(_answer, (connection, device, held))))
 
 
-def _answer(line: Connection, device: str, held: dict[int, Computation]) -> Any:
-    """What is to be said to the next message: a model to hold, or a batch for one."""
-    number, what, forgotten = line.recv()
-    for gone in forgotten:
-        held.pop(gone, None)
-    if isinstance(what, Computation):
-        what.model.to(device)
-        held[number] = what
+def _answer(connection: Connection, device: str, held: dict[int, Computation]) -> Any:
+    """Return the answer to the next message: a model to hold, or a batch for one."""
+    number, content, unused = connection.recv()
+    for model in unused:
+        held.pop(model, None)
+    if isinstance(content, Computation):
+        content.model.to(device)
+        held[number] = content
         return None
-    return held[number](*what)
+    return held[number](*content)
 
 
-def _portable(found: Any) -> Any:
-    """Of errors only our own can be sent."""
-    if isinstance(found, BatchFailure) and not isinstance(found.error, ModelError):
-        return replace(found, error=None)
-    return found
+def _portable(result: Any) -> Any:
+    """Return the result without an error that cannot be pickled."""
+    if isinstance(result, BatchFailure) and not isinstance(result.error, ModelError):
+        return replace(result, error=None)
+    return result
 
 
-def _end_with_the_parent() -> None:
+def _exit_with_parent() -> None:
     parent = importlib.import_module("multiprocessing").parent_process()
     parent.join()
     os._exit(1)
