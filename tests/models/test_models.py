@@ -114,21 +114,22 @@ def test_the_file_is_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "cause"),
     [
-        ("x/y,dense,12Q,3,,,en,mit,cosine,,torch,,page", "line 2: cannot read the card: 'Q'"),
-        ("x/y,dense,,many,,,en,mit,cosine,,torch,,page", "line 2: cannot read the card"),
+        ("x/y,dense,12Q,3,,,en,mit,cosine,,torch,,page", "Q"),
+        ("x/y,dense,,many,,,en,mit,cosine,,torch,,page", "many"),
         ("x/y,dense,,3,,,@klingon,mit,cosine,,torch,,page", "klingon"),
         ("x/y,dense,,3,,,en,mit,cosine,,torch,,hearsay", "hearsay"),
     ],
 )
-def test_a_card_that_cannot_be_read_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_an_invalid_card_is_an_error_with_its_row(tmp_path: Path, line: str, cause: str) -> None:
     real = Path(models.__file__).parent
     header = (real / "cards.csv").read_text(encoding="utf-8").splitlines()[0]
     (tmp_path / "cards.csv").write_text(f"{header}\n{line}\n", encoding="utf-8")
     (tmp_path / "shared.toml").write_text((real / "shared.toml").read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=cause) as error:
         read_cards(tmp_path)
+    assert error.value.row == 2
 
 
 def test_a_second_card_of_a_model_is_refused(tmp_path: Path) -> None:
@@ -136,8 +137,9 @@ def test_a_second_card_of_a_model_is_refused(tmp_path: Path) -> None:
     lines = (real / "cards.csv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "cards.csv").write_text("\n".join([*lines[:3], lines[2]]), encoding="utf-8")
     (tmp_path / "shared.toml").write_text((real / "shared.toml").read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(DataError, match="line 4: a second card of use-multilingual-v3"):
+    with pytest.raises(DataError) as error:
         read_cards(tmp_path)
+    assert (error.value.row, error.value.found) == (4, "use-multilingual-v3")
 
 
 def test_the_modules_of_extras_are_those_of_the_project() -> None:

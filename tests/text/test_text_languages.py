@@ -185,7 +185,7 @@ def test_a_mixed_task_is_read_text_by_text() -> None:
 def test_languages_are_the_same_however_many_texts_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*SENTENCES.values(), "", "42", *SENTENCES.values()]
     once = detect(texts), detect_certain(texts), detect_certain(texts, ["de", "en", "zh"])
-    monkeypatch.setattr("steelyard.text.language_id.detect._PORTION", 60)
+    monkeypatch.setattr("steelyard.text.language_id.detect._CHUNK", 60)
     assert (detect(texts), detect_certain(texts), detect_certain(texts, ["de", "en", "zh"])) == once
     assert detect([]) == detect_certain([]) == []
 

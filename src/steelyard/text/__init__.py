@@ -1,5 +1,5 @@
-"""Text analysis for lexical retrieval: normalise, cut into tokens, stem, tell the language. All vectorised.
+"""Text analysis for lexical retrieval: normalisation, tokens, stemming, language identification. All vectorised.
 
-`analyser.choose` picks the analyser of a task; `Analyser.tokens` applies it. Strings are touched once for each
-distinct token; everything that happens to each occurrence happens in arrays.
+`analysis.language_policy.choose_policy` chooses the analysers of a task; `Analyser.tokens` applies one. Strings are
+processed once for each distinct token, and occurrences in arrays.
 """

@@ -1,4 +1,4 @@
-"""Where a condition holds, for the many short arrays that reading a small corpus takes."""
+"""Helpers for arrays of tokens and for corpora that are processed in chunks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy.typing as npt
 from steelyard.types import Int64
 
 
-def flat_nonzero(holds: npt.NDArray[np.bool_]) -> Int64:
-    """The places at which it holds, ascending: `np.flatnonzero` without the four calls that it takes to get there.
+def flat_nonzero(mask: npt.NDArray[np.bool_]) -> Int64:
+    """Return the indices of true values: `np.flatnonzero` of a flat array, without its overhead.
 
     >>> flat_nonzero(np.array([False, True, True])).tolist()
     [1, 2]
     """
-    return holds.nonzero()[0]
+    return mask.nonzero()[0]
 
 
 def text_chunks(texts: Sequence[str], characters: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that together cover all texts, each of so many characters or, where a text is longer, of that.
+    """Return ranges of rows that cover all texts, each of at most so many characters or of one longer text.
 
-    A text counts a character more than it has: empty ones, too, take their place.
+    Each text counts one character more than it has, so that empty texts count too.
 
     >>> list(text_chunks(["three", "by", "", "four hundred", "x"], 6))
     [(0, 1), (1, 3), (3, 4), (4, 5)]

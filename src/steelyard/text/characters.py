@@ -1,7 +1,7 @@
-"""Which script a character belongs to, and how it takes part in a token.
+"""The script of a character, and its class in tokenisation.
 
-The word class of regular expressions leaves out the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and
-cuts their words to pieces. Here marks belong to the word, and scripts that write no spaces have classes of their own.
+The word class of regular expressions excludes the vowel signs of Devanagari, Bengali, Tamil, Thai and others, and so
+splits their words. Here marks belong to the word, and scripts without spaces have their own classes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
 SEPARATOR, WORD, HAN_KANA, HANGUL, UNSPACED, EMOJI = range(6)
-"""How a character takes part: not at all; in a word; in runs of Chinese or Japanese; of Korean; of South-East Asian
-scripts that write no spaces between words; as a token of its own."""
+"""The classes: separator; part of a word; of a run of Chinese or Japanese; of Korean; of a South-East Asian script
+without spaces; a token of its own."""
 
 _CODE_POINTS = 0x110000
 
@@ -65,7 +65,7 @@ SCRIPTS: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = (
         ),
     ),
 )
-"""Scripts and their blocks of code points, inclusive. A script's number is its place here plus one; 0 is none."""
+"""Scripts and their blocks of code points, inclusive. A script's number is its index here plus one; 0 is none."""
 
 SCRIPT_NAMES = ("none", *(name for name, _ in SCRIPTS))
 
@@ -83,7 +83,7 @@ _CLASS_OF_SCRIPT = {
 
 @cache
 def script_table() -> UInt8:
-    """The script number of every code point, marks and digits of a script's block included."""
+    """Return the script number of every code point, including marks and digits of a script's block."""
     table = np.zeros(_CODE_POINTS, dtype=np.uint8)
     for number, (_, blocks) in enumerate(SCRIPTS, start=1):
         for first, last in blocks:
@@ -95,18 +95,18 @@ _EMOJI = ((0x1F1E6, 0x1F1FF), (0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F7E0, 
 _OLDER_EMOJI = frozenset(
     "⌚⌛⏩⏪⏫⏬⏰⏳☀☁☂☃☎☔☕☹☺♥♿⚓⚡⚪⚫⚽⚾⛄⛅⛔⛪⛲⛳⛵⛺⛽✂✅✈✉✊✋✌✍✨❄❌❎❓❔❕❗❤➕➖➗➰➿⬛⬜⭐⭕🀄🃏"
 )
-"""Pictures among the signs that are older than emoji; arrows, stars and ticks that head lines are none."""
+"""Pictograms that are older than emoji; arrows, stars and ticks used as bullets are not included."""
 
 
 def _is_emoji(character: str) -> bool:
-    if unicodedata.category(character) != "So":  # a colour of skin is none by itself
+    if unicodedata.category(character) != "So":  # a skin tone is not one by itself
         return False
     return character in _OLDER_EMOJI or any(first <= ord(character) <= last for first, last in _EMOJI)
 
 
 @cache
 def class_of(character: str) -> int:
-    """How a character takes part in a token.
+    """Return the class of a character in tokenisation.
 
     >>> [class_of(character) for character in "a1_ हि東ไ한🍕"]
     [1, 1, 0, 0, 1, 1, 2, 4, 3, 5]

@@ -1,7 +1,7 @@
-"""The small words that hold sentences together, by language: they tell languages apart, and say nothing of the topic.
+"""Function words by language: they identify a language, and do not depend on the topic.
 
-Articles, pronouns, prepositions, conjunctions, auxiliary and question words, as `normalise` writes them; words
-with an apostrophe stand in the pieces that tokenising leaves. Languages that a script tells alone need no list.
+Articles, pronouns, prepositions, conjunctions, auxiliary and question words, as `normalise` writes them; words with an
+apostrophe are split as in tokenisation. A language with its own script does not need a list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Language codes, the Snowball stemmers we trust them to, and the languages that a script leaves no doubt about."""
+"""Language codes and the Snowball stemmer of each language."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _THREE_LETTERS = (
     "mar mr,mkd mk,mon mn,khk mn,msa ms,zsm ms,mya my,nep ne,npi ne,nld nl,nob no,nor no,nno no,ory or,ori or,pan pa,"
     "pol pl,por pt,ron ro,rus ru,sin si,slk sk,slv sl,sot st,spa es,sqi sq,als sq,srp sr,swa sw,swh sw,swe sv,tam ta,"
     "tel te,tgl tl,fil tl,tha th,tur tr,ukr uk,urd ur,uzb uz,uzn uz,vie vi,yid yi,ydd yi,yor yo,zho zh,zul zu,"
-    # Members of larger languages, as MTEB names them: spoken Arabic, Chinese, Pashto, Dari.
+    # Members of macrolanguages, as MTEB names them: spoken Arabic, Chinese, Pashto, Dari.
     "acm ar,acq ar,aeb ar,ajp ar,apc ar,ars ar,ary ar,arz ar,yue zh,wuu zh,lzh zh,gan zh,hak zh,pus ps,pbt ps,prs fa,"
     "hau ha,som so,"
-    # The older codes of libraries, which CLEF and TREC kept.
+    # The older bibliographic codes, which CLEF and TREC use.
     "alb sq,arm hy,baq eu,bur my,chi zh,cze cs,dut nl,fre fr,geo ka,ger de,gre el,ice is,mac mk,may ms,per fa,rum ro,"
     "scc sr,scr hr,slo sk,tib bo,wel cy"
 )
@@ -70,7 +70,7 @@ _ALIASES = {
 
 
 def canonical(code: str) -> str:
-    """The short code of a language, whatever region, script or longer code it was written with.
+    """Return the short code of a language, without region or script, from a short or long code.
 
     >>> canonical("zh-Hans"), canonical("eng_Latn"), canonical("PT-br"), canonical("yue"), canonical("ger")
     ('zh', 'en', 'pt', 'zh', 'de')
@@ -80,7 +80,7 @@ def canonical(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Whether a short code is that of a language that anybody named: ja, not jp.
+    """Return whether a short code is that of a language: ja, not jp.
 
     >>> is_language("ja"), is_language("nv"), is_language("jp"), is_language("cn")
     (True, True, False, False)

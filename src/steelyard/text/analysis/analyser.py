@@ -1,4 +1,4 @@
-"""What is done to a text before BM25 sees it: an `Analyser` for each language."""
+"""Text analysis before BM25: an `Analyser` for each language."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LOWER = "".join(letter for letter in _CASED if letter.islower() and letter.isal
 _PARTS = re.compile(
     f"[{_UPPER}]{{2,}}s(?![{_LOWER}])|[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\\d+|[^\\W\\d_{_UPPER}{_LOWER}]+"
 )
-"""Several of what is written in capitals (URLs), capitals, words, numbers, words in letters without case."""
+"""Plurals of capitals (URLs), capitals, words, numbers, words in scripts without case."""
 
 
 def split_identifier(name: str) -> list[str]:
-    """The parts of an identifier in lower case, then the whole of it where it has several.
+    """Return the parts of an identifier in lower case, then the whole identifier if it has several.
 
     >>> split_identifier("getHTTPResponse_v2"), split_identifier("count"), split_identifier("allURLs")
     (['get', 'http', 'response', 'v', '2', 'gethttpresponse_v2'], ['count'], ['all', 'urls', 'allurls'])
@@ -42,7 +42,7 @@ def split_identifier(name: str) -> list[str]:
 
 
 ANALYSIS_VERSION = 7
-"""Counts up whenever any analyser gives other terms for some text; part of every result's key."""
+"""Increased whenever an analyser returns other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {
     "zh": """请问 为什么 为何 什么 怎么样 怎么办 怎么 怎样 如何 哪些 哪个 哪里 哪儿 哪种 哪位 哪一 哪 谁 多少
@@ -52,57 +52,57 @@ QUESTION_WORDS = {
     "th": """อะไร ใคร ที่ไหน ไหน เมื่อไหร่ เมื่อไร เมื่อใด อย่างไร ยังไง เท่าไหร่ เท่าไร เท่าใด ทำไม เพราะเหตุใด
         เหตุใด กี่ หรือไม่ ไหม ใด บ้าง คือ""",
 }
-"""Words that ask, in languages without spaces; taken out of queries, where their n-grams would match anything."""
+"""Question words in languages without spaces; removed from queries, because their n-grams match anything."""
 
 _SPACELESS = frozenset({"zh", "ja", "th", "lo", "km", "my"})
-_CUT = _SPACELESS | {"ko"}
-"""Languages cut into n-grams; the Latin words among them are read as English ones."""
+_NGRAM_LANGUAGES = _SPACELESS | {"ko"}
+"""Languages that are indexed by n-grams; Latin words in them are analysed as English."""
 _WORD_WEIGHT = 3
-"""A word or number among n-grams counts this often in a query: a word of the script around it gives as many n-grams."""
+"""A word or number among n-grams counts so often in a query: a word of the script has about as many n-grams."""
 
 _FEW = 400
-"""Up to so many Arabic words Snowball itself is as fast as arrays."""
+"""For up to so many Arabic words Snowball is as fast as arrays."""
 
 _LETTER_BITS = np.uint64(0x4040404040404040)
-"""Every word of up to eight bytes has one of these in its key, unless it is a number, which is its own stem."""
+"""The key of a word of up to eight bytes has one of these bits, unless it is a number, which is its own stem."""
 
 Word = TypeVar("Word", str, bytes)
 
 
 class Analysis(Protocol):
-    """How texts become terms."""
+    """The analysis of texts into terms."""
 
     @property
     def stems(self) -> bool:
-        """Whether a word that `words` found becomes another term, by `stem`; else it is one itself."""
+        """Whether words are stemmed; otherwise each word is a term."""
         ...
 
     def words(self, texts: Sequence[str]) -> Words | None:
-        """The words of documents, if each becomes one term; else None."""
+        """Return the words of documents, if each becomes one term; else None."""
         ...
 
     def stem(self, words: Words, chosen: Int64) -> UInt64:
-        """The key of the term that each of these distinct words becomes."""
+        """Return the key of the term of each of these distinct words."""
         ...
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of documents."""
+        """Return the terms of documents."""
         ...
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of queries."""
+        """Return the terms of queries."""
         ...
 
     def query_words(self, texts: Sequence[str]) -> Words | None:
-        """The words of queries, without those that every question has, if each becomes one term; else None."""
+        """Return the words of queries without function words, if each becomes one term; else None."""
         ...
 
 
 @dataclass(frozen=True)
 class Analyser:
-    """Words in lower case, stemmed where the language has a stemmer; n-grams of scripts without spaces.
+    """Words in lower case, stemmed if the language has a stemmer; n-grams of scripts without spaces.
 
-    Queries lose their function words unless they have no others.
+    Function words are removed from queries, unless a query has no other words.
 
     >>> english = Analyser("en")
     >>> english.tokens(["Running through 東京"]).lists(1)
@@ -118,8 +118,8 @@ class Analyser:
 
     @property
     def stemmer(self) -> str | None:
-        """The Snowball algorithm of the language or of the words inside its texts, if there is one."""
-        return "english" if self.language in _CUT else STEMMERS.get(self.language)
+        """The Snowball algorithm of the language or of the Latin words in its texts, if there is one."""
+        return "english" if self.language in _NGRAM_LANGUAGES else STEMMERS.get(self.language)
 
     @property
     def stems(self) -> bool:
@@ -127,82 +127,82 @@ class Analyser:
         return self.stemmer is not None
 
     def words(self, texts: Sequence[str]) -> Words | None:
-        """Words and n-grams; None for code, where a word is several terms."""
+        """Return words and n-grams; None for code, where a word is several terms."""
         return None if self.language == "code" else Words.of(self._find(texts))
 
     def stem(self, words: Words, chosen: Int64) -> UInt64:
-        """The key of each word's stem."""
+        """Return the key of each word's stem."""
         spans = words.spans.take(words.first[chosen])
 
-        def snowball(places: Int64) -> UInt64:
+        def snowball(rows: Int64) -> UInt64:
             assert self.stemmer is not None
             if self.stemmer == "nepali":
-                return keys_of_strings(self.terms(strings(spans, places)))
-            return keys_of_bytes(stem(self.stemmer, utf8(spans, places)))
+                return keys_of_strings(self.terms(strings(spans, rows)))
+            return keys_of_bytes(stem(self.stemmer, utf8(spans, rows)))
 
-        found = words.keys[chosen]
+        stem_keys = words.keys[chosen]
         if self.stemmer == "arabic" and len(chosen) > _FEW:
-            return arabic.stem_keys(spans, found, snowball)
-        others = flat_nonzero((found & _LETTER_BITS != 0) | (spans.lengths > 8))
-        found[others] = snowball(others)
-        return found
+            return arabic.stem_keys(spans, stem_keys, snowball)
+        others = flat_nonzero((stem_keys & _LETTER_BITS != 0) | (spans.lengths > 8))
+        stem_keys[others] = snowball(others)
+        return stem_keys
 
     def terms(self, words: list[str]) -> list[str]:
-        """The stem of each word, or the word where the language has no stemmer."""
+        """Return the stem of each word, or the word if the language does not have a stemmer."""
         if self.stemmer is None:
             return words
         stems = stem(self.stemmer, words)
         return list(map(_nepali, words, stems)) if self.stemmer == "nepali" else stems
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of documents."""
+        """Return the terms of documents."""
         if self.language == "code":
-            return self._names(texts)
-        found = Tokens.of_spans(self._find(texts))
-        return found.map(self.terms(found.distinct))
+            return self._identifiers(texts)
+        tokens = Tokens.of_spans(self._find(texts))
+        return tokens.map(self.terms(tokens.distinct))
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
-        """The terms of queries, without those that every question has."""
+        """Return the terms of queries, without function words."""
         if self.language == "code":
-            return self._names(texts, FUNCTION_WORDS["en"])
-        words = self._asked(texts)
+            return self._identifiers(texts, FUNCTION_WORDS["en"])
+        words = self._query_words(texts)
         return Tokens(words.owners, words.numbers, words.strings()).map(self.terms(words.strings()))
 
     def query_words(self, texts: Sequence[str]) -> Words | None:
-        """The words that `query_tokens` makes terms of; None for code."""
-        return None if self.language == "code" else self._asked(texts)
+        """Return the words whose terms `query_tokens` returns; None for code."""
+        return None if self.language == "code" else self._query_words(texts)
 
-    def _asked(self, texts: Sequence[str]) -> Words:
-        """The words of queries, without those that every question has."""
-        asking = _asking(self.language)
-        if asking is not None:
-            # A query of nothing but a question word keeps it.
-            bare = [asking.sub(" ", text) for text in texts]
-            texts = [left if left.strip() else text for left, text in zip(bare, texts, strict=True)]
+    def _query_words(self, texts: Sequence[str]) -> Words:
+        """Return the words of queries, without function words."""
+        question_words = _question_words(self.language)
+        if question_words is not None:
+            # A query that consists of a question word keeps it.
+            shortened = [question_words.sub(" ", text) for text in texts]
+            texts = [short if short.strip() else text for short, text in zip(shortened, texts, strict=True)]
         words = Words.of(self._find(texts)).without(_function_words(self.language))
         return words.repeat_words(_WORD_WEIGHT) if self.language in _SPACELESS else words
 
     def _find(self, texts: Sequence[str]) -> Spans:
-        """Words and n-grams, in the lower case of the language, each in one spelling."""
+        """Return words and n-grams, in the lower case and the normal spelling of the language."""
         return find_tokens(texts, self.grams, spelling=spelling_of(self.language))
 
-    def _names(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
-        """Identifiers, their parts, and the words of comments; programmers write English."""
-        found = Tokens.of_spans(find_tokens(texts, self.grams, fold_case=False, underscore=True))
-        found = found.expand(list(map(split_identifier, found.distinct)))
+    def _identifiers(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
+        """Return identifiers, their parts, and the words of comments, stemmed as English."""
+        tokens = Tokens.of_spans(find_tokens(texts, self.grams, fold_case=False, underscore=True))
+        tokens = tokens.expand(list(map(split_identifier, tokens.distinct)))
         if stop_words:
-            found = found.without(stop_words)
-        return found.map(stem("english", found.distinct))
+            tokens = tokens.without(stop_words)
+        return tokens.map(stem("english", tokens.distinct))
 
     def __str__(self) -> str:
         if self.language == "code":
             return "identifiers, english stemmer"
-        read = "n-grams, words" if self.language in _CUT else "words"
-        return f"{read}, {self.stemmer} stemmer" if self.stemmer else read
+        units = "n-grams, words" if self.language in _NGRAM_LANGUAGES else "words"
+        return f"{units}, {self.stemmer} stemmer" if self.stemmer else units
 
 
 @cache
-def _asking(language: str) -> re.Pattern[str] | None:
+def _question_words(language: str) -> re.Pattern[str] | None:
     words = sorted(QUESTION_WORDS.get(language, "").split(), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, words))) if words else None
 
@@ -214,9 +214,9 @@ def _function_words(language: str) -> UInt64:
 
 
 def _nepali(word: str, stemmed: str) -> str:
-    """The stem with an anusvara at its end for a nasal that was spelled for what is gone: जान्छ, जांथ्यो.
+    """Return the stem with an anusvara for a final nasal that depended on the removed ending: जान्छ, जांथ्यो.
 
-    A word that is nothing but endings is its own stem.
+    A word that consists of endings is its own stem.
     """
     return f"{stemmed.removesuffix(DEAD_N)}{ANUSVARA}" if stemmed.endswith(DEAD_N) else stemmed or word
 
@@ -225,12 +225,12 @@ def _nepali(word: str, stemmed: str) -> str:
 def _stemmer(algorithm: str) -> Any:
     import Stemmer
 
-    # The cache inside would only slow it: every word comes once.
+    # Without its cache: every word comes once.
     return Stemmer.Stemmer(algorithm, 0)
 
 
 def stem(algorithm: str, words: list[Word]) -> list[Word]:
-    """The Snowball stems of distinct words, given as strings or, sooner, in UTF-8.
+    """Return the Snowball stems of distinct words, given as strings or (faster) in UTF-8.
 
     >>> stem("english", ["relational", "cats"]), stem("english", [b"cats"])
     (['relat', 'cat'], [b'cat'])

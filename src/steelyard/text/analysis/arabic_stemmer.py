@@ -1,9 +1,9 @@
-"""Snowball's Arabic stemmer on thousands of words at once; a stem's key comes out, not its string.
+"""Snowball's Arabic stemmer for thousands of words at once; it returns the key of a stem, not its string.
 
-A word of up to ten letters is one number of six bits a letter, the last letter lowest. A step of the algorithm is then
-one look into a table, by the three letters at the end of the word or at its beginning. Words that this leaves out
-(foreign letters, vowel marks at the beginning, long words) and rare turns of the algorithm go to Snowball itself, so
-that every stem is the one it gives; a test holds the two against each other.
+A word of up to ten letters is one integer with six bits per letter, the last letter lowest. A step of the algorithm is
+then one table look-up, by the three letters at the end or at the beginning of the word. Other words (foreign letters,
+vowel marks at the beginning, long words) and rare branches of the algorithm are passed to Snowball, so that every stem
+is Snowball's; a test compares the two. `benchmarks/own_parts.py` compares the speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LETTERS = "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهو
 _CODES = {letter: code for code, letter in enumerate(_LETTERS, start=1)}
 _MARKS = "ًٌٍَُِّْ"
 _MARK, _FOREIGN = 63 | 64, 128
-"""Codes of a vowel mark, which the stemmer takes out of words, and of a letter that it does not know."""
+"""Codes of a vowel mark, which the stemmer removes, and of an unknown letter."""
 _BITS, _LONGEST = np.uint64(6), 10
 _ONE = np.uint64(1)
 _FIRST_THREE = np.uint64(6 * (_LONGEST - 3))
@@ -34,19 +34,19 @@ _NOT_ASCII = np.uint64(0x8080808080808080)
 _THREE_LETTERS, _TEN_LETTERS = np.uint64((1 << 18) - 1), np.uint64((1 << 60) - 1)
 
 _Table = UInt8
-"""By three letters: eight times the least length of a word that loses an affix, and the letters that it loses."""
+"""By three letters: eight times the least length of a word that loses an affix, plus the letters that it loses."""
 _ENTRIES = np.arange(256, dtype=np.uint64)
 _LEAST = np.where(_ENTRIES & np.uint64(7), _ENTRIES >> np.uint64(3), np.uint64(63)).astype(np.int64)
-"""By the entry of a table, the least length of a word that loses anything."""
+"""By table entry, the least length of a word that loses an affix."""
 _LEAST_WORD = _ONE << np.minimum(_BITS * np.maximum(_LEAST - 1, 0).astype(np.uint64), np.uint64(63))
-"""The same as the least number of such a word."""
+"""The same, as the least integer of such a word."""
 _SHIFT = (_ENTRIES & np.uint64(7)) * _BITS
 
 
 def _table(affixes: str, *, at_end: bool) -> _Table:
-    """The table of affixes written as `4 letters letters; 5 letters`: a number, the least length, before each group.
+    """Return the table of affixes written as `4 letters letters; 5 letters`: the least length before each group.
 
-    The longest affix decides, also where the word is too short for it.
+    The longest affix decides, even if the word is too short for it.
     """
     table = np.zeros((64, 64, 64), dtype=np.uint8)
     entries = [(group.split()[0], affix) for group in affixes.split(";") for affix in group.split()[1:]]
@@ -79,51 +79,51 @@ def _tables() -> tuple[list[_Table], list[_Table], _Table, _Table]:
 
 @cache
 def _may_end() -> Bools:
-    """By its code, whether any ending has the letter last; most words are left alone for their last letter."""
+    """Return, by letter code, whether any ending ends with the letter; most words need no further step."""
     endings = " ".join((*_VERB_ENDINGS, *_NOUN_ENDINGS, "ى")).replace(";", " ").split()
     last = {_CODES[ending[-1]] for ending in endings if not ending.isdigit()}
     return np.isin(np.arange(64), list(last))
 
 
 class _Words:
-    """Words as numbers, stemmed step by step in place."""
+    """Words as integers, stemmed step by step in place."""
 
     def __init__(self, letters: UInt64) -> None:
         self.letters = letters
         self.odd: Bools = np.zeros(len(letters), dtype=np.bool_)
-        """Words that take a turn which is left to Snowball."""
+        """Words that are passed to Snowball."""
 
     def drop_ending(self, rows: Int64, table: _Table) -> Bools:
-        """Take an ending off the words of these rows; whether each had one."""
+        """Remove an ending from the words of these rows; return whether each had one."""
         letters = self.letters.take(rows)
         entry = table.take((letters & _THREE_LETTERS).view(np.int64))
-        found: Bools = letters >= _LEAST_WORD.take(entry)
-        at = flat_nonzero(found)
+        has_ending: Bools = letters >= _LEAST_WORD.take(entry)
+        at = flat_nonzero(has_ending)
         self.letters[rows.take(at)] = letters.take(at) >> _SHIFT.take(entry.take(at))
-        return found
+        return has_ending
 
     def measure(self) -> None:
-        """Count the letters of each word, for what is asked of its beginning."""
+        """Count the letters of each word, for the steps at its beginning."""
         _, bits = np.frexp(self.letters.astype(np.float64))
         self.sizes: Int64 = (bits.astype(np.int64) + 5) // 6
 
     def beginnings(self, rows: Int64) -> Int64:
-        """The first three letters of words, as a place in a table."""
+        """Return the first three letters of words, as an index into a table."""
         return (_to_the_left(self.letters.take(rows), self.sizes.take(rows)) >> _FIRST_THREE).view(np.int64)
 
     def drop_first(self, rows: Int64, count: Int64 | int) -> None:
-        """Take so many letters off the beginning of words."""
+        """Remove so many letters from the beginning of words."""
         self.sizes[rows] -= count
         self.letters[rows] &= (_ONE << (_BITS * self.sizes[rows].astype(np.uint64))) - _ONE
 
 
 def _to_the_left(letters: UInt64, sizes: Int64) -> UInt64:
-    """The same words with the first letter highest."""
+    """Return the same words with the first letter highest."""
     return letters << _BITS * (_LONGEST - sizes).astype(np.uint64)
 
 
 def _first_of(rows: Int64, *steps: Callable[[Int64], Bools]) -> Int64:
-    """Try the steps in turn on the words that no step before them changed; the rows that are left unchanged."""
+    """Try the steps in turn on words that no earlier step changed; return the rows that stay unchanged."""
     for step in steps:
         rows = rows.take(flat_nonzero(~step(rows)))
     return rows
@@ -153,7 +153,7 @@ def _drop_noun_endings(
     left = _first_of(rows, drop(taa_marbuta))
     free = left[~definite[left]]
     owned = words.drop_ending(free, owner)
-    # Snowball steps over a letter here, and looks for the last ending before it.
+    # Snowball skips a letter here, and looks for the last ending before it.
     stepped = _first_of(free[owned], drop(weak), drop(feminine), drop(taa))
     yaa = np.uint64(_CODES["ي"])
     words.odd[stepped[words.letters[stepped] >> _BITS & np.uint64(63) == yaa]] = True
@@ -163,7 +163,7 @@ def _drop_noun_endings(
     left = left[~had_noon]
     free = left[~definite[left]]
     _first_of(np.concatenate((_first_of(free, drop(weak)), left[definite[left]])), drop(feminine))
-    # The yaa of relation goes; else an alif that is written for a yaa becomes one.
+    # The yaa of relation is removed; otherwise an alif maqsura becomes a yaa.
     whole: Bools = np.ones(len(definite), dtype=np.bool_)
     whole[stepped] = False
     last = rows[whole[rows]]
@@ -228,7 +228,7 @@ def _behind_first(words: _Words, rows: Int64) -> Int64:
 
 @cache
 def _bytes_of_pairs() -> UInt64:
-    """By two letters, the four bytes that a stem has for them inside a word: hamzas lose their seats."""
+    """Return, by two letters, the four bytes of a stem inside a word: hamzas lose their seats."""
     inside = dict(zip("آأإؤئ", "اااوي", strict=True))
     one = [b"", *(inside.get(letter, letter).encode() for letter in _LETTERS)]
     one += [b""] * (64 - len(one))
@@ -237,7 +237,7 @@ def _bytes_of_pairs() -> UInt64:
 
 @cache
 def _last_letters() -> UInt64:
-    """By the code of a word's last letter, what it becomes: a hamza of any kind, the bare one."""
+    """Return, by the code of a word's last letter, what it becomes: any hamza becomes the bare one."""
     codes = np.arange(64, dtype=np.uint64)
     codes[[_CODES[letter] for letter in "آأإؤئ"]] = _CODES["ء"]
     return codes
@@ -245,7 +245,7 @@ def _last_letters() -> UInt64:
 
 @cache
 def _code_of_bytes() -> UInt8:
-    """By the two bytes of a letter, its code; nothing for no bytes at all."""
+    """Return, by the two bytes of a letter, its code; 0 for no bytes."""
     table = np.full(1 << 16, _FOREIGN, dtype=np.uint8)
     table[0] = 0
     for letter, code in (*_CODES.items(), *((mark, _MARK) for mark in _MARKS)):
@@ -254,7 +254,7 @@ def _code_of_bytes() -> UInt8:
 
 
 def _read(spans: Spans) -> tuple[UInt64, Bools, Bools]:
-    """Words as numbers with the first letter highest; which can be stemmed here; which of all have marks."""
+    """Return words as integers with the first letter highest, which can be stemmed here, and which have marks."""
     pairs = blocks(spans, 3).view(np.uint16)
     codes = _code_of_bytes().take(pairs).view(">u4").astype(np.uint32)  # four letters each, a byte for one
     strange = codes[:, 0] | codes[:, 1] | codes[:, 2]
@@ -266,7 +266,7 @@ def _read(spans: Spans) -> tuple[UInt64, Bools, Bools]:
 
 
 def _without_marks(left: UInt64) -> UInt64:
-    """Words as numbers with the last letter lowest, given those with marks and the first letter highest."""
+    """Return words as integers with the last letter lowest, given those with marks and the first letter highest."""
     letters = np.zeros(len(left), dtype=np.uint64)
     for place in reversed(range(_LONGEST)):
         code = left >> _BITS * np.uint64(place) & np.uint64(63)
@@ -287,11 +287,11 @@ def _keys(letters: UInt64, sizes: Int64) -> UInt64:
 
 
 def stem_keys(spans: Spans, keys: UInt64, snowball: Callable[[Int64], UInt64]) -> UInt64:
-    """The key of each word's stem, given that of the word; `snowball` gives those of some words, by their places."""
+    """Return the key of each word's stem, given the word's; `snowball` returns those of some rows."""
     left, plain, marked = _read(spans)
     rows = flat_nonzero(plain)
     left, sizes = left.take(rows), spans.lengths.take(rows) >> 1
-    # The article is looked for before marks are taken out.
+    # The article is searched for before marks are removed.
     definite = sizes >= _LEAST.take(_tables()[2].take((left >> _FIRST_THREE).view(np.int64)))
     words = _Words(left >> _BITS * (_LONGEST - sizes).astype(np.uint64))
     with_marks = flat_nonzero(marked.take(rows))
@@ -300,11 +300,11 @@ def stem_keys(spans: Spans, keys: UInt64, snowball: Callable[[Int64], UInt64]) -
     _drop_endings(words, definite)
     words.measure()
     _drop_beginnings(words, definite)
-    found = keys.copy()
-    found[rows] = _keys(words.letters, words.sizes)
+    stems = keys.copy()
+    stems[rows] = _keys(words.letters, words.sizes)
     # ASCII, such as years and names, is its own stem; the key of up to eight bytes is the word.
     same = (spans.lengths <= 8) & (keys & _NOT_ASCII == 0)
     others = np.concatenate((flat_nonzero(~plain & ~same), rows[words.odd]))
     if len(others):
-        found[others] = snowball(others)
-    return found
+        stems[others] = snowball(others)
+    return stems

@@ -1,9 +1,9 @@
-"""One spelling for a word that its language writes in several: which letters are one, by language.
+"""One spelling for words that a language writes in several ways: equivalent letters by language.
 
-Letters that are one wherever they stand are looked up in the table of `fold`, so that they cost nothing more; what
-hangs on the neighbours is done in arrays (`sequences`) or, in a few languages, to the text as it was typed. What
-Lucene's normaliser of a language makes one is one here, where it is the same word and not one that sounds alike: Lucene
-also shortens the long vowels of Hindi, which tell words apart.
+Letters that are always equivalent are in the table of `fold`, at no extra cost; changes that depend on neighbours are
+made in arrays (`sequences`) or, in a few languages, in the original text. What Lucene's normaliser of a language merges
+is merged here if it is the same word, not one that sounds alike: Lucene also shortens the long vowels of Hindi, which
+distinguish words.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from steelyard.text.tokenizer.normalise import NON_JOINER
 from steelyard.types import Int64
 
 Sequences = Callable[[UInt32], tuple[Int64, UInt32, Int64]]
-"""Given characters: the places of some, what they become, and the places of those that vanish."""
+"""From characters to the positions of some, their replacements, and the positions of removed ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """How a language spells; what is left out is left alone."""
+    """The spelling rules of a language."""
 
     letters: Callable[[str], str] = str
-    """What becomes of a character in its normal form; ASCII stays as it is."""
+    """The replacement of a character in its normal form; ASCII is not changed."""
     sequences: Sequences | None = None
-    """What becomes of characters because of their neighbours, behind that."""
+    """Replacements that depend on neighbours, applied after `letters`."""
     typed: Callable[[str], str] | None = None
-    """What becomes of a text before anything else."""
+    """A replacement in the original text, applied first."""
 
 
 PLAIN = Spelling()
 
 
 def _letters(*pairs: str, dropped: str = "") -> Callable[[str], str]:
-    """Each pair is the characters that become others, a space, and as many others; `dropped` ones vanish."""
+    """Return a replacement: each pair is characters, a space, and as many replacements; `dropped` ones are removed."""
     table = str.maketrans(
         "".join(pair.split()[0] for pair in pairs), "".join(pair.split()[1] for pair in pairs), dropped
     )
@@ -56,7 +56,7 @@ _LATIN = SCRIPT_NAMES.index("latin")
 
 
 def _unaccented(text: str) -> str:
-    """Latin letters without their accents: English writes café and cafe, naïve and naive, Dvořák and Dvorak."""
+    """Remove accents from Latin letters: English writes café and cafe, naïve and naive, Dvořák and Dvorak."""
     return "".join(map(_base, text)).translate(_STROKES)
 
 
@@ -67,12 +67,12 @@ def _base(character: str) -> str:
 
 
 _TONES = ("àáảãạ", "èéẻẽẹ", "ỳýỷỹỵ"), ("òóỏõọ", "òóỏõọ", "ùúủũụ")
-"""Vietnamese vowels with a tone that may stand on the vowel before them, and that one with the tone: hoà is hòa."""
+"""Vietnamese vowels whose tone may be on the vowel before them, and that vowel with the tone: hoà is hòa."""
 
 
 @cache
 def _tone_table() -> tuple[UInt32, UInt32, UInt32]:
-    """By a vowel with a tone: the vowel before it that takes the tone, that one with it, and the vowel without."""
+    """Return, by vowel with a tone: the vowel before it that takes the tone, that vowel with it, the vowel without."""
     size = max(map(ord, "".join(_TONES[0]))) + 2
     before, toned, bare = (np.zeros(size, dtype=np.uint32) for _ in range(3))
     for seconds, firsts, vowel, letter in zip(*_TONES, "oou", "aey", strict=True):
@@ -82,7 +82,7 @@ def _tone_table() -> tuple[UInt32, UInt32, UInt32]:
 
 
 def _tones(points: UInt32) -> tuple[Int64, UInt32, Int64]:
-    """The tone of oa, oe and uy on the first vowel, where the older spelling has it."""
+    """Move the tone of oa, oe and uy to the first vowel, as in the older spelling."""
     before, toned, bare = _tone_table()
     wanted = before.take(points[1:], mode="clip")
     first = flat_nonzero((wanted == points[:-1]) & (wanted > 0))
@@ -91,7 +91,7 @@ def _tones(points: UInt32) -> tuple[Int64, UInt32, Int64]:
 
 
 def _turkish(text: str) -> str:
-    """I is the capital of ı, and İ that of i."""
+    """Lower-case I as ı, and İ as i."""
     return text.replace("I\u0307", "İ").replace("İ", "i").replace("I", "ı")
 
 
@@ -99,7 +99,7 @@ _APOSTROPHE = re.compile("(?<=[^\\W\\d_])['’‘ʼʻ`′＇](?=[^\\W\\d_])")
 
 
 def _without_apostrophes(text: str) -> str:
-    """Words that have an apostrophe inside are typed in several ways: п'ять, oʻzbek."""
+    """Remove apostrophes inside words, which are typed in several ways: п'ять, oʻzbek."""
     return _APOSTROPHE.sub("", text)
 
 
@@ -112,7 +112,7 @@ DEAD_N = "न्"
 
 @cache
 def _nasal_table() -> UInt32:
-    """By a consonant's place in its block, the nasal spoken where it is; one more entry for all other scripts."""
+    """Return, by a consonant's offset in its block, its nasal; one more entry for all other scripts."""
     table = np.zeros(129, dtype=np.uint32)
     for nasal, stops in _STOPS.items():
         table[[ord(stop) - 0x900 for stop in stops]] = ord(nasal)
@@ -120,7 +120,7 @@ def _nasal_table() -> UInt32:
 
 
 def _nasals(points: UInt32) -> tuple[Int64, UInt32, Int64]:
-    """An anusvara for a nasal that only joins the consonant behind it and is spoken where that is: हिन्दी is हिंदी."""
+    """Write an anusvara for a nasal that joins the next consonant of the same place: हिन्दी is हिंदी."""
     viramas = flat_nonzero(points[:-1] == _VIRAMA)
     nasal = _nasal_table().take(points.take(viramas + 1) - np.uint32(0x900), mode="clip")
     joined = viramas[(nasal > 0) & (nasal == points.take(viramas - 1))]
@@ -134,7 +134,7 @@ _CHILLUS = {
 
 
 def _malayalam(text: str) -> str:
-    """A chillu letter as one character; it was a consonant, a virama and a joiner, without which it is another word."""
+    """Write a chillu letter as one character instead of consonant, virama and joiner."""
     for written, one in _CHILLUS.items():
         text = text.replace(written, one)
     return text
@@ -148,24 +148,24 @@ def _bengali(text: str) -> str:
 
 _POINTS = "".join(map(chr, (*range(0x64B, 0x653), 0x670)))
 _HEBREW_POINTS = "".join(map(chr, (*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7)))
-"""Vowels that are written as points, where anybody does; the stemmers of Arabic and Yiddish drop theirs."""
+"""Optional vowel points; the stemmers of Arabic and Yiddish remove theirs."""
 _HAMZA_ABOVE = "\u0654"
 _KEYBOARD = "كيى کیی"
-"""Letters of Arabic keyboards that look like those of the languages they are typed for."""
+"""Letters of Arabic keyboards that look like those of other languages in the script."""
 
 _SORANI_E = re.compile(f"ه(?:{NON_JOINER}|(?![\\w{_POINTS}]))")
 _SORANI_RR = re.compile(f"(?<![\\w{_POINTS}{NON_JOINER}])ر")
 
 
 def _sorani(text: str) -> str:
-    """A heh that ends a word or is kept from joining is the vowel e; an r that begins one is rolled."""
+    """Write a final or non-joining heh as the vowel e, and an initial r as the rolled r."""
     return _SORANI_RR.sub("ڕ", _SORANI_E.sub("ە", text)).replace(NON_JOINER, "")
 
 
 # --- Languages -------------------------------------------------------------------------------------------------------
 
 _STRESS = "\u0301"
-"""What is left of it in normal form stands in textbooks and encyclopedias only: за́мок."""
+"""A stress mark, used in textbooks and encyclopedias only: за́мок."""
 
 _ENGLISH = Spelling(_unaccented)
 _STRESSED, _DEVANAGARI = _letters(dropped=_STRESS), _letters("ँऩऱऴ ंनरळ", dropped="\u093c")
@@ -187,7 +187,7 @@ _SPELLINGS: dict[str, Spelling] = {
     "he": Spelling(_letters(dropped=_HEBREW_POINTS)),
     "ps": Spelling(_letters(dropped=_POINTS)),
     "fa": Spelling(_letters(_KEYBOARD, "ےۀہۂ یههه", dropped=_POINTS + _HAMZA_ABOVE)),
-    # ھ is not here: it tells Urdu words apart.
+    # ھ is not included: it distinguishes Urdu words.
     "ur": Spelling(_letters(_KEYBOARD, "هۀۂة ہہہۃ", dropped=_POINTS + _HAMZA_ABOVE)),
     "ckb": Spelling(_letters(_KEYBOARD, "ةھڒ ەهڕ", dropped=_POINTS), typed=_sorani),
 }
@@ -195,7 +195,7 @@ _BY_LANGUAGE = {language: spelling for languages, spelling in _SPELLINGS.items()
 
 
 def spelling_of(language: str) -> Spelling:
-    """The spelling of a language.
+    """Return the spelling rules of a language.
 
     >>> spelling_of("en").letters("naïve encyclopædia"), spelling_of("da").letters("æble")
     ('naive encyclopaedia', 'æble')

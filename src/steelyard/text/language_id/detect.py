@@ -1,6 +1,7 @@
-"""Which language each text is written in: its script first, then its function words and its letters.
+"""Language identification: by script first, then by function words and letters.
 
-No model and no random choice: the same text is given the same language on every machine.
+There is no trained model and no random choice: a text gets the same language on every machine.
+`benchmarks/own_parts.py` compares it with libraries.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from steelyard.text.tokenizer.tokens import Tokens
 from steelyard.types import Float64, Int64
 
 UNDECIDED = "und"
-"""The code of a text that shows no language: numbers, names, a single unknown word."""
+"""The code of a text without a detectable language: numbers, names, a single unknown word."""
 
 _BY_SCRIPT = {
     "greek": ("el",),
@@ -54,7 +55,7 @@ _BY_SCRIPT = {
 }
 _LATIN = tuple(code for code in FUNCTION_WORDS if not any(code in codes for codes in _BY_SCRIPT.values()))
 LANGUAGES_OF = {**_BY_SCRIPT, "latin": _LATIN}
-"""The languages that we tell apart in each script; the first is taken where nothing speaks for another."""
+"""The languages of each script; the first one is the default."""
 
 _LETTERS = {
     "de": "ß", "es": "ñ", "pt": "ãõ", "fr": "œêùû", "it": "ò", "hu": "őű", "pl": "łąężśńź", "cs": "řěů", "sk": "ľĺŕ",
@@ -64,39 +65,39 @@ _LETTERS = {
     "uk": "їєґ", "be": "ў", "ru": "ыэё", "bg": "ъ", "sr": "ћђ", "mk": "ѓќѕ", "kk": "әғқңһұ", "mn": "өү",
     "fa": "پچژگ", "ur": "ٹڈڑےںھ", "ps": "ښړټڼځڅۍ", "ckb": "ڵۆێ", "ar": "ةىأإ", "mr": "ळ", "yi": "װױײ",
 }  # fmt: skip
-"""Letters that speak for a language among those of its script."""
+"""Letters that are evidence for a language among those of its script."""
 
-_PORTION = 1 << 21
-"""Characters looked at together: memory is some fifty times as much."""
+_CHUNK = 1 << 21
+"""Characters processed at a time; memory is about fifty times as much."""
 _LETTER_WEIGHT = 0.5
 _SCRIPT_WEIGHT = 0.2
-"""What the script alone says for each of its languages, against one function word for each word of the text."""
+"""The evidence of the script for each of its languages, relative to one function word per word of the text."""
 
 LATIN_DISCOUNT = 4.0
-"""Latin letters stand for names in texts of every script: against others, so many count as one."""
+"""Latin letters occur as names in texts of every script: so many count as one letter of another script."""
 _LEAST = 0.75
-"""Evidence below this is none: three fourths of a word that only one language has."""
+"""The least evidence: three fourths of a word that only one language has."""
 _KANA_DUE = 6
-"""Han letters after which a Japanese text would have shown a kana."""
+"""The number of Han letters in which a Japanese text would contain a kana."""
 
 _PLENTY = 3.0
-"""A lead of so many function words over the second language needs no second look."""
+"""With a lead of so many function words over the second language, trigrams are not used."""
 _WORD_NATS = 12.0
-"""What a function word that only one language has says for it, in nats, the measure of trigrams."""
+"""The evidence of a function word that only one language has, in nats, the unit of trigrams."""
 _COMMON = {
     "en": 6.0,
     **dict.fromkeys(("de", "fr", "es", "ru", "ar", "hi"), 4.0),
     **dict.fromkeys(("it", "pt", "nl", "pl", "cs", "sv", "da", "no", "fi", "tr", "id", "vi", "uk", "fa"), 2.0),
 }
-"""What speaks for the languages that most corpora are in, against neighbours (Galician, Afrikaans), in nats."""
+"""The prior of languages that are frequent in corpora, against similar ones (Galician, Afrikaans), in nats."""
 _SURE = 4.0
-"""The lead, in nats, that shows a language where no function word did."""
+"""The lead, in nats, that decides where no function word did."""
 _FIT = 2.0
-"""What trigrams say for the language of a text, in nats a letter, at least; made-up words reach 1.6, most texts 2.7."""
+"""The least evidence of trigrams in nats per letter; made-up words reach 1.6, most texts 2.7."""
 _CERTAIN = 12.0
-"""The lead that is certain enough to tell people."""
+"""The lead, in nats, that `detect_certain` needs."""
 _MOSTLY = 0.5
-"""The share of its letters that makes a text one of the script."""
+"""The share of letters that makes a text one of a script."""
 
 
 @cache
@@ -106,7 +107,7 @@ def _codes() -> tuple[str, ...]:
 
 @cache
 def _word_weights() -> dict[str, list[tuple[int, float]]]:
-    """For each function word, the languages it speaks for; the more share it, the less it says."""
+    """Return, for each function word, its languages; a word shared by more languages is weaker evidence."""
     sharing: dict[str, list[int]] = {}
     for number, code in enumerate(_codes()):
         for word in FUNCTION_WORDS.get(code, ()):
@@ -124,17 +125,17 @@ def _letter_weights() -> dict[str, list[tuple[int, float]]]:
 
 
 def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
-    """The language of each text, `und` where nothing shows; `among` limits the choice to some languages.
+    """Return the language of each text, `und` if unknown; `among` restricts the choice.
 
     >>> detect(["Where does the river rise?", "Wo entspringt der Fluss?", "この川はどこ", "这条河", "1234"])
     ['en', 'de', 'ja', 'zh', 'und']
     >>> detect(["Wo entspringt der Fluss?"], among=["en", "zh"])
     ['en']
     """
-    return [code for start, stop in text_chunks(texts, _PORTION) for code in _detected(texts[start:stop], among)]
+    return [code for start, stop in text_chunks(texts, _CHUNK) for code in _detect(texts[start:stop], among)]
 
 
-def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
+def _detect(texts: Sequence[str], among: Collection[str]) -> list[str]:
     codes = _codes()
     evidence, words, tokens = _evidence(texts)
     scripts = _shares(_script_counts(texts))
@@ -142,7 +143,7 @@ def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
     for number, name in enumerate(SCRIPT_NAMES):
         allowed = [code for code in LANGUAGES_OF.get(name, ()) if not among or code in among]
         for rank, code in enumerate(allowed):
-            # Latin letters stand in texts of every script and prove nothing, unless only one language is possible.
+            # Latin letters occur in texts of every script: no evidence, unless only one language is possible.
             proof = _SCRIPT_WEIGHT if name != "latin" or len(allowed) == 1 else 0.0
             prior[number, codes.index(code)] = proof + 1e-9 / (rank + 1)
     shares = scripts @ prior
@@ -153,7 +154,7 @@ def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
     # Few function words may speak too soon; the script stays as it was told.
     for script, columns in _shared_scripts(among):
         written = np.where(found, np.isin(best, columns), scripts[:, script] > _MOSTLY)
-        rows, letters, lead = _look_again(tokens, evidence * words[:, None], written, columns)
+        rows, letters, lead = _by_trigrams(tokens, evidence * words[:, None], written, columns)
         sure = lead >= _SURE * trigrams.UNIT
         best[rows] = np.where(sure | found[rows], letters, best[rows])
         found[rows[sure]] = True
@@ -161,43 +162,44 @@ def _detected(texts: Sequence[str], among: Collection[str]) -> list[str]:
 
 
 def detect_certain(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
-    """The language of each text, `und` where it is not certain: for what is said to people, not for a search.
+    """Return the language of each text, `und` if it is not certain: for reports, not for search.
 
-    Stricter than `detect`: a script that several of the languages share decides nothing by itself, and Latin letters
-    in a text of another script are taken for names.
+    Stricter than `detect`: a script that several of the languages share is not evidence by itself, and Latin letters in
+    a text of another script are taken as names.
 
-    >>> detect_certain(["река", "река їх", "川", "Thor", "雷神索尔 Thor 的锤子"], among=["ru", "uk", "ja", "zh", "en", "de"])
+    >>> languages = ["ru", "uk", "ja", "zh", "en", "de"]
+    >>> detect_certain(["река", "река їх", "川", "Thor", "雷神索尔 Thor 的锤子"], among=languages)
     ['und', 'uk', 'und', 'und', 'zh']
     >>> detect_certain(["река", "川", "Thor"], among=["ru", "zh", "en"])
     ['ru', 'zh', 'en']
     """
-    return [code for start, stop in text_chunks(texts, _PORTION) for code in _told(texts[start:stop], among)]
+    return [code for start, stop in text_chunks(texts, _CHUNK) for code in _detect_certain(texts[start:stop], among)]
 
 
-def _told(texts: Sequence[str], among: Collection[str]) -> list[str]:
+def _detect_certain(texts: Sequence[str], among: Collection[str]) -> list[str]:
     codes = _codes()
     counts = _script_counts(texts)
     evidence, words, tokens = _evidence(texts)
-    spoken = evidence * words[:, None]
-    # A word that many languages have, alone in a text, proves none of them.
+    word_evidence = evidence * words[:, None]
+    # A single word that many languages have is not evidence for one of them.
     evidence[evidence * words[:, None] < _LEAST] = 0.0
     counts[:, SCRIPT_NAMES.index("latin")] /= LATIN_DISCOUNT
     shares = _shares(counts)
     written = candidates(among)
     possible = np.array([[code in written.get(name, ()) for code in codes] for name in SCRIPT_NAMES], dtype=np.float64)
-    weighed = evidence * (shares @ possible)
+    scores = evidence * (shares @ possible)
     only = np.array([len(written.get(name, ())) == 1 for name in SCRIPT_NAMES])
-    weighed += (shares * only) @ possible * _SCRIPT_WEIGHT
+    scores += (shares * only) @ possible * _SCRIPT_WEIGHT
     han = SCRIPT_NAMES.index("han")
     if "zh" in written["han"]:
-        weighed[counts[:, han] >= _KANA_DUE, codes.index("zh")] += _SCRIPT_WEIGHT
-    order = np.sort(weighed, axis=1)
-    best = weighed.argmax(axis=1)
-    # As much evidence for a second language is none for the first.
+        scores[counts[:, han] >= _KANA_DUE, codes.index("zh")] += _SCRIPT_WEIGHT
+    order = np.sort(scores, axis=1)
+    best = scores.argmax(axis=1)
+    # Equal evidence for a second language is not evidence for the first.
     sure = (order[:, -1] > 1e-6) & (order[:, -1] > order[:, -2] + 1e-9)
     for script, columns in _shared_scripts(among):
-        there = np.where(sure, np.isin(best, columns), shares[:, script] > _MOSTLY)
-        rows, letters, lead = _look_again(tokens, spoken, there, columns)
+        in_script = np.where(sure, np.isin(best, columns), shares[:, script] > _MOSTLY)
+        rows, letters, lead = _by_trigrams(tokens, word_evidence, in_script, columns)
         certain = lead >= _CERTAIN * trigrams.UNIT
         sure[rows] = certain | sure[rows] & (letters == best[rows])
         best[rows] = letters
@@ -206,16 +208,16 @@ def _told(texts: Sequence[str], among: Collection[str]) -> list[str]:
 
 @cache
 def _candidates(among: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    found = {
+    by_script = {
         script: tuple(code for code in codes if not among or code in among) for script, codes in LANGUAGES_OF.items()
     }
     if not among or "ja" in among:
-        found["han"] = (*found["han"], "ja")
-    return found
+        by_script["han"] = (*by_script["han"], "ja")
+    return by_script
 
 
 def candidates(among: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """The languages that a text in each script may be in. Han alone may be Japanese, where that is possible.
+    """Return the possible languages of each script. A text in Han only may be Japanese.
 
     >>> candidates(["ru", "uk", "ja", "zh"])["han"], candidates(["ru", "uk", "ja"])["cyrillic"]
     (('zh', 'ja'), ('ru', 'uk'))
@@ -224,16 +226,16 @@ def candidates(among: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
 
 
 def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64, Tokens]:
-    """For each text and language, what function words and letters say for it, per word; the number of words; all."""
+    """Return the evidence of function words and letters per word for each text and language; word counts; tokens."""
     tokens = Tokens.of_spans(find_tokens(texts, Grams()))
     words, letters = _word_weights(), _letter_weights()
-    speaks = [
+    evidence_of = [
         words.get(word, [])
         + ([] if word.isascii() else [pair for letter in word if letter in letters for pair in letters[letter]])
         for word in tokens.distinct
     ]
-    counts = np.array([len(pairs) for pairs in speaks], dtype=np.int64)
-    flat = np.array([pair for pairs in speaks for pair in pairs], dtype=np.float64).reshape(-1, 2)
+    counts = np.array([len(pairs) for pairs in evidence_of], dtype=np.int64)
+    flat = np.array([pair for pairs in evidence_of for pair in pairs], dtype=np.float64).reshape(-1, 2)
     before = np.cumsum(counts) - counts
     repeats = counts[tokens.numbers] if len(tokens.numbers) else np.zeros(0, dtype=np.int64)
     at = np.arange(repeats.sum()) + np.repeat(before[tokens.numbers] - (np.cumsum(repeats) - repeats), repeats)
@@ -246,26 +248,26 @@ def _evidence(texts: Sequence[str]) -> tuple[Float64, Int64, Tokens]:
 Bools = npt.NDArray[np.bool_]
 
 
-def _look_again(tokens: Tokens, spoken: Float64, written: Bools, columns: Int64) -> tuple[Int64, Int64, Int64]:
-    """The texts among those `written` in a script that few function words tell, and what trigrams say of them.
+def _by_trigrams(tokens: Tokens, word_evidence: Float64, written: Bools, columns: Int64) -> tuple[Int64, Int64, Int64]:
+    """Identify texts of a script with little evidence from function words by their trigrams.
 
-    `columns` are the languages of the script that are possible, and `spoken` is what function words said for all.
-    Given are places of texts, for each the column that most speaks for, and its lead over the next, in units; no lead
-    where the letters are like those of no language.
+    `written` are the texts of the script, `columns` its possible languages, and `word_evidence` that of function words.
+    Returns rows of texts, the best column of each, and its lead over the next in units; 0 if the letters do not fit any
+    language.
     """
-    first = np.sort(spoken[:, columns], axis=1)
+    first = np.sort(word_evidence[:, columns], axis=1)
     rows = flat_nonzero(written & (first[:, -1] - first[:, -2] < _PLENTY))
     codes = [_codes()[column] for column in columns.tolist()]
-    told, letters = trigrams.score_first_words(tokens, rows, codes)
-    fits = told.max(axis=1) >= _FIT * trigrams.UNIT * letters
-    nats = spoken[np.ix_(rows, columns)] * _WORD_NATS + np.array([_COMMON.get(code, 0.0) for code in codes])
-    told += np.rint(nats * trigrams.UNIT).astype(np.int64)
-    order = np.sort(told, axis=1)
-    return rows, columns[told.argmax(axis=1)], np.where(fits, order[:, -1] - order[:, -2], 0)
+    scores, letters = trigrams.score_first_words(tokens, rows, codes)
+    fits = scores.max(axis=1) >= _FIT * trigrams.UNIT * letters
+    nats = word_evidence[np.ix_(rows, columns)] * _WORD_NATS + np.array([_COMMON.get(code, 0.0) for code in codes])
+    scores += np.rint(nats * trigrams.UNIT).astype(np.int64)
+    order = np.sort(scores, axis=1)
+    return rows, columns[scores.argmax(axis=1)], np.where(fits, order[:, -1] - order[:, -2], 0)
 
 
 def _shared_scripts(among: Collection[str]) -> Iterator[tuple[int, Int64]]:
-    """The scripts that several of the languages are written in, with the columns of these."""
+    """Yield the scripts that several of the languages share, with the columns of these."""
     for name in trigrams.SCRIPTS:
         columns = [_codes().index(code) for code in LANGUAGES_OF[name] if not among or code in among]
         if len(columns) > 1:
@@ -277,7 +279,7 @@ def _shares(counts: Float64) -> Float64:
 
 
 def _script_counts(texts: Sequence[str]) -> Float64:
-    """For each text, its letters in each script; one kana among twenty Han letters makes the text Japanese."""
+    """Return the letters of each text by script; one kana among twenty Han letters makes the text Japanese."""
     points, owners = code_points(texts)
     scripts = script_table()[points]
     counts = _histogram(owners, scripts, len(texts))

@@ -1,7 +1,7 @@
-"""What the letters of words say for each language: three in a row, as often as they come there.
+"""Evidence of letter trigrams for each language.
 
-`trigrams.txt` has the frequent trigrams of each language, the most frequent first, and nothing more: by Zipf's law the
-place tells how often. `benchmarks/bm25_trigrams.py` writes it, from the translations of Django and Sphinx, the names of
+`trigrams.txt` lists the frequent trigrams of each language, the most frequent first; the rank gives the frequency by
+Zipf's law. `benchmarks/bm25_trigrams.py` writes it, from the translations of Django and Sphinx, the names of
 CLDR, our function words, and counts of Wikipedia that come with langdetect (Apache-2.0; copyright Cybozu Labs, Inc.).
 """
 
@@ -21,73 +21,72 @@ from steelyard.types import Int32, Int64
 
 FILE = Path(__file__).with_suffix(".txt")
 SCRIPTS = ("latin", "cyrillic", "arabic", "devanagari", "hebrew")
-"""The scripts that several of our languages are written in."""
+"""The scripts that several languages share."""
 EDGE = "_"
-"""Begins and ends a word."""
+"""Marks the beginning and the end of a word."""
 UNIT = 64
-"""What one nat of evidence is: whole numbers add up to the same in every order."""
+"""One nat of evidence: integer sums do not depend on their order."""
 _FLAT, _UNSEEN = 30, 5
-"""The first places differ less than Zipf's law says; a trigram that is not listed is this much rarer than the last."""
+"""The first ranks differ less than by Zipf's law; an unlisted trigram is so many times rarer than the last."""
 _LONGEST = 24
-"""Letters of a word that are looked at: no language is told by the rest of a checksum."""
+"""Letters of a word that are used; the rest of a checksum is not evidence."""
 _FIRST_WORDS = 40
-"""So many words of a text are looked at."""
+"""Words of a text that are used."""
 _BLOCK = 4096
-"""Words looked at together, to bound memory."""
+"""Words processed at a time, to bound the memory."""
 _BITS = 21
-"""What a character takes in a key."""
+"""Bits of a character in a key."""
 
 
 def trigrams_of(word: str) -> list[str]:
-    """The trigrams of a word, its edges included.
+    """Return the trigrams of a word, including its edges.
 
     >>> trigrams_of("og"), trigrams_of("i")
     (['_og', 'og_'], ['_i_'])
     """
     edged = f"{EDGE}{word[:_LONGEST]}{EDGE}"
-    return [edged[place : place + 3] for place in range(len(edged) - 2)]
+    return [edged[start : start + 3] for start in range(len(edged) - 2)]
 
 
 def script_of(word: str) -> str:
-    """The script of the word's first letter."""
+    """Return the script of a word's first letter."""
     name: str = SCRIPT_NAMES[script_table()[ord(word[0])]]
     return name
 
 
 @cache
 def _table() -> tuple[tuple[str, ...], UInt64, Int32]:
-    """The languages, the keys of trigrams, ascending, and what each says for every language."""
+    """Return the languages, the sorted keys of trigrams, and the evidence of each for every language."""
     lines = [line.split() for line in FILE.read_text(encoding="utf-8").splitlines()]
     listed = {code: keys_of("".join(trigrams))[::3] for code, *trigrams in lines}
     every = np.unique(np.concatenate(list(listed.values())))
-    says = np.zeros((len(every), len(lines)), dtype=np.int32)
+    evidence = np.zeros((len(every), len(lines)), dtype=np.int32)
     for number, keys in enumerate(listed.values()):
         rarer = (_UNSEEN * len(keys) + _FLAT) / (np.arange(len(keys)) + _FLAT)
-        says[np.searchsorted(every, keys), number] = np.rint(UNIT * np.log(rarer))
-    return tuple(listed), every, says
+        evidence[np.searchsorted(every, keys), number] = np.rint(UNIT * np.log(rarer))
+    return tuple(listed), every, evidence
 
 
 def keys_of(text: str) -> UInt64:
-    """A key for every three characters in a row."""
+    """Return a key for every three consecutive characters."""
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     keys: UInt64 = points[:-2] | points[1:-1] << np.uint64(_BITS) | points[2:] << np.uint64(2 * _BITS)
     return keys
 
 
 def languages() -> tuple[str, ...]:
-    """The languages whose trigrams are known."""
+    """Return the languages with trigrams."""
     return _table()[0]
 
 
 def trigram_scores(words: Sequence[str], chosen: Sequence[str]) -> Int32:
-    """What the letters of each word say for each of the chosen languages, in units; only differences mean anything.
+    """Return the evidence of each word for each of the chosen languages, in units; only differences have a meaning.
 
-    >>> found = trigram_scores(["jälkeen", "någonting"], ["da", "fi", "sv"])
-    >>> found.argmax(axis=1).tolist()
+    >>> trigram_scores(["jälkeen", "någonting"], ["da", "fi", "sv"]).argmax(axis=1).tolist()
     [1, 2]
     """
     known, every, table = _table()
-    says = table[:, [known.index(code) for code in chosen]]
+    evidence = table[:, [known.index(code) for code in chosen]]
     sums = np.zeros((len(words), len(chosen)), dtype=np.int32)
     for first in range(0, len(words), _BLOCK):
         block = words[first : first + _BLOCK]
@@ -95,20 +94,20 @@ def trigram_scores(words: Sequence[str], chosen: Sequence[str]) -> Int32:
         middle = keys >> np.uint64(_BITS) & np.uint64((1 << _BITS) - 1)
         owners = np.cumsum(middle == ord(EDGE))
         at = np.searchsorted(every, keys)
-        found = flat_nonzero(every.take(at, mode="clip") == keys)
-        if len(found):
-            mine = owners[found]
-            heads = flat_nonzero(np.append(True, mine[1:] != mine[:-1]))
-            sums[first + mine[heads]] = np.add.reduceat(says[at[found]], heads, axis=0)
+        listed = flat_nonzero(every.take(at, mode="clip") == keys)
+        if len(listed):
+            words_of = owners[listed]
+            heads = flat_nonzero(np.append(True, words_of[1:] != words_of[:-1]))
+            sums[first + words_of[heads]] = np.add.reduceat(evidence[at[listed]], heads, axis=0)
     return sums
 
 
 def score_first_words(tokens: Tokens, rows: Int64, chosen: Sequence[str]) -> tuple[Int64, Int64]:
-    """What the first words of these texts say for each of the chosen languages, in units; and how many letters do."""
+    """Return the evidence of the first words of these texts for each chosen language, and the number of letters."""
     sums, letters = np.zeros((len(rows), len(chosen)), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    place = np.full(max(int(tokens.owners.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
-    place[rows] = np.arange(len(rows))
-    at = place[tokens.owners]
+    position = np.full(max(int(tokens.owners.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
+    position[rows] = np.arange(len(rows))
+    at = position[tokens.owners]
     order = flat_nonzero(at >= 0)
     order = order[np.argsort(at[order], kind="stable")]
     at = at[order]

@@ -1,8 +1,8 @@
-"""Which characters of South-East Asian scripts are written and read as one.
+"""Character clusters of South-East Asian scripts.
 
-A cluster is a consonant with all that belongs to it: marks above and below, vowels written before it (Thai เ แ โ ใ ไ
-and their Lao kin) or after it (ะ า ำ), a stacked consonant (Khmer, Burmese), and any silenced letter that follows
-(ร์, က်). n-grams of clusters, unlike those of characters, never part a vowel from its consonant.
+A cluster is a consonant with everything that belongs to it: marks above and below, vowels written before it (Thai
+เ แ โ ใ ไ and the Lao equivalents) or after it (ะ า ำ), a stacked consonant (Khmer, Burmese), and a silenced letter that
+follows (ร์, က်). n-grams of clusters, unlike those of characters, never separate a vowel from its consonant.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BASE, _BEFORE, _AFTER, _STACKER, _SILENCER = range(5)
 _VOWELS_BEFORE = "เแโใไ" + "ເແໂໃໄ"
 _VOWELS_AFTER = "ะาำๅ" + "ະາຳ"
 _STACKERS = "\u1039\u17d2"
-"""The next consonant goes below this one: Burmese virama, Khmer coeng."""
+"""The next consonant is written below this one: Burmese virama, Khmer coeng."""
 _SILENCERS = "\u0e4c\u0ecc\u103a\u17cd"
-"""The letter is not read, or only ends the syllable: thanthakhat, its Lao and Khmer kin, Burmese asat."""
+"""The letter is silent, or only ends the syllable: thanthakhat, its Lao and Khmer equivalents, Burmese asat."""
 
 
 @cache
 def _table() -> UInt8:
-    """The part that each character plays in a cluster; one more entry for all that come after these scripts."""
+    """Return the function of each character in a cluster; one more entry for all characters after these scripts."""
     table = np.full(_BLOCKS[-1][1] + 2, _BASE, dtype=np.uint8)
     for first, last in _BLOCKS:
         for point in range(first, last + 1):
@@ -43,7 +43,7 @@ def _table() -> UInt8:
 
 
 def cluster_begins(points: UInt32) -> Bools:
-    """Whether a cluster begins at each character.
+    """Return whether a cluster begins at each character.
 
     >>> text = "โรงเรียนซูเปอร์โบว์ล"
     >>> at = [*np.flatnonzero(cluster_begins(np.array([ord(c) for c in text], dtype=np.uint32))), len(text)]
@@ -55,7 +55,7 @@ def cluster_begins(points: UInt32) -> Bools:
     begins[1:] &= (part[:-1] != _BEFORE) & (part[:-1] != _STACKER)
     silent = part[1:] == _SILENCER
     begins[:-1] &= ~silent
-    # A vowel sign may stand between the letter and what silences it: ธิ์.
+    # A vowel sign may be between the letter and the silencer: ธิ์.
     begins[:-2] &= ~(silent[1:] & (part[1:-1] == _AFTER))
     begins[:1] = True
     return begins

@@ -1,7 +1,7 @@
 """`normalise` for millions of characters at once, on code points.
 
-Nearly every character is normalised alone: a table says what it becomes. Only where characters act on each other
-(a letter and an accent written as two, marks out of order) does the word go through `normalise` itself.
+Nearly every character is normalised by itself, with a table. Only where characters combine (a letter and an accent
+written as two characters, marks out of order) is the word passed to `normalise`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from steelyard.types import Int64
 
 _CODE_POINTS = 0x110000
 END = "\0"
-"""Stands between two texts."""
+"""Separates two texts."""
 _FEW = 1000
-"""Up to so many characters that become none or several are put in their places one by one."""
+"""Up to so many characters that become none or several are replaced one by one."""
 
 COMBINING = (
     *((0x300, 0x304), (0x306, 0x30C), (0x30F, 0x30F), (0x311, 0x311), (0x313, 0x314), (0x31B, 0x31B)),
@@ -34,20 +34,20 @@ COMBINING = (
     *((0x1133E, 0x1133E), (0x11357, 0x11357), (0x114B0, 0x114B0), (0x114BA, 0x114BA), (0x114BD, 0x114BD)),
     *((0x115AF, 0x115AF), (0x11930, 0x11930)),
 )
-"""Characters that may become one with the character before them (a test holds this against unicodedata)."""
+"""Characters that may combine with the character before them (a test compares this with unicodedata)."""
 
 
-_FIRST, _CLASS, _RESIZED, _MARK, _SOCIAL, _UNKNOWN = (1 << 21) - 1, 7 << 21, 1 << 24, 1 << 25, 1 << 26, 1 << 31
-"""What a table says of a character: the first that it becomes, and the class of that; that it becomes none or several;
-that it is a mark that has its place among marks; that it may act on its neighbours; that nobody has asked yet."""
+_FIRST, _CLASS, _RESIZED, _MARK, _COMBINES, _UNKNOWN = (1 << 21) - 1, 7 << 21, 1 << 24, 1 << 25, 1 << 26, 1 << 31
+"""The bits of a table entry: the first character that it becomes, and its class; that it becomes none or several; that
+it is a mark with an order among marks; that it may combine with its neighbours; that it is not yet known."""
 _CLASS_BITS = 21
 
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """Characters in their normal form, and how each takes part in tokens.
+    """Characters in their normal form, and the class of each.
 
-    Every character that is part of no token is a space, but for the one that ends texts.
+    Every character outside of tokens is a space, except the one that ends texts.
     """
 
     facts: UInt32
@@ -60,15 +60,15 @@ class Folded:
     @cached_property
     def classes(self) -> UInt8:
         """The class of each character."""
-        return self.facts.view(np.uint8)[2::4] >> np.uint8(_CLASS_BITS - 16)  # the third byte has it highest
+        return self.facts.view(np.uint8)[2::4] >> np.uint8(_CLASS_BITS - 16)  # in the highest bits of the third byte
 
     @property
     def only_words(self) -> bool:
-        """Whether no character is of a script that writes no spaces."""
+        """Whether all characters are of scripts with spaces."""
         return int(np.bitwise_or.reduce(self.facts)) & _CLASS <= WORD << _CLASS_BITS
 
     def respell(self, sequences: Sequences) -> Folded:
-        """The same words in the spelling of their language; only letters of words change."""
+        """Return the same words in the normal spelling of their language; only letters of words change."""
         places, becomes, gone = sequences(self.points)
         facts = self.facts.copy()
         facts[places] = becomes | np.uint32(WORD << _CLASS_BITS)
@@ -76,7 +76,7 @@ class Folded:
 
 
 class _Table:
-    """What each character becomes alone; filled as characters turn up."""
+    """The normal form of each character by itself; filled as characters occur."""
 
     def __init__(self, fold_case: bool, underscore: bool, spelling: Spelling) -> None:
         self.fold_case, self.underscore, self.spelling = fold_case, underscore, spelling
@@ -86,7 +86,7 @@ class _Table:
         self.becomes: dict[int, str] = {}
 
     def learn(self, points: UInt32) -> tuple[UInt32, int]:
-        """The facts of each character and the largest, asking `normalise` about characters not seen before."""
+        """Return the entry of each character and the largest entry; new characters are passed to `normalise`."""
         facts = self.facts.take(points)
         largest = int(facts.max(initial=0))
         if largest >= _UNKNOWN:
@@ -99,26 +99,26 @@ class _Table:
     def _learn_one(self, point: int) -> None:
         normal = normalise(chr(point), fold_case=self.fold_case)
         becomes = self.spelling.letters(normal)
-        composed = unicodedata.normalize("NFKC", chr(point))  # what puts marks in order, before anything is left out
-        # A mark that the language leaves out has no place among the others.
+        composed = unicodedata.normalize("NFKC", chr(point))  # puts marks in order, before any is removed
+        # A mark that the language removes does not have an order.
         self.order[point] = unicodedata.combining(composed[0]) if becomes or not normal else 0
-        # Folding may leave a mark at the end (ǰ becomes j and a caron), which the next one must follow in order.
+        # Folding may leave a mark at the end (ǰ becomes j and a caron), before which the next one may belong.
         self.last_order[point] = max(map(unicodedata.combining, (composed[-1], becomes[-1:] or composed[-1])))
         self.becomes[point] = becomes
         facts = self.plain(becomes[0]) if becomes else 0
         facts |= _RESIZED * (len(becomes) != 1) | _MARK * bool(self.order[point])
-        # A half-width voicing mark joins the letter before it only once it is a full one.
-        facts |= _SOCIAL * any(map(_is_social, (point, *map(ord, normal[:1]))))
-        # Last: another thread takes a character whose facts it finds for learnt.
+        # A half-width voicing mark combines with the letter before it only after normalisation.
+        facts |= _COMBINES * any(map(_combines, (point, *map(ord, normal[:1]))))
+        # Last: other threads use an entry as soon as it is set.
         self.facts[point] = facts
 
     def plain(self, character: str) -> int:
-        """The facts of a character that stays as it is, or separates."""
+        """Return the entry of a character that stays unchanged, or separates."""
         kind = WORD if self.underscore and character == "_" else class_of(character)
         return ord(" " if kind == SEPARATOR and character != END else character) | kind << _CLASS_BITS
 
 
-def _is_social(point: int) -> bool:
+def _combines(point: int) -> bool:
     return point == ord(NON_JOINER) or any(first <= point <= last for first, last in COMBINING)
 
 
@@ -130,9 +130,9 @@ def _table(fold_case: bool, underscore: bool, spelling: Spelling) -> _Table:
 def fold(
     points: UInt32, *, fold_case: bool = True, underscore: bool = False, spelling: Spelling = PLAIN
 ) -> Folded | Int64:
-    """The characters in their normal form, or the places of those that need their neighbours for it.
+    """Return the characters in their normal form, or the positions of those that depend on their neighbours.
 
-    The words that hold such places must go through `normalise` first. An underscore separates unless told otherwise.
+    Words with such positions must go through `normalise` first. With `underscore`, an underscore is part of a word.
 
     >>> fold(np.array([ord(c) for c in "cafe\u0301"], dtype=np.uint32)).tolist()
     [4]
@@ -144,22 +144,22 @@ def fold(
     facts, largest = table.learn(points)
     if largest >= _MARK:
         marks = flat_nonzero(facts >= _MARK)
-        social = facts[marks] >= _SOCIAL
+        combining = facts[marks] >= _COMBINES
         order, before = table.order.take(points[marks]), table.last_order.take(points[np.maximum(marks - 1, 0)])
-        disordered = ~social & (marks > 0) & (order < before)
-        if social.any() or not _swap(table, points, facts, marks[disordered]):
-            return marks[social | disordered]
-    return _settled(table, points, facts) if largest >= _RESIZED else Folded(facts)
+        disordered = ~combining & (marks > 0) & (order < before)
+        if combining.any() or not _swap(table, points, facts, marks[disordered]):
+            return marks[combining | disordered]
+    return _resized(table, points, facts) if largest >= _RESIZED else Folded(facts)
 
 
 def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
-    """Put pairs of marks in order, such as the doubling and the vowel of an Arabic letter; whether that was all.
+    """Put pairs of marks in order, such as the doubling and the vowel of an Arabic letter; return whether that is all.
 
-    `second` are the places of marks that belong before the mark before them.
+    `second` are the positions of marks that belong before the preceding mark.
     """
     behind = np.minimum(second + 1, len(points) - 1)
     pairs = (table.last_order.take(points[second - 2]) == 0) & (table.order.take(points[behind]) == 0)
-    pairs &= (facts[second] | facts[second - 1]) & np.uint32(_SOCIAL | _RESIZED) == 0
+    pairs &= (facts[second] | facts[second - 1]) & np.uint32(_COMBINES | _RESIZED) == 0
     pairs &= facts[second - 1] >= _MARK
     facts[second], facts[second - 1] = facts[second - 1], facts[second]
     return bool(pairs.all())
@@ -168,14 +168,14 @@ def _swap(table: _Table, points: UInt32, facts: UInt32, second: Int64) -> bool:
 def fold_alone(
     points: UInt32, *, fold_case: bool = True, underscore: bool = False, spelling: Spelling = PLAIN
 ) -> Folded:
-    """The characters in their normal form, whatever their neighbours, for words that went through `normalise`."""
+    """Return the characters in their normal form, for words that went through `normalise`."""
     table = _table(fold_case, underscore, spelling)
     facts, largest = table.learn(points)
-    return _settled(table, points, facts) if largest >= _RESIZED else Folded(facts)
+    return _resized(table, points, facts) if largest >= _RESIZED else Folded(facts)
 
 
-def _settled(table: _Table, points: UInt32, facts: UInt32) -> Folded:
-    """Make room for characters that become several, close the gap of those that vanish."""
+def _resized(table: _Table, points: UInt32, facts: UInt32) -> Folded:
+    """Insert characters that become several, and remove those that become none."""
     places = flat_nonzero((facts & np.uint32(_RESIZED)) != 0)
     becomes = [table.becomes[point] for point in points[places].tolist()]
     if len(places) > _FEW:
@@ -190,7 +190,7 @@ def _settled(table: _Table, points: UInt32, facts: UInt32) -> Folded:
 
 
 def _spread(table: _Table, facts: UInt32, places: Int64, becomes: list[str]) -> UInt32:
-    """What becomes of the characters at many places, put among the others at once."""
+    """Replace the characters at many positions at once."""
     tails = [table.plain(character) for string in becomes for character in string[1:]]
     sizes = np.fromiter(map(len, becomes), dtype=np.int64, count=len(becomes))
     gone = places[sizes == 0]

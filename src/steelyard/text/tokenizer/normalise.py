@@ -1,4 +1,4 @@
-"""One written form for what readers take as one: NFKC, case folding, invisible joiners, digits of every script."""
+"""Text normalisation: NFKC, case folding, invisible characters, digits of every script."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ INVISIBLE = dict.fromkeys(
         *(0x055B, 0x055C, 0x055E),
     ]
 )
-"""Characters that change no word: soft hyphen, tatweel, zero-width space, joiner, direction and variation marks, and
-the signs that Armenian writes above a letter inside the word that is stressed, called or asked."""
+"""Characters that do not change a word: soft hyphen, tatweel, zero-width space, joiner, direction and variation marks,
+and the Armenian signs for stress, exclamation and question inside a word."""
 
 ZEROS = (
     *(0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6),
     *(0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810),
 )
-"""The zero of each script that has digits of its own, nine more behind each: ٢٠٢٠ and २०२० are the year 2020."""
+"""The zero of each script with its own digits, which the other nine follow: ٢٠٢٠ and २०२० are the year 2020."""
 _REPLACED = INVISIBLE | {zero + digit: str(digit) for zero in ZEROS for digit in range(10)}
 _TO_REPLACE = re.compile(f"[{re.escape(''.join(map(chr, _REPLACED)))}]")
 
@@ -29,7 +29,7 @@ _ARABIC_FIRST, _ARABIC_LAST = "\u0600", "\u06ff"
 
 
 def normalise(text: str, *, fold_case: bool = True) -> str:
-    """The text in NFKC without invisible characters, lower case for comparison unless told otherwise.
+    """Return the text in NFKC without invisible characters, case-folded unless `fold_case` is false.
 
     >>> normalise("Ｆｕｌｌ ｗｉｄｔｈ, STRASSE, Straße, ﬁn, İzmir, ٢٠٢٠")
     'full width, strasse, strasse, fin, izmir, 2020'
@@ -49,7 +49,7 @@ def normalise(text: str, *, fold_case: bool = True) -> str:
 
 
 def _resolve_non_joiners(text: str) -> str:
-    """A space where Arabic script uses the non-joiner to part a word; nothing where it only shapes a letter."""
+    """Replace the non-joiner by a space where Arabic script separates parts of a word; remove it elsewhere."""
     pieces = text.split(NON_JOINER)
     out = [pieces[0]]
     for previous, piece in pairwise(pieces):

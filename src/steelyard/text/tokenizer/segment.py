@@ -1,7 +1,7 @@
-"""Real word segmentation by packages of the extra `[cjk]`, and the tokenizers of HAKARI-Bench.
+"""Word segmentation by packages of the extra `[cjk]`, and the tokenizers of HAKARI-Bench.
 
-Both are used only when asked for: the default analysers score at least as well, and a figure must not depend on
-which packages happen to be installed.
+Both are used only on request: the default analysers score at least as well, and a score must not depend on which
+packages are installed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEGMENTERS = {"zh": "rjieba", "ja": "fugashi", "th": "pythainlp.tokenize"}
 """The module that segments each language, of the extra `[cjk]`."""
 
 OPTIONAL_SEGMENTERS = {"ko": "kiwipiepy", "vi": "pyvi.ViTokenizer"}
-"""Modules that no extra brings (a licence or the weight forbids it) and that are used where they are installed."""
+"""Modules that are used if installed, but not part of an extra because of their licence or size."""
 
 _HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
 _HAKARI_STOP_WORDS = frozenset(
@@ -39,14 +39,14 @@ _HAKARI_STOP_WORDS = frozenset(
     | {"their", "them", "then", "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what"}
     | {"when", "where", "which", "who", "whom", "why", "will", "with", "would", "you", "your"}
 )
-"""Lucene's English stop words, pronouns, auxiliary and question words; HAKARI-Bench's own list was not seen."""
+"""Lucene's English stop words, pronouns, auxiliary and question words; HAKARI-Bench's list is not published."""
 _WORD = re.compile(r"\b\w+\b")
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _ALNUM = re.compile(r"\w")
 
 
-def _says_something(word: str) -> bool:
-    """Whether a piece that a segmenter cut is more than punctuation: as by default, an emoji is."""
+def _is_word(word: str) -> bool:
+    """Return whether a segment is more than punctuation; an emoji is."""
     return _ALNUM.search(word) is not None or any(class_of(character) == EMOJI for character in word)
 
 
@@ -58,11 +58,11 @@ def _load(module: str, extra: str = "cjk") -> Any:
 
 
 def segmenter(language: str) -> str | None:
-    """The module that would segment the language here; None where there is none."""
-    guest = OPTIONAL_SEGMENTERS.get(language)
-    if guest is not None and importlib.util.find_spec(_package_of(guest)) is None:
+    """Return the module that segments the language here; None if there is none."""
+    optional = OPTIONAL_SEGMENTERS.get(language)
+    if optional is not None and importlib.util.find_spec(_package_of(optional)) is None:
         return None
-    return SEGMENTERS.get(language, guest)
+    return SEGMENTERS.get(language, optional)
 
 
 def _package_of(module: str) -> str:
@@ -71,9 +71,9 @@ def _package_of(module: str) -> str:
 
 @cache
 def word_splitter(language: str) -> WordSplitter:
-    """The function that cuts a text of the language into words."""
+    """Return the function that splits a text of the language into words."""
     if language in OPTIONAL_SEGMENTERS:
-        module = _guest(OPTIONAL_SEGMENTERS[language])
+        module = _load_optional(OPTIONAL_SEGMENTERS[language])
         if language == "vi":
             return lambda text: module.tokenize(text).split()
         kiwi = module.Kiwi()
@@ -87,42 +87,42 @@ def word_splitter(language: str) -> WordSplitter:
     return lambda text: list(module.word_tokenize(text, engine="newmm"))
 
 
-class _CutByOthers:
-    """What analysers have in common whose words other packages cut."""
+class _ExternalTokens:
+    """The common part of analysers whose words come from other packages."""
 
     stems = False
 
     def words(self, texts: Sequence[str]) -> Words | None:
-        """None: words are cut by others."""
+        """Return None: words come from another package."""
         return None
 
     def stem(self, words: Words, chosen: Int64) -> UInt64:
-        """The words."""
+        """Return the keys of the words."""
         return words.keys[chosen]
 
     def query_words(self, texts: Sequence[str]) -> Words | None:
-        """None: words are cut by others."""
+        """Return None: words come from another package."""
         return None
 
 
 @dataclass(frozen=True)
-class Segmenter(_CutByOthers):
-    """Words as a segmenter cuts them, normalised first; punctuation is left out.
+class Segmenter(_ExternalTokens):
+    """Words of a segmenter, normalised first, without punctuation.
 
-    A language that no segmenter is known for is analysed as usual, and `str` says so.
+    A language without a segmenter is analysed as usual, and `str` reports this.
     """
 
     language: str
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The words of each text."""
+        """Return the words of each text."""
         if segmenter(self.language) is None:
             return Analyser(self.language).tokens(texts)
-        cut = word_splitter(self.language)
-        return Tokens.of_lists([list(filter(_says_something, cut(normalise(text)))) for text in texts])
+        split = word_splitter(self.language)
+        return Tokens.of_lists([list(filter(_is_word, split(normalise(text)))) for text in texts])
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
-        """The words of each query."""
+        """Return the words of each query."""
         return self.tokens(texts) if segmenter(self.language) else Analyser(self.language).query_tokens(texts)
 
     def __str__(self) -> str:
@@ -131,8 +131,8 @@ class Segmenter(_CutByOthers):
 
 
 @dataclass(frozen=True)
-class HakariTokenizer(_CutByOthers):
-    """The tokenizer that HAKARI-Bench uses for the language, with its faults.
+class HakariTokenizer(_ExternalTokens):
+    """The tokenizer that HAKARI-Bench uses for the language, including its errors.
 
     >>> HakariTokenizer("en").tokens(["The Cats' café"]).lists(1)
     [['cat', 'caf']]
@@ -141,36 +141,36 @@ class HakariTokenizer(_CutByOthers):
     language: str
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """The tokens of each text."""
+        """Return the tokens of each text."""
         language = self.language
         if language == "en":
-            found = Tokens.of_lists([_PLAIN_WORD.findall(text.lower()) for text in texts])
-            stems = stem("porter", found.distinct)
-            pairs = zip(found.distinct, stems, strict=True)
-            return found.map(["" if word in _HAKARI_STOP_WORDS else stemmed for word, stemmed in pairs])
+            tokens = Tokens.of_lists([_PLAIN_WORD.findall(text.lower()) for text in texts])
+            stems = stem("porter", tokens.distinct)
+            pairs = zip(tokens.distinct, stems, strict=True)
+            return tokens.map(["" if word in _HAKARI_STOP_WORDS else stemmed for word, stemmed in pairs])
         if language in SEGMENTERS:
             return Tokens.of_lists(list(map(word_splitter(language), texts)))
         if language == "ko":
             return Tokens.of_lists(list(map(word_splitter(language), texts)))
         if language == "vi":
-            cut = word_splitter(language)
-            lists = [[word.lower() for word in cut(text) if _ALNUM.search(word)] for text in texts]
+            split = word_splitter(language)
+            lists = [[word.lower() for word in split(text) if _ALNUM.search(word)] for text in texts]
             return Tokens.of_lists(lists)
         if language in ("bn", "te"):
             return Tokens.of_lists([text.lower().split() for text in texts])
-        found = Tokens.of_lists([_WORD.findall(text.lower()) for text in texts])
-        return found.map(stem(STEMMERS[language], found.distinct)) if language in _HAKARI_STEMMED else found
+        tokens = Tokens.of_lists([_WORD.findall(text.lower()) for text in texts])
+        return tokens.map(stem(STEMMERS[language], tokens.distinct)) if language in _HAKARI_STEMMED else tokens
 
     def query_tokens(self, texts: Sequence[str]) -> Tokens:
-        """The tokens of each query."""
+        """Return the tokens of each query."""
         return self.tokens(texts)
 
     def __str__(self) -> str:
         return f"hakari {self.language}"
 
 
-def _guest(module: str) -> Any:
-    """A package that no extra brings."""
+def _load_optional(module: str) -> Any:
+    """Import a package that is not part of an extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Where the tokens of many texts lie in one buffer of bytes, found with array operations only."""
+"""The positions of the tokens of many texts in one buffer of bytes, found with array operations only."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from steelyard.types import Int32, Int64
 UInt64 = npt.NDArray[np.uint64]
 
 _HUGE = 1 << 10
-"""Bytes of a token (a genome, a dump in hexadecimal digits) that is hashed alone, not in passes of eight bytes."""
+"""Bytes of a token (a genome, a hexadecimal dump) that is hashed separately, not in passes of eight bytes."""
 
 
 @dataclass(frozen=True)
 class Grams:
-    """Lengths of the n-grams that a run of each spaceless script is cut into.
+    """Lengths of the n-grams of each script without spaces.
 
-    They are n-grams of characters; in South-East Asian scripts, of clusters (`clusters`). A run that is shorter than
-    the shortest length is a token as it is.
+    They are n-grams of characters; in South-East Asian scripts, of clusters (`clusters`). A run shorter than the
+    shortest length is one token.
     """
 
     han_kana: tuple[int, ...] = (1, 2)
@@ -38,7 +38,7 @@ class Grams:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Tokens as places in `buffer`, UTF-8: token `i` of text `owners[i]` has `lengths[i]` bytes from `starts[i]`.
+    """Tokens as positions in `buffer`, UTF-8: token `i` of text `owners[i]` has `lengths[i]` bytes from `starts[i]`.
 
     Eight zero bytes end the buffer, so that eight bytes can be read at every start.
     """
@@ -48,10 +48,10 @@ class Spans:
     lengths: Int64
     owners: Int32
     words: int
-    """So many of them are words and come first; the others are n-grams."""
+    """The number of words, which come first; the others are n-grams."""
 
     def take(self, chosen: Int64) -> Spans:
-        """Some of the tokens."""
+        """Return some of the tokens."""
         words = int(np.count_nonzero(chosen < self.words))
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen], self.owners[chosen], words)
 
@@ -64,7 +64,7 @@ def find_tokens(
     underscore: bool = False,
     spelling: Spelling = PLAIN,
 ) -> Spans:
-    """The tokens of the texts: words, and n-grams of spaceless scripts; a word keeps its marks and digits.
+    """Return the tokens of the texts: words, and n-grams of scripts without spaces; words keep marks and digits.
 
     >>> spans = find_tokens(["The cat's मेज़", "東京都"], Grams())
     >>> data = spans.buffer.tobytes()
@@ -80,8 +80,8 @@ def find_tokens(
     joined = _join(texts)
     folded = fold(_code_points(joined), fold_case=fold_case, underscore=underscore, spelling=spelling)
     if not isinstance(folded, Folded):
-        settled = _normalise_words(joined, folded, fold_case)
-        folded = fold_alone(_code_points(settled), fold_case=fold_case, underscore=underscore, spelling=spelling)
+        normalised = _normalise_words(joined, folded, fold_case)
+        folded = fold_alone(_code_points(normalised), fold_case=fold_case, underscore=underscore, spelling=spelling)
     if spelling.sequences is not None:
         folded = folded.respell(spelling.sequences)
     buffer = np.frombuffer(_utf8(folded.points) + bytes(8), dtype=np.uint8)
@@ -91,7 +91,7 @@ def find_tokens(
 
 
 def _normalise_words(joined: str, places: Int64, fold_case: bool) -> str:
-    """The texts, with the words at these places normalised; no character acts on another across a space."""
+    """Return the texts with the words at these positions normalised; characters do not combine across a space."""
     pieces, done = [], 0
     for place in places.tolist():
         if place < done:
@@ -113,7 +113,7 @@ def _join(texts: Sequence[str]) -> str:
 
 
 def code_points(texts: Sequence[str]) -> tuple[UInt32, Int64]:
-    """Every character of the texts, as written, and the text it is of."""
+    """Return every original character of the texts, and its text."""
     points = _code_points(_join(texts))
     return points[1:], np.cumsum(points[:-1] == 0) - 1
 
@@ -121,7 +121,7 @@ def code_points(texts: Sequence[str]) -> tuple[UInt32, Int64]:
 def _code_points(text: str) -> UInt32:
     try:
         data = text.encode("utf-32-le")
-    except UnicodeEncodeError:  # half of a surrogate pair, as broken JSON gives: no character
+    except UnicodeEncodeError:  # a lone surrogate, as from broken JSON
         data = text.encode("utf-32-le", "replace")
     return np.frombuffer(data, dtype=np.uint32)
 
@@ -140,7 +140,7 @@ _ASCII_TABLES = {(fold, line): _ascii_table(fold, line) for fold in (False, True
 
 
 def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
-    # One end before the first text and one after the last; eight more to be read over.
+    # One end before the first text and one after the last; eight more as padding.
     joined = END.join(["", *texts, *[""] * 9])
     data = joined.encode("ascii").translate(_ASCII_TABLES[fold_case, underscore])
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
@@ -149,7 +149,7 @@ def _ascii(texts: Sequence[str], fold_case: bool, underscore: bool) -> Spans:
 
 
 def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
-    """Words, in texts that have nothing but words and spaces."""
+    """Return the words of texts with words and spaces only."""
     in_word = buffer > ord(" ")
     edges = flat_nonzero(in_word[1:] != in_word[:-1])
     edges += 1
@@ -158,7 +158,7 @@ def _between_spaces(buffer: UInt8, ends_of_texts: Int64) -> Spans:
 
 
 def _general(folded: Folded, buffer: UInt8, grams: Grams) -> Spans:
-    """Words, and n-grams of runs of spaceless scripts."""
+    """Return words, and n-grams of scripts without spaces."""
     points, kinds = folded.points, folded.classes
     edges = flat_nonzero(kinds[1:] != kinds[:-1])
     edges += 1
@@ -179,7 +179,7 @@ def _utf8(points: UInt32) -> bytes:
 
 
 def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams) -> list[tuple[Int64, Int64]]:
-    """Begin and end of every token, given the runs of characters of one kind: words first, then n-grams."""
+    """Return begin and end of every token, given the runs of characters of one class: words first, then n-grams."""
     kinds_of_runs = kinds.take(first)
     words = flat_nonzero(kinds_of_runs == WORD)
     pieces = [(first.take(words), last.take(words))]
@@ -194,7 +194,7 @@ def _runs(points: UInt32, kinds: UInt8, first: Int64, last: Int64, grams: Grams)
 
 
 def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[Int64, Int64]]:
-    """Begin and end of every n-gram, given characters or clusters; runs of them that are too short are kept whole."""
+    """Return begin and end of every n-gram of characters or clusters; a run that is too short is one token."""
     touching = ends[:-1] == begins[1:]
     pieces = []
     if min(lengths) > 1:
@@ -215,7 +215,7 @@ def _grams(begins: Int64, ends: Int64, lengths: tuple[int, ...]) -> list[tuple[I
 
 
 def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[Int64, Int64]:
-    """Begin and end of every cluster, given the runs of scripts that have them."""
+    """Return begin and end of every cluster, given the runs of scripts that have them."""
     begins = cluster_begins(points)
     begins[first] = True
     begins &= kinds == UNSPACED
@@ -226,15 +226,15 @@ def _clusters(points: UInt32, kinds: UInt8, first: Int64, last: Int64) -> tuple[
 
 
 def _owners(begin: Int64, ends_of_texts: Int64) -> Int32:
-    """The text of each place; places must ascend."""
+    """Return the text of each position; positions must be ascending."""
     counts = np.diff(np.searchsorted(begin, ends_of_texts))
     return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
 def keys(spans: Spans) -> UInt64:
-    """A 64-bit key for each token, equal for equal tokens.
+    """Return a 64-bit key for each token, equal for equal tokens.
 
-    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time, but for huge ones. Two
+    Up to eight bytes the key is the token itself; longer ones are mixed, eight bytes at a time, except huge ones. Two
     of ten million distinct long tokens share a key with a probability of about three in a million.
     """
     eights = _eights(spans.buffer)
@@ -260,7 +260,7 @@ def keys(spans: Spans) -> UInt64:
 
 
 def blocks(spans: Spans, count: int) -> UInt64:
-    """The first bytes of every token in a line, so many times eight, zeros behind its end."""
+    """Return the first bytes of every token in blocks of eight, zeros after its end."""
     eights, found = _eights(spans.buffer), np.zeros((len(spans.starts), count), dtype=np.uint64)
     at, left = spans.starts, spans.lengths
     np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
@@ -273,12 +273,12 @@ def blocks(spans: Spans, count: int) -> UInt64:
 
 
 def _eights(buffer: UInt8) -> UInt64:
-    """The eight bytes from each place on, as a number."""
+    """Return the eight bytes from each position on, as an integer."""
     return np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
 
 
 def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
-    """The keys of tokens given as blocks of eight bytes, zeros behind the end."""
+    """Return the keys of tokens given as blocks of eight bytes, zeros after the end."""
     result = blocks[0].copy()
     for number, block in enumerate(blocks[1:], start=1):
         rows = flat_nonzero(lengths > 8 * number)
@@ -287,7 +287,7 @@ def keys_of_blocks(blocks: Sequence[UInt64], lengths: Int64) -> UInt64:
 
 
 def keys_of_strings(strings: Sequence[str]) -> UInt64:
-    """The keys that `keys` gives for the same tokens in a buffer.
+    """Return the keys that `keys` returns for the same tokens in a buffer.
 
     >>> spans = find_tokens(["cat 東京"], Grams())
     >>> set(keys_of_strings(["cat", "東京"]).tolist()) <= set(keys(spans).tolist())
@@ -297,7 +297,7 @@ def keys_of_strings(strings: Sequence[str]) -> UInt64:
 
 
 def keys_of_bytes(tokens: Sequence[bytes]) -> UInt64:
-    """The keys of tokens in UTF-8."""
+    """Return the keys of tokens in UTF-8."""
     lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
     buffer = np.frombuffer(b"".join([*tokens, bytes(8)]), dtype=np.uint8)
     return keys(Spans(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(0, dtype=np.int32), len(tokens)))

@@ -1,4 +1,4 @@
-"""Tokens of many texts, numbered: what every tokenizer gives and every index takes."""
+"""Numbered tokens of many texts: the result of a tokenizer and the input of an index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.types import Int32, Int64
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Occurrences of tokens: occurrence `i` is `distinct[numbers[i]]` in text `owners[i]`, in no promised order."""
+    """Occurrences of tokens: occurrence `i` is `distinct[numbers[i]]` in text `owners[i]`, in any order."""
 
     owners: Int32
     numbers: Int32
@@ -25,7 +25,7 @@ class Tokens:
 
     @classmethod
     def of_lists(cls, lists: Sequence[Sequence[str]]) -> Tokens:
-        """Tokens that somebody else cut, a list for each text.
+        """Return tokens from one list per text.
 
         >>> tokens = Tokens.of_lists([["a", "b"], [], ["a"]])
         >>> tokens.owners.tolist(), tokens.numbers.tolist(), tokens.distinct
@@ -39,12 +39,12 @@ class Tokens:
 
     @classmethod
     def of_spans(cls, spans: Spans) -> Tokens:
-        """Tokens found in a buffer; a string is made for each distinct one only."""
+        """Return tokens in a buffer; a string is made for each distinct one only."""
         words = Words.of(spans)
         return cls(words.owners, words.numbers, words.strings())
 
     def map(self, replacements: Sequence[str]) -> Tokens:
-        """The same occurrences with other strings; an empty replacement removes the token.
+        """Return the same occurrences with other strings; an empty replacement removes the token.
 
         >>> Tokens.of_lists([["cats", "the", "cat"]]).map(["cat", "", "cat"]).lists(1)
         [['cat', 'cat']]
@@ -59,7 +59,7 @@ class Tokens:
         return Tokens(self.owners[kept], numbers[kept], distinct)
 
     def without(self, words: Collection[str]) -> Tokens:
-        """The occurrences of other words; a text that has no others keeps its own.
+        """Return the occurrences of other words; a text without other words keeps its own.
 
         >>> Tokens.of_lists([["the", "cat"], ["the"]]).without({"the"}).lists(2)
         [['cat'], ['the']]
@@ -69,7 +69,7 @@ class Tokens:
         return Tokens(self.owners[kept], self.numbers[kept], self.distinct)
 
     def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
-        """Each occurrence replaced by several strings (or none).
+        """Replace each occurrence by several strings (or none).
 
         >>> Tokens.of_lists([["a_b", "c"]]).expand([["a", "b"], []]).distinct
         ['a', 'b']
@@ -82,11 +82,11 @@ class Tokens:
         return Tokens(np.repeat(self.owners, repeats), parts.numbers[np.arange(len(starts)) + starts], parts.distinct)
 
     def terms(self) -> Terms:
-        """The same occurrences, known by keys."""
+        """Return the same occurrences, identified by keys."""
         return Terms(self.owners, self.numbers, keys_of_strings(self.distinct))
 
     def lists(self, texts: int) -> list[list[str]]:
-        """The tokens of each text; for reading, tests and other people's code."""
+        """Return the tokens of each text, for display and tests."""
         out: list[list[str]] = [[] for _ in range(texts)]
         for owner, number in zip(self.owners.tolist(), self.numbers.tolist(), strict=True):
             out[owner].append(self.distinct[number])
@@ -99,7 +99,7 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words found in a buffer and numbered: word `numbers[i]` in text `owners[i]`. No string is made of any."""
+    """Words found in a buffer and numbered: word `numbers[i]` in text `owners[i]`. No strings are made."""
 
     spans: Spans
     owners: Int32
@@ -107,26 +107,26 @@ class Words:
     keys: UInt64
     """The key of each distinct word."""
     first: Int64
-    """The span in which each distinct word was seen first."""
+    """The first span of each distinct word."""
 
     @classmethod
     def of(cls, spans: Spans) -> Words:
-        """Equal words get equal numbers, in order of first sight."""
+        """Number equal words equally, in the order of first occurrence."""
         every = keys(spans)
         first, numbers = numbered(every)
         return cls(spans, spans.owners, numbers, every[first], first)
 
     @property
     def count(self) -> int:
-        """So many of the distinct ones are words and come first; the others are n-grams."""
+        """The number of distinct words, which come first; the others are n-grams."""
         return int(np.searchsorted(self.first, self.spans.words))
 
     def strings(self) -> list[str]:
-        """The distinct words."""
+        """Return the distinct words."""
         return strings(self.spans, self.first)
 
     def without(self, stop_words: UInt64) -> Words:
-        """The occurrences of words with other keys than these, ascending ones; a text with no others keeps its own."""
+        """Return occurrences of words without these sorted keys; a text without other words keeps its own."""
         if not len(stop_words):
             return self
         dropped = stop_words.take(np.searchsorted(stop_words, self.keys), mode="clip") == self.keys
@@ -134,14 +134,14 @@ class Words:
         return replace(self, owners=self.owners[kept], numbers=self.numbers[kept])
 
     def repeat_words(self, times: int) -> Words:
-        """Each occurrence of a word so many times; n-grams once."""
+        """Repeat each occurrence of a word so many times; n-grams once."""
         counts = np.where(self.first < self.spans.words, times, 1).take(self.numbers)
         return replace(self, owners=np.repeat(self.owners, counts), numbers=np.repeat(self.numbers, counts))
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Occurrences of terms, known by their keys: term `keys[numbers[i]]` in text `owners[i]`."""
+    """Occurrences of terms, identified by their keys: term `keys[numbers[i]]` in text `owners[i]`."""
 
     owners: Int32
     numbers: Int32
@@ -149,7 +149,7 @@ class Terms:
 
 
 def _without(owners: Int32, dropped: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which occurrences stay: those that are not dropped, and all of a text that would lose all."""
+    """Return which occurrences stay: those not dropped, and all of a text that would lose all."""
     kept = ~dropped
     with_others = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.bool_)
     with_others[owners[kept]] = True
@@ -157,9 +157,9 @@ def _without(owners: Int32, dropped: npt.NDArray[np.bool_]) -> npt.NDArray[np.bo
 
 
 def numbered(every: UInt64) -> tuple[Int64, Int32]:
-    """Where each distinct key stands first, and for every key the number of its distinct one, in that order.
+    """Return the first position of each distinct key, and for every key the number of its distinct one.
 
-    >>> [found.tolist() for found in numbered(np.array([7, 5, 7, 9], dtype=np.uint64))]
+    >>> [array.tolist() for array in numbered(np.array([7, 5, 7, 9], dtype=np.uint64))]
     [[0, 1, 3], [0, 1, 0, 2]]
     """
     places = first_places(every)
@@ -170,18 +170,18 @@ def numbered(every: UInt64) -> tuple[Int64, Int32]:
 
 
 def first_places(every: UInt64) -> Int32:
-    """For each key the place where it stands first.
+    """Return the first position of each key.
 
-    A hash table in a few passes over all keys: each slot goes to the key that comes first, and keys that find another
-    one in their slot try again in a new table. As fast as Arrow's, whose import takes more memory than an index.
+    A hash table in a few passes over all keys: each slot goes to the first key, and keys that find another one in their
+    slot try again in a new table. As fast as Arrow's, whose import takes more memory than an index.
 
     >>> first_places(np.array([7, 5, 7, 7, 5, 9], dtype=np.uint64)).tolist()
     [0, 1, 0, 0, 1, 5]
     """
     owners = np.empty(len(every), dtype=np.int32)
-    # Backwards: of several keys in a slot the one assigned last stays, which is the first.
+    # Backwards: of several keys in a slot the last assigned one stays, which is the first.
     left, wanted = np.arange(len(every) - 1, -1, -1, dtype=np.int32), every[::-1]
-    # The first table stays in the processor's cache; the next ones have room for all, should all be distinct.
+    # The first table fits into the processor's cache; the next ones have room for all keys.
     bits, multiplier = min(_room(len(left)), _TABLE_BITS), ODD
     while len(left):
         slots = np.multiply(wanted, np.uint64(multiplier), out=np.empty(len(wanted), dtype=np.uint64))
@@ -189,12 +189,12 @@ def first_places(every: UInt64) -> Int32:
         places = slots.view(np.int64)
         table = np.empty(1 << bits, dtype=np.int32)
         table[places] = left
-        found = table.take(places)
+        first = table.take(places)
         if len(left) == len(owners):
-            owners[::-1] = found
+            owners[::-1] = first
         else:
-            owners[left] = found
-        others = flat_nonzero(every.take(found) != wanted)
+            owners[left] = first
+        others = flat_nonzero(every.take(first) != wanted)
         left, wanted = left.take(others), wanted.take(others)
         bits = _room(len(left))
         multiplier = multiplier * ODD % (1 << 64)
@@ -202,7 +202,7 @@ def first_places(every: UInt64) -> Int32:
 
 
 def _room(count: int) -> int:
-    """The bits of a table with twice as many slots as keys, or more; at most 64 MB."""
+    """Return the bits of a table with at least twice as many slots as keys; at most 64 MB."""
     return min(count.bit_length() + 1, 24)
 
 
@@ -211,18 +211,18 @@ ODD = 0x9E3779B97F4A7C15
 
 
 def strings(spans: Spans, chosen: Int64) -> list[str]:
-    """The chosen tokens as strings."""
-    found: list[str] = _lines(spans, chosen).decode("utf-8").split("\n")
-    return found[:-1]
+    """Return the chosen tokens as strings."""
+    lines: list[str] = _lines(spans, chosen).decode("utf-8").split("\n")
+    return lines[:-1]
 
 
 def utf8(spans: Spans, chosen: Int64) -> list[bytes]:
-    """The chosen tokens in UTF-8."""
+    """Return the chosen tokens in UTF-8."""
     return _lines(spans, chosen).split(b"\n")[:-1]
 
 
 def _lines(spans: Spans, chosen: Int64) -> bytes:
-    """The bytes of the chosen tokens, gathered at once, with a line break after each."""
+    """Return the bytes of the chosen tokens, with a line break after each."""
     starts, lengths = spans.starts[chosen], spans.lengths[chosen] + 1
     ends = np.cumsum(lengths)
     places = np.repeat(starts - (ends - lengths), lengths)

@@ -1,4 +1,4 @@
-"""Terms and their numbers, and the reading of a corpus in portions."""
+"""Terms and their numbers, and the reading of a corpus in chunks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from steelyard.types import Int32, Int64
 
 
 class Vocabulary:
-    """Numbers of things that are known by their keys (`spans.keys`), in order of first sight.
+    """Numbers of keys (`spans.keys`), in the order of first occurrence.
 
-    A hash table over arrays: thousands of keys look into their slots at once, and those that find another key there
-    look on, one slot further, then two, then three, which in a table of a power of two leads to every slot.
+    A hash table over arrays: thousands of keys are looked up at once, and those that find another key in their slot
+    continue one slot further, then two, then three, which reaches every slot of a table of a power of two.
 
     >>> from steelyard.text.tokenizer.spans import keys_of_strings as keys
     >>> vocabulary = Vocabulary()
@@ -26,15 +26,15 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        self._keys: UInt64 = np.zeros(1, dtype=np.uint64)  # by number, with room for more behind
+        self._keys: UInt64 = np.zeros(1, dtype=np.uint64)  # by number, with room for more
         self._count = 0
         self._slots: Int32 = np.full(2, -1, dtype=np.int32)  # the number of the key in each slot
         self._placed = 0
-        """So many keys have slots; of a small corpus the others may never be asked for."""
+        """The number of keys with slots; in a small corpus the others may never be looked up."""
         self._passes = 0
 
     def grow(self, keys: UInt64, *, distinct: bool = False) -> Int32:
-        """The number of each key, new ones for keys not seen before."""
+        """Return the number of each key, a new one for a new key."""
         if distinct and not len(self):
             self._keep(keys)
             return np.arange(len(keys), dtype=np.int32)
@@ -53,7 +53,7 @@ class Vocabulary:
         return numbers
 
     def look_up(self, keys: UInt64) -> Int32:
-        """The number of each key, -1 for those not seen."""
+        """Return the number of each key, -1 for unknown ones."""
         if not len(self):
             return np.full(len(keys), -1, dtype=np.int32)
         if self._placed < len(self) <= _FEW and self._passes < _PASSES:
@@ -74,9 +74,9 @@ class Vocabulary:
         return numbers
 
     def _look_through(self, keys: UInt64) -> Int32:
-        """As `look_up`, the other way round: the keys that are asked for get slots, and all known ones look into them.
+        """Look up in reverse: the wanted keys get slots, and all known keys are looked up in them.
 
-        A few passes over a small vocabulary take less time than giving it slots.
+        A few passes over a small vocabulary are faster than giving it slots.
         """
         numbers = np.full(len(keys), -1, dtype=np.int32)
         known, same = self._keys[: self._count], np.empty(len(keys), dtype=np.int32)
@@ -87,7 +87,7 @@ class Vocabulary:
             table = np.zeros(1 << bits, dtype=np.int32)
             slots = _slots(wanted, multiplier, bits)
             table[slots] = left
-            same[left] = found = table.take(slots)  # of equal keys one speaks for all
+            same[left] = found = table.take(slots)  # one of several equal keys represents all
             asking = table.take(_slots(known, multiplier, bits))
             at = flat_nonzero(keys.take(asking) == known)
             numbers[asking.take(at)] = at
@@ -105,7 +105,7 @@ class Vocabulary:
         self._count = count
 
     def _place(self) -> None:
-        """Give a slot to every key that has none."""
+        """Assign a slot to every key without one."""
         if 2 * self._count > len(self._slots):
             self._slots = np.full(_room(self._count), -1, dtype=np.int32)
             self._placed = 0
@@ -132,25 +132,25 @@ class Vocabulary:
 
 
 _FEW, _PASSES = 1 << 15, 8
-"""Up to so many keys get slots only when they have been looked through so many times."""
+"""Up to so many keys get slots only after so many look-ups."""
 
 
 def _slots(keys: UInt64, multiplier: int, bits: int) -> Int64:
-    """The place of each key in a table of so many bits."""
+    """Return the slot of each key in a table of so many bits."""
     slots = keys * np.uint64(multiplier)
     slots >>= np.uint64(64 - bits)
     return slots.view(np.int64)
 
 
 def _room(count: int) -> int:
-    """Slots for so many keys: a power of two, from two to four times as many."""
+    """Return the number of slots for so many keys: a power of two, two to four times as many."""
     return 2 << count.bit_length()
 
 
 class Reader:
-    """Reads documents, portion after portion, then queries; a word is stemmed when it is first seen, then never.
+    """Reads documents, chunk by chunk, then queries; each distinct word is stemmed once.
 
-    Cutting is most of the work and may be done ahead, in any thread; terms are numbered in the order of the portions,
+    Tokenising is most of the work and may be done ahead, in any thread; terms are numbered in the order of the chunks,
     so that the numbers do not depend on the threads.
     """
 
@@ -160,11 +160,11 @@ class Reader:
         self._terms: Int32 = np.zeros(0, dtype=np.int32)  # the term of each word, by the word's number
 
     def read(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
-        """For each occurrence of a term, its number and the place of its text."""
+        """Return the number and the text of each occurrence of a term."""
         return self.number(split_words(self.analyser, texts))
 
     def number(self, words: Words | Sequence[str]) -> tuple[Int32, Int32]:
-        """For each occurrence of a term in what `split_words` gave, its number and the place of its text."""
+        """Return the number and the text of each occurrence of a term in the result of `split_words`."""
         if not isinstance(words, Words):
             found = self.analyser.tokens(words).terms()
             return self.vocabulary.grow(found.keys).take(found.numbers), found.owners
@@ -174,7 +174,7 @@ class Reader:
         new = flat_nonzero(numbers >= len(self._terms))
         stems = self.analyser.stem(words, new)
         first, numbers_of_stems = numbered(stems)
-        # An n-gram is its own term, and never that of a word.
+        # An n-gram is its own term, different from that of any word.
         terms = self.vocabulary.grow(np.concatenate((stems[first], words.keys[words.count :])), distinct=True)
         self._terms = np.concatenate((self._terms, terms.take(numbers_of_stems)))
         of_words = self._terms.take(numbers)
@@ -182,7 +182,7 @@ class Reader:
         return every.take(words.numbers), words.owners
 
     def read_queries(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
-        """For each occurrence of a term in queries, its number (-1: in no document) and the place of its text."""
+        """Return the number (-1: in no document) and the text of each occurrence of a term in queries."""
         words = self.analyser.query_words(texts)
         if words is None:
             found = self.analyser.query_tokens(texts).terms()
@@ -199,12 +199,12 @@ class Reader:
 
     @property
     def size_bytes(self) -> int:
-        """Memory of the words and their terms."""
+        """Memory of words and terms."""
         return self._words.size_bytes + self._terms.nbytes
 
 
 class Readers(dict[Analysis, Reader]):
-    """A reader for each analyser, made when it is first asked for; all of them number the terms of one vocabulary."""
+    """A reader for each analyser, made on first use; all of them share one vocabulary."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class Readers(dict[Analysis, Reader]):
 
 
 def split_words(analyser: Analysis, texts: Sequence[str]) -> Words | Sequence[str]:
-    """The words of texts, or the texts themselves where the analyser's own code (not for threads) cuts them."""
+    """Return the words of texts, or the texts if the analyser's code is not thread-safe."""
     words = analyser.words(texts)
     return texts if words is None else words
 
@@ -229,14 +229,14 @@ def split_words(analyser: Analysis, texts: Sequence[str]) -> Words | Sequence[st
 def split_rows(
     analyser: Analysis, texts: Sequence[str], rows: Int32
 ) -> Iterator[tuple[Analysis, Words | Sequence[str], Int32]]:
-    """The texts of these rows, cut, with the row of each; in one or two parts.
+    """Yield the words of these rows, with the row of each; in one or two parts.
 
-    ASCII takes a much faster way through tokenising, and one accent would close it for all.
+    ASCII texts are tokenised separately, because that is much faster.
     """
-    mine = texts if len(rows) == len(texts) else [texts[row] for row in rows]
-    plain = np.fromiter(map(str.isascii, mine), dtype=np.bool_, count=len(mine))
+    chosen_texts = texts if len(rows) == len(texts) else [texts[row] for row in rows]
+    plain = np.fromiter(map(str.isascii, chosen_texts), dtype=np.bool_, count=len(chosen_texts))
     if plain.all() or not plain.any():
-        yield analyser, split_words(analyser, mine), rows
+        yield analyser, split_words(analyser, chosen_texts), rows
         return
     for chosen in (flat_nonzero(plain), flat_nonzero(~plain)):
-        yield analyser, split_words(analyser, [mine[place] for place in chosen.tolist()]), rows[chosen]
+        yield analyser, split_words(analyser, [chosen_texts[row] for row in chosen.tolist()]), rows[chosen]
