@@ -115,7 +115,9 @@ def test_nothing_writes_to_the_environment() -> None:
 
 def test_every_error_has_a_hint_or_reports_what_was_expected() -> None:
     """Also those that no other test provokes: every call that creates one of our errors passes one of the two."""
-    ours = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelyardError)]
+    ours = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelyardError)
+    ]
     kinds = {kind.__name__ for kind in ours} - {"UnknownName"}  # it guesses
     silent = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.encoders.backends.token_input import from_function, load_multi_vector_encoder
+from steelyard.encoders.backends.token_input import from_function
 from steelyard.encoders.backends.transformers.multi_vector_encoder import declares_late_interaction
-from steelyard.encoders.cache.cached_ragged import encode_bundle, open_blobs
+from steelyard.encoders.cache.cached_ragged import encode_ragged, open_blob_store
+from steelyard.encoders.load import load_multi_vector_encoder
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import DataError, MissingPart, ModelError, UsageError
 from steelyard.retrievers import load_retriever
@@ -22,7 +23,7 @@ from steelyard.retrievers.model_variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors import maxsim
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
-from steelyard.vectors.token_pooling import pooled, ward_clusters
+from steelyard.vectors.token_pooling import pool_tokens, ward_clusters
 
 INFO = TaskInfo("made/up")
 
@@ -151,23 +152,23 @@ def test_clusters_are_those_of_wards_method(items, clusters, seed):
 @given(token_lists(), st.sampled_from([1.5, 2, 3, 10]))
 def test_pooling_keeps_a_factorth_and_the_first_token(texts, factor):
     tokens = TokenVectors.of(texts, 3)
-    fewer = pooled(tokens, factor)
+    fewer = pool_tokens(tokens, factor)
     for place, text in enumerate(texts):
         rest = max(len(text) - 1, 0)
         kept = rest if rest <= 1 else max(int(rest // factor), 1)
         assert len(fewer.text(place)) == min(len(text), 1) + kept
         if len(text) and text[0].any():
             np.testing.assert_allclose(fewer.text(place)[0], text[0] / np.linalg.norm(text[0]), rtol=1e-5)
-    assert pooled(tokens, 1) is tokens
+    assert pool_tokens(tokens, 1) is tokens
 
 
 def test_equal_tokens_pool_without_loss():
     """Four tokens that are two, each twice: at factor 2 nothing is lost."""
     a, b, first = np.eye(3, dtype=np.float32)
     tokens = TokenVectors.of([[first, a, b, b, a]])
-    assert pooled(tokens, 2).text(0).tolist() == [first.tolist(), a.tolist(), b.tolist()]
+    assert pool_tokens(tokens, 2).text(0).tolist() == [first.tolist(), a.tolist(), b.tolist()]
     with pytest.raises(UsageError):
-        pooled(tokens, 0)
+        pool_tokens(tokens, 0)
 
 
 LETTERS = np.eye(26, dtype=np.float32)
@@ -286,20 +287,22 @@ def test_a_second_run_encodes_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
     first, second = Counting(), Counting()
     done = []
-    store = open_blobs(first)
-    vectors, _ = encode_bundle(TokenVectors, first, CORPUS.ids, CORPUS.texts, "document", store=store, tick=done.append)
+    store = open_blob_store(first)
+    vectors, _ = encode_ragged(TokenVectors, first, CORPUS.ids, CORPUS.texts, "document", store=store, tick=done.append)
     assert len(first.seen) == 4 and sum(done) == 5
-    again, tally = encode_bundle(TokenVectors, second, CORPUS.ids, CORPUS.texts, "document", store=open_blobs(second))
+    again, tally = encode_ragged(
+        TokenVectors, second, CORPUS.ids, CORPUS.texts, "document", store=open_blob_store(second)
+    )
     assert second.seen == [] and tally.stored == 4
     assert (again.offsets == vectors.offsets).all() and (again.matrix == vectors.matrix).all()
-    encode_bundle(TokenVectors, second, CORPUS.ids, CORPUS.texts, "query", store=open_blobs(second))
+    encode_ragged(TokenVectors, second, CORPUS.ids, CORPUS.texts, "query", store=open_blob_store(second))
     assert len(second.seen) == 4, "a query's vectors are never taken for a document's"
 
 
 def encoded_now(texts):
     """What a fresh process has to encode of these texts, and what it notes."""
     encoder = Counting()
-    found, tally = encode_bundle(TokenVectors, encoder, texts, texts, "document", store=open_blobs(encoder))
+    found, tally = encode_ragged(TokenVectors, encoder, texts, texts, "document", store=open_blob_store(encoder))
     assert found.matrix.tolist() == Counting().encode(texts, "document").matrix.tolist()
     return [text for _, text in encoder.seen], list(tally.problems)
 
@@ -336,7 +339,7 @@ def test_an_open_store_serves_what_was_made_again(tmp_path, monkeypatch):
     (segment,) = Path(tmp_path).rglob("*.vectors")
     whole = segment.read_bytes()
     segment.write_bytes(whole[:-1] + b"?")
-    store = open_blobs(Counting())
+    store = open_blob_store(Counting())
     assert store is not None
     keys = store.keys(["dog"], "document")
     assert store.get(keys) == [None]

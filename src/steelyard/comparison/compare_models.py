@@ -29,7 +29,7 @@ from steelyard.results import Result, Results
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 from steelyard.results.ranking import compare_rankings
 from steelyard.stats.rank_overlap import RankAgreement
-from steelyard.vectors.threads import undivided_products
+from steelyard.vectors.threads import single_threaded_blas
 
 WORKERS = 8
 """Tasks that are compared at the same time, at most."""
@@ -144,7 +144,7 @@ def from_results(
             return compute.untested_task(task, name, models, cells[task])
         return compute.compare_task(task, name, models, cells[task], tested[task], method)
 
-    with undivided_products(), ThreadPoolExecutor(min(os.cpu_count() or 1, WORKERS)) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(min(os.cpu_count() or 1, WORKERS)) as pool:
         compared: list[TaskComparison] = []
         for one in pool.map(compare_one, cells):
             compared.append(one)

@@ -25,7 +25,7 @@ from steelyard.spec import ModelSpec
 from steelyard.types import Task
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
-from steelyard.vectors.variants import Unfit
+from steelyard.vectors.variants import UnsupportedVariant
 
 T = TypeVar("T")
 Evaluator = TaskEvaluator | SampleEvaluator
@@ -184,7 +184,7 @@ def load_models(
     candidates: str | None = None,
     depths: Sequence[int] = (),
     offered: Sequence[ModelSpec] = (),
-    leave_out: Callable[[Unfit], None] = lambda unfit: None,
+    leave_out: Callable[[UnsupportedVariant], None] = lambda unfit: None,
     listen: Listener = silent,
     settings: Settings | None = None,
 ) -> list[Model]:
@@ -198,7 +198,7 @@ def load_models(
 
     settings = settings or Settings.load()
     loaded: dict[str, Model] = {}
-    unfit: list[Unfit] = []
+    unfit: list[UnsupportedVariant] = []
     everything = expand_models(models, candidates, depths)
     for named in everything:
         if isinstance(named, ModelSpec):
@@ -207,7 +207,7 @@ def load_models(
         listen(Opening(str(named) if isinstance(named, ModelSpec) else getattr(named, "name", "")))
         try:
             model = _load_model(named, settings)
-        except Unfit as error:
+        except UnsupportedVariant as error:
             if named not in offered:
                 raise
             unfit.append(error)

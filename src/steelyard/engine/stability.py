@@ -180,9 +180,9 @@ def _with(spec: ModelSpec, option: str, value: str) -> ModelSpec:
 
 def _accelerators() -> list[str]:
     """Return the accelerators of this machine, if torch is installed and sees any."""
-    from steelyard.encoders.devices.choice import choose
+    from steelyard.encoders.devices.choice import choose_devices
 
-    return [name for name in choose(None) if name != "cpu"]
+    return [name for name in choose_devices(None) if name != "cpu"]
 
 
 def _limited_threads(count: int) -> AbstractContextManager[Any]:

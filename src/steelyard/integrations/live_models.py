@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.function import from_function
-from steelyard.encoders.backends.ragged_function import FunctionEncoder
+from steelyard.encoders.backends.function import RaggedFunctionEncoder, from_function
 from steelyard.encoders.backends.transformers.sparse_encoder import sparse_vectors
 from steelyard.errors import ModelError
 from steelyard.retrievers.dense import DenseRetriever
@@ -59,7 +58,7 @@ def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
         )
         return DenseRetriever(f"dense:{name}", encoder)
     if family == "sparse":
-        sparse = FunctionEncoder[SparseVectors](
+        sparse = RaggedFunctionEncoder[SparseVectors](
             lambda texts, role: _sparse(model, texts, role, batch_size),
             lambda found: found,
             name=name,
@@ -68,7 +67,7 @@ def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
         )
         return SparseRetriever(f"sparse:{name}", sparse)
     if family == "late":
-        late = FunctionEncoder[TokenVectors](
+        late = RaggedFunctionEncoder[TokenVectors](
             lambda texts, role: _tokens(model, texts, role, batch_size),
             lambda found: found,
             name=name,

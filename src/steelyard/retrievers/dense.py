@@ -23,7 +23,7 @@ from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 from steelyard.vectors.topk import normalised
-from steelyard.vectors.variants import OPTIONS, WHOLE, Coded, Variant, VariantIndex
+from steelyard.vectors.variants import OPTIONS, WHOLE, CodedVectors, Variant, VariantIndex
 
 T = TypeVar("T", Corpus, Queries)
 V = TypeVar("V")
@@ -42,7 +42,7 @@ class SharedVectors:
         self._settings = settings
         self._documents: LatestOnly[Corpus, Fetched] = LatestOnly()
         self._queries: LatestOnly[Queries, Fetched] = LatestOnly()
-        self._coded: LatestOnly[Corpus, Coded] = LatestOnly()
+        self._coded: LatestOnly[Corpus, CodedVectors] = LatestOnly()
         self._others: weakref.WeakValueDictionary[str, SharedVectors] = weakref.WeakValueDictionary()
 
     def for_task(self, info: TaskInfo) -> SharedVectors:
@@ -81,7 +81,7 @@ class SharedVectors:
         fetched = self.documents(corpus, tick)
         coded = self._coded.get(corpus)
         if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
-            made = Coded.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
+            made = CodedVectors.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
             coded = self._coded.set(corpus, made)
         return VariantIndex(variant, coded), fetched
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.token_input import load_multi_vector_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
-from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
+from steelyard.encoders.cache.cached_ragged import RaggedEncoder, encode_ragged, open_blob_store
+from steelyard.encoders.load import load_multi_vector_encoder
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
@@ -19,7 +19,7 @@ from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
-from steelyard.vectors.token_pooling import pooled
+from steelyard.vectors.token_pooling import pool_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class LateRetriever:
     """A multi-vector encoder and exact MaxSim. `pool_factor` 2 keeps half of a document's vectors."""
 
     name: str
-    encoder: BundleEncoder[TokenVectors]
+    encoder: RaggedEncoder[TokenVectors]
     pool_factor: float = 1.0
     store: BlobStore | None = None
     variant_of: str | None = None
@@ -45,7 +45,7 @@ class LateRetriever:
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> RaggedIndex[TokenVectors]:
         """Encode the documents and pool their tokens; `tick` counts documents. One without tokens is never returned."""
         whole, notes = self._encoded(corpus, "document", tick)
-        tokens = pooled(whole, self.pool_factor)
+        tokens = pool_tokens(whole, self.pool_factor)
         documents, count = MaxSim(tokens), max(1, len(corpus))
         return RaggedIndex(
             documents.size_bytes,
@@ -63,7 +63,7 @@ class LateRetriever:
     def _encoded(
         self, texts: Corpus | Queries, role: Role, tick: Tick = no_tick
     ) -> tuple[TokenVectors, dict[str, Any]]:
-        tokens, tally = encode_bundle(
+        tokens, tally = encode_ragged(
             TokenVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
         )
         return tokens, {**tally.notes, "tokens": len(tokens.matrix)}
@@ -81,6 +81,6 @@ def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:
         result_name(spec),
         encoder,
         factor,
-        open_blobs(encoder, settings),
+        open_blob_store(encoder, settings),
         result_name(unchanged) if (unchanged := without_variant(spec)) else None,
     )

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.sparse_input import load_sparse_encoder
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_encoder import Tally
-from steelyard.encoders.cache.cached_ragged import BundleEncoder, encode_bundle, open_blobs
+from steelyard.encoders.cache.cached_ragged import RaggedEncoder, encode_ragged, open_blob_store
+from steelyard.encoders.load import load_sparse_encoder
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.bm25.postings import Postings
@@ -27,9 +27,9 @@ from steelyard.retrievers.ragged_index import RaggedIndex
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
-from steelyard.vectors.best import best
-from steelyard.vectors.ragged import offsets_of, places
+from steelyard.vectors.ragged import offsets_of, ragged_indices
 from steelyard.vectors.sparse import SparseVectors
+from steelyard.vectors.topk import top_k_of_matches
 
 CAPS = ("query_max_active_dims", "document_max_active_dims")
 SCORES = 1 << 21
@@ -77,7 +77,7 @@ class SparseSearch:
         scores = np.full((len(queries), depth), -np.inf, dtype=np.float32)
         step = max(1, SCORES // max(1, self._documents))
         for first in range(0, len(queries), step):
-            run = best(self._all_scores(terms, first, min(first + step, len(queries))), depth)
+            run = top_k_of_matches(self._all_scores(terms, first, min(first + step, len(queries))), depth)
             rows[first : first + step], scores[first : first + step] = run.rows, run.scores
         return Run(rows, scores)
 
@@ -85,7 +85,7 @@ class SparseSearch:
         """Return all scores of the queries from `first` to before `last`; -inf if no dimension is shared."""
         place = slice(queries.offsets[first], queries.offsets[last])
         lines = np.repeat(np.arange(last - first), np.diff(queries.offsets[first : last + 1]))
-        at, taken = places(self._postings.offsets, queries.terms[place].astype(np.int64))
+        at, taken = ragged_indices(self._postings.offsets, queries.terms[place].astype(np.int64))
         sizes = np.diff(taken)
         cells = np.repeat(lines, sizes) * self._documents + self._postings.rows[at]
         weights = np.repeat(queries.counts[place], sizes) * self._postings.weights[at]
@@ -100,7 +100,7 @@ class SparseRetriever:
     """A sparse encoder and exact search. Caps keep only the largest weights of a text; None keeps all."""
 
     name: str
-    encoder: BundleEncoder[SparseVectors]
+    encoder: RaggedEncoder[SparseVectors]
     query_max_active_dims: int | None = None
     document_max_active_dims: int | None = None
     store: BlobStore | None = None
@@ -141,7 +141,7 @@ class SparseRetriever:
     def _encoded(
         self, texts: Corpus | Queries, role: Role, cap: int | None, tick: Tick = no_tick
     ) -> tuple[SparseVectors, Tally]:
-        vectors, tally = encode_bundle(
+        vectors, tally = encode_ragged(
             SparseVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
         )
         vectors = vectors.capped(cap)
@@ -163,6 +163,6 @@ def from_spec(spec: ModelSpec, settings: Settings) -> SparseRetriever:
         encoder,
         query,
         document,
-        open_blobs(encoder, settings),
+        open_blob_store(encoder, settings),
         result_name(unchanged) if (unchanged := without_variant(spec)) else None,
     )

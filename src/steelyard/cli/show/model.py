@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from steelyard.cli._ui.output import Output
     from steelyard.config import Settings
-    from steelyard.models.availability import Files
+    from steelyard.models.availability import ModelFiles
     from steelyard.spec import ModelSpec
 
 MAX_RESULTS = 20
@@ -92,13 +92,13 @@ def _facts(arguments: argparse.Namespace, output: Output) -> dict[str, Any]:
 def _declared(spec: ModelSpec) -> dict[str, Any]:
     """Return the facts in the files of a model without a card, if they are on this machine."""
     from steelyard.encoders.model_folder import ModelFolder
-    from steelyard.encoders.model_metadata import declared_facts
+    from steelyard.encoders.model_metadata import model_metadata
     from steelyard.models.availability import MODELS, find_files
 
     files = find_files(spec.id) if spec.family in MODELS else None
     if files is None or not files.path.is_dir():
         return {}
-    facts = declared_facts(ModelFolder(spec.id, files.path), spec.family)
+    facts = model_metadata(ModelFolder(spec.id, files.path), spec.family)
     return facts | {"source": "its own files"} if facts else {}
 
 
@@ -125,31 +125,31 @@ def _check(spec: ModelSpec) -> None:
 
 def _is_light(spec: ModelSpec) -> bool:
     """Return whether the model loads at once and without the network."""
-    from steelyard.models.availability import OWN
+    from steelyard.models.availability import BUNDLED
     from steelyard.retrievers import RETRIEVERS
 
     if spec.parts:
         return all(map(_is_light, spec.parts))
-    return (spec.id or spec.family) in OWN or (spec.family in RETRIEVERS.plugins)
+    return (spec.id or spec.family) in BUNDLED or (spec.family in RETRIEVERS.plugins)
 
 
 def _machine(spec: ModelSpec, settings: Settings) -> dict[str, Any]:
     from steelyard.encoders.cache.inventory import inventory
-    from steelyard.models.availability import OWN, find_files, is_function, lacking
+    from steelyard.models.availability import BUNDLED, find_files, is_function, missing_modules
 
     if spec.parts:
         parts = [_machine(part, settings) for part in spec.parts]
         return {"installed": all(part["installed"] for part in parts), "parts": parts, "model": str(spec)}
-    own, files, function = (spec.id or spec.family) in OWN, find_files(spec.id), is_function(spec.family, spec.id)
+    own, files, function = (spec.id or spec.family) in BUNDLED, find_files(spec.id), is_function(spec.family, spec.id)
     extra = _extra(spec, files)
     names = {spec.id, f"{spec.family}:{spec.id}"} | ({files.path.resolve().name} if files else set())
     stored = [entry for entry in inventory(settings.home) if entry.encoder.partition("?")[0] in names]
     return {
         "model": str(spec),
-        "installed": (own or files is not None or _importable(spec.id, function)) and not lacking(extra),
+        "installed": (own or files is not None or _importable(spec.id, function)) and not missing_modules(extra),
         "needs": extra,
-        "lacks": lacking(extra),
-        "remedy": f"pip install 'steelyard[{extra}]'" if lacking(extra) else None,
+        "lacks": missing_modules(extra),
+        "remedy": f"pip install 'steelyard[{extra}]'" if missing_modules(extra) else None,
         "comes_with_steelyard": own and extra is None,
         "comes_with_its_package": own and extra is not None,
         "function": function,
@@ -168,15 +168,15 @@ def _importable(id: str, function: bool) -> bool:
         return False
 
 
-def _extra(spec: ModelSpec, files: Files | None) -> str | None:
+def _extra(spec: ModelSpec, files: ModelFiles | None) -> str | None:
     """Return the extra that the model needs, from its files if they are here."""
-    from steelyard.encoders.load import kind_of
+    from steelyard.encoders.load import detect_backend
     from steelyard.encoders.model_folder import ModelFolder
     from steelyard.models.availability import extra_for
 
     if spec.family not in ("dense", "rerank") or files is None:
         return extra_for(spec.family, spec.id)
-    kind = kind_of(ModelFolder(spec.id, files.path)) if files.path.is_dir() else "vectors"
+    kind = detect_backend(ModelFolder(spec.id, files.path)) if files.path.is_dir() else "vectors"
     return {"sentence-transformers": "torch", "onnx": "onnx", "static": "static"}.get(kind)
 
 

@@ -103,7 +103,7 @@ def row_checksums(matrix: Float32) -> npt.NDArray[np.uint32]:
     """Return a checksum of each vector that changes with any one of its numbers.
 
     >>> zero, one = np.zeros((1, 3), np.float32), np.eye(1, 3, dtype=np.float32)
-    >>> bool(sums(zero) == sums(one)), bool(row_checksums(one) == row_checksums(one[:, ::-1].copy()))
+    >>> bool(row_checksums(zero) == row_checksums(one)), bool(row_checksums(one) == row_checksums(one[:, ::-1].copy()))
     (False, False)
     """
     odd = np.arange(1, matrix.shape[1] + 1, dtype=np.uint32) * np.uint32(2654435761) | np.uint32(1)

@@ -27,7 +27,7 @@ def choose_devices(requested: str | None, default: str = AUTO) -> list[str]:
     `default` is used if nothing is requested. A CPU named twice means two processes; an accelerator that does not
     exist is a UsageError.
 
-    >>> choose("cpu"), choose_devices("cpu, cpu")
+    >>> choose_devices("cpu"), choose_devices("cpu, cpu")
     (['cpu'], ['cpu', 'cpu'])
     """
     value = requested or default
