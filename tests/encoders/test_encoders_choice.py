@@ -194,7 +194,7 @@ def test_a_function_is_weighed_in_python():
 
 def test_what_is_no_model_is_told_how_to_become_one():
     task = Task(INFO, CORPUS, QUERIES, Qrels.of([0], [CORPUS.row_of["d1"]], [1], queries=2))
-    with pytest.raises(UsageError, match=r"not a function \(.*from_function"):
+    with pytest.raises(UsageError, match="from_function"):
         evaluate(lambda texts: np.ones((len(texts), 2)), task)
 
 
@@ -364,7 +364,7 @@ def test_errors_name_the_text():
     def full(rows):
         raise MemoryError
 
-    with pytest.raises(ModelError, match=r"tiny runs out of memory over one text 1 \(a larger machine\)"):
+    with pytest.raises(ModelError, match=r"tiny runs out of memory for one text 1 \(a larger machine\)"):
         list(batches(np.array([1, 9]), full, BatchSize(8, 99)))
 
     def broken(rows):

@@ -108,7 +108,7 @@ def test_a_damaged_file_is_noted_and_its_texts_are_encoded_again(home, damage):
     assert victim.name in tally.problems[0]
     assert tally.notes["cache_problems"] == list(tally.problems)
     ours = damage in ("cut", "grown", "table", "vector")
-    assert ("is removed" if ours else "passed over") in tally.problems[0]
+    assert ("has been removed" if ours else "skipped") in tally.problems[0]
     again = Letters()
     _, tally = encode_once(again, ["a", "b", "c"], "document", store=VectorStore(again))
     assert tally.encoded == 0
@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written_costs_a_note_not_the_run(home):
     vectors, tally = encode_once(Letters(), ["a"], "document", store=VectorStore(Letters()))
     assert vectors.shape == (1, 9)
     assert "cannot be read" in tally.problems[0]
-    assert "not stored" in tally.problems[1]
+    assert "could not be stored" in tally.problems[1]
 
 
 def test_the_store_keeps_within_its_limit_and_drops_the_longest_unused(home):

@@ -235,10 +235,10 @@ def test_a_folder_says_what_family_its_model_is_of(files: dict[str, str], family
 def test_a_model_whose_family_nothing_tells_is_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"architectures": ["BertModel"]}', encoding="utf-8")
     for name in (str(tmp_path), "nobody/knows-it"):
-        with pytest.raises(UsageError, match="what kind of model is") as error:
+        with pytest.raises(UsageError, match="family") as error:
             canonical(f"[bm25, {name}]")
         assert f"rerank:{name}" in error.value.hint
-    with pytest.raises(UsageError, match="there is no model folder"):
+    with pytest.raises(UsageError, match="nowhere"):
         canonical("./nowhere")
 
 
