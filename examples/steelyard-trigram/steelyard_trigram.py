@@ -44,7 +44,7 @@ class TrigramIndex:
             wanted = grams(text, self.size)
             scores[q] = [len(wanted & held) / max(len(wanted), 1) for held in self.documents]
         rows = np.where(scores > 0, np.arange(scores.shape[1]), -1)
-        return Run.of(rows, scores).cut(top_k)
+        return Run.of(rows, scores).top(top_k)
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,13 @@ def test_dictionaries_are_the_task_that_their_files_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("qrels", "said"),
-    [
-        ({"q9": {"a": 1}}, "My/own: judgements of 'q9', which is no query"),
-        ({"q1": {"z": 1}}, "My/own: 'z', judged for 'q1', is not in the corpus"),
-        ({"q1": {"a": 0.5}}, "the grade 0.5"),
-        ({}, "My/own: 0 queries and 1 documents"),
-    ],
+    ("qrels", "found"),
+    [({"q9": {"a": 1}}, "q9"), ({"q1": {"z": 1}}, "z"), ({"q1": {"a": 0.5}}, 0.5), ({}, None)],
 )
-def test_judgements_in_dictionaries_are_checked(qrels: Any, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_judgements_in_dictionaries_are_checked(qrels: Any, found: object) -> None:
+    with pytest.raises(DataError) as caught:
         evaluate("bm25", Task.of("My/own", {"a": "alpha"}, {"q1": "alpha"}, qrels))
+    assert caught.value.found == found
 
 
 def test_the_page_on_data_shows_how(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,31 +65,33 @@ def test_the_page_on_data_shows_how(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "found"),
     [
-        ({"corpus": Corpus(("b", "b", "a"), ("", "", ""))}, "not unique and in descending order"),
-        ({"corpus": Corpus(("a", "b", "c"), ("", "", ""))}, "not unique and in descending order"),
-        ({"corpus": Corpus((3, 2, 1), ("", "", ""))}, "3 at document row 0, where text was expected"),
-        ({"corpus": Corpus(("c", "b", "a"), ("", None, ""))}, "None at document row 1"),
-        ({"corpus": Corpus(("c", "b", "a"), ("", ""))}, "3 and 2 values in the columns of a document"),
-        ({"corpus": Corpus((), ())}, "2 queries and 0 documents"),
-        ({"queries": Queries(("q1", "q1"), ("alpha", "gamma"))}, "two queries have the id 'q1'"),
-        ({"queries": Queries(("q1", "q2"), ("alpha",))}, "2 and 1 values in the columns of a query"),
-        ({"queries": Queries((), ())}, "0 queries and 3 documents"),
-        ({"qrels": Qrels.of([0, 1], [2, 7], [1, 1], queries=2)}, "judgements of a document row 7, in a corpus of 3"),
-        ({"qrels": Qrels.of([0, 1], [2, -2], [1, 1], queries=2)}, "judgements of a document row -2"),
-        ({"qrels": Qrels.of([0, 1], [2, 1], [1, 1], queries=3)}, "judgements of 3 queries, and 2 queries"),
-        ({"candidates": {"bm25": Ragged(np.array([0, 1, 2]), np.array([0, 9], np.int32))}}, "bm25 of a document row 9"),
+        ({"corpus": Corpus(("b", "b", "a"), ("", "", ""))}, None),
+        ({"corpus": Corpus(("a", "b", "c"), ("", "", ""))}, None),
+        ({"corpus": Corpus((3, 2, 1), ("", "", ""))}, 3),
+        ({"corpus": Corpus(("c", "b", "a"), ("", None, ""))}, None),
+        ({"corpus": Corpus(("c", "b", "a"), ("", ""))}, "3 and 2"),
+        ({"corpus": Corpus((), ())}, None),
+        ({"queries": Queries(("q1", "q1"), ("alpha", "gamma"))}, "q1 twice"),
+        ({"queries": Queries(("q1", "q2"), ("alpha",))}, "2 and 1"),
+        ({"queries": Queries((), ())}, None),
+        ({"qrels": Qrels.of([0, 1], [2, 7], [1, 1], queries=2)}, 7),
+        ({"qrels": Qrels.of([0, 1], [2, -2], [1, 1], queries=2)}, -2),
+        ({"qrels": Qrels.of([0, 1], [2, 1], [1, 1], queries=3)}, 3),
+        ({"candidates": {"bm25": Ragged(np.array([0, 1, 2]), np.array([0, 9], np.int32))}}, 9),
     ],
 )
-def test_what_is_wrong_with_a_task_in_memory_is_said(parts: dict[str, Any], said: str) -> None:
-    with pytest.raises(DataError, match=f"My/own: .*{said}"):
+def test_wrong_task_in_memory_is_an_error(parts: dict[str, Any], found: object) -> None:
+    with pytest.raises(DataError) as caught:
         evaluate("bm25", own(**parts))
+    assert (caught.value.where, caught.value.found) == ("My/own", found)
 
 
-def test_a_type_of_task_that_is_misspelt_is_said() -> None:
-    with pytest.raises(UnknownName, match=r"'retreival'.*'retrieval'"):
+def test_misspelt_type_of_task() -> None:
+    with pytest.raises(UnknownName) as caught:
         evaluate("bm25", own(info=TaskInfo("My/own", type="retreival")))
+    assert (caught.value.name, caught.value.near) == ("retreival", ["retrieval"])
 
 
 def pairs(first: Any = ("a", "b"), second: Any = ("c", "d"), gold: Any = (1.0, 2.0)) -> PairTask:
@@ -101,27 +99,22 @@ def pairs(first: Any = ("a", "b"), second: Any = ("c", "d"), gold: Any = (1.0, 2
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "found"),
     [
-        (pairs(second=("c",)), "2 and 1 and 2 values in the columns of a pair"),
-        (pairs(gold=(1.0, 2.0, 3.0)), "2 and 2 and 3 values in the columns of a pair"),
-        (pairs(gold=(1.0, float("nan"))), "the gold value nan at pair row 1"),
-        (pairs(gold=[1.0, 2.0]), "gold values in a list"),
-        (pairs(first=("a", None)), "None at pair row 1, where text was expected"),
-        (
-            LabelTask(TaskInfo("My/own"), ("a", "b"), (0, 1), ("c", "d"), (0,)),
-            "2 and 1 values in the columns of a text",
-        ),
-        (
-            LabelTask(TaskInfo("My/own"), ("a",), (0, 1), ("c",), (0,)),
-            "1 and 2 values in the columns of a training text",
-        ),
-        (ClusterTask(TaskInfo("My/own"), (Problem(("a", "b"), ((0,),)),)), "2 and 1 values in the columns of a text"),
+        (pairs(second=("c",)), "2 and 1 and 2"),
+        (pairs(gold=(1.0, 2.0, 3.0)), "2 and 2 and 3"),
+        (pairs(gold=(1.0, float("inf"))), float("inf")),
+        (pairs(gold=[1.0, 2.0]), "list"),
+        (pairs(first=("a", None)), None),
+        (LabelTask(TaskInfo("My/own"), ("a", "b"), (0, 1), ("c", "d"), (0,)), "2 and 1"),
+        (LabelTask(TaskInfo("My/own"), ("a",), (0, 1), ("c",), (0,)), "1 and 2"),
+        (ClusterTask(TaskInfo("My/own"), (Problem(("a", "b"), ((0,),)),)), "2 and 1"),
     ],
 )
-def test_what_is_wrong_with_samples_in_memory_is_said(task: Any, said: str) -> None:
-    with pytest.raises(DataError, match=f"My/own: .*{said}"):
+def test_wrong_samples_in_memory_are_errors(task: Any, found: object) -> None:
+    with pytest.raises(DataError) as caught:
         evaluate("bm25", task)
+    assert (caught.value.where, caught.value.found) == ("My/own", found)
 
 
 def test_names_of_wide_characters_do_not_shift_the_table() -> None:
@@ -137,20 +130,21 @@ def test_names_of_wide_characters_do_not_shift_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "found"),
     [
-        (([0, 0], [2, 1], [1, 0.5]), "the grade 0.5"),
-        (([0, 0], [2, 1], [1, float("nan")]), "the grade nan"),
-        (([0, 0], [2, 1], [1, 2**40]), r"the grade 1.09951e\+12"),
-        (([0, 0], [2, 2], [1, 2]), "two judgements of query row 0 and document row 2"),
-        (([0, 5], [2, 1], [1, 1]), "a judgement of query row 5, where there are 2"),
-        (([0, -1], [2, 1], [1, 1]), "a judgement of query row -1, where there are 2"),
+        (([0, 0], [2, 1], [1, 0.5]), 0.5),
+        (([0, 0], [2, 1], [1, float("inf")]), float("inf")),
+        (([0, 0], [2, 1], [1, 2**40]), 2**40),
+        (([0, 0], [2, 2], [1, 2]), None),
+        (([0, 5], [2, 1], [1, 1]), 5),
+        (([0, -1], [2, 1], [1, 1]), -1),
         (([0, 0], [2, 1], [1]), "2 queries, 2 documents and 1 grades"),
     ],
 )
-def test_judgements_that_would_change_a_figure_unseen_are_said(columns: tuple[Any, Any, Any], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_wrong_judgements_are_errors(columns: tuple[Any, Any, Any], found: object) -> None:
+    with pytest.raises(DataError) as caught:
         Qrels.of(*columns, queries=2)
+    assert caught.value.found == found
 
 
 def test_judged_documents_outside_the_corpus_may_be_several() -> None:
@@ -158,23 +152,24 @@ def test_judged_documents_outside_the_corpus_may_be_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "scores", "said"),
+    ("rows", "scores", "found"),
     [
-        ([[0, 1], [2]], [[2, 1], [1]], "differ in length .fill them up with rows of -1"),
-        ([0, 1], [2, 1], r"rows of shape \(2,\)"),
-        ([[0, 1]], [[1]], r"rows of shape \(1, 2\) and scores of shape \(1, 1\)"),
-        ([[0.7, 1]], [[2, 1]], "a document row of 0.7"),
-        ([[2**40, 1]], [[2, 1]], "a document row of 1099511627776"),
+        ([[0, 1], [2]], [[2, 1], [1]], None),
+        ([0, 1], [2, 1], "(2,) and (2,)"),
+        ([[0, 1]], [[1]], "(1, 2) and (1, 1)"),
+        ([[0.7, 1]], [[2, 1]], 0.7),
+        ([[2**40, 1]], [[2, 1]], 2**40),
     ],
 )
-def test_lists_that_would_become_other_documents_are_said(rows: Any, scores: Any, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_wrong_lists_are_errors(rows: Any, scores: Any, found: object) -> None:
+    with pytest.raises(ModelError) as caught:
         Run.of(rows, scores)
+    assert caught.value.found == found
 
 
 @dataclass
 class Anything(Overlap):
-    """A retriever whose index gives whatever it was told to."""
+    """A retriever whose index returns a fixed value."""
 
     given: Any = None
 
@@ -184,23 +179,24 @@ class Anything(Overlap):
 
 
 @pytest.mark.parametrize("given", [None, {"q1": {"d1": 0.5}}, ([[0]], [[1.0]])])
-def test_what_is_no_run_is_said_with_the_promise(given: Any) -> None:
+def test_index_that_returns_no_run_is_a_failure(given: Any) -> None:
     (result,) = evaluate(Anything(given=given), small_task())
     assert result.error is not None and result.error.type == "ModelError"
-    assert f"gave a {type(given).__name__} where a Run was expected" in result.error.message
+    assert type(given).__name__ in result.error.message
 
 
 @pytest.mark.parametrize(
-    ("bodies", "titles", "said"),
+    ("bodies", "titles", "found"),
     [
         (["x"], None, "2 ids, 1 texts"),
         (["x", "y", "z"], None, "2 ids, 3 texts"),
-        (["x", "y"], ["t"], "2 texts, 1 titles"),
+        (["x", "y"], ["t"], "2 ids, 2 texts, 1 titles"),
     ],
 )
-def test_columns_of_a_corpus_must_be_of_one_length(bodies: list[str], titles: list[str] | None, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_columns_of_a_corpus_must_be_of_one_length(bodies: list[str], titles: list[str] | None, found: str) -> None:
+    with pytest.raises(DataError) as caught:
         Corpus.of(["a", "b"], bodies, titles)
+    assert caught.value.found == found
 
 
 def test_models_and_tasks_come_in_whatever_can_be_gone_through() -> None:
@@ -227,10 +223,11 @@ def test_leaving_a_querys_own_document_out_is_another_result(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("asked", [{"top_k": 10.0}, {"top_k": "10"}, {"limit": 2.5}, {"seed": "x"}])
-def test_a_condition_that_is_no_whole_number_is_said_before_anything_is_done(asked: dict[str, Any]) -> None:
+def test_condition_that_is_not_a_whole_number_is_an_error(asked: dict[str, Any]) -> None:
     ((name, value),) = asked.items()
-    with pytest.raises(UsageError, match=f"{name} is {value!r}, where a whole number was expected"):
+    with pytest.raises(UsageError) as caught:
         evaluate("bm25", small_task(), **asked)
+    assert (caught.value.option, caught.value.found) == (name, value)
 
 
 def test_metrics_are_one_or_many_and_nothing_else() -> None:

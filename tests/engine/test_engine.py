@@ -44,7 +44,7 @@ class Liar(Overlap):
     def search(self, queries: Queries, top_k: int) -> Run:
         assert self.run is not None
         self.depths.append(top_k)
-        return self.run.cut(top_k)
+        return self.run.top(top_k)
 
 
 def lists(*rows: int, scores: tuple[float, ...] = ()) -> Run:
@@ -168,7 +168,7 @@ def test_a_shallow_result_does_not_starve_a_fusion() -> None:
     one, two = Liar("one", run=lists(0, 1, 2)), Liar("two", run=lists(3, 1, 4))
     both = FusedRetriever("[one, two]", (one, two), Fusion(depth=3))
     results = evaluate([one, both], small_task(), top_k=1)
-    fused = fuse([lists(0, 1, 2), lists(3, 1, 4)]).cut(1)
+    fused = fuse([lists(0, 1, 2), lists(3, 1, 4)]).top(1)
     assert fused.rows[:, 0].tolist() == [1] * 6
     expected = score(fused, small_task().qrels)
     assert results[1].per_query["ndcg_at_10"].tolist() == expected.per_query["ndcg_at_10"].tolist()

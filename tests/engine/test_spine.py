@@ -71,7 +71,7 @@ def test_a_run_sorts_by_float32_score_then_row_and_puts_padding_last() -> None:
     assert run.rows.tolist() == [[2, 1, 3, -1]]
     assert run.scores[0, -1] == -np.inf
     assert run.lengths.tolist() == [3]
-    assert run.cut(2).rows.tolist() == [[2, 1]]
+    assert run.top(2).rows.tolist() == [[2, 1]]
 
 
 @pytest.mark.parametrize(

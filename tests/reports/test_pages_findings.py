@@ -58,7 +58,7 @@ def test_empty_documents_are_counted_and_are_not_duplicates() -> None:
 def test_a_reranking_task_is_read_as_one() -> None:
     ranks = {"bm25": [1, 2, 3], "dense": [2, 1, 1]}
     task, profiles = ranked_task(ranks, documents=300, type="reranking")
-    found = findings(task, [replace(one, run=one.run.cut(100)) for one in profiles])
+    found = findings(task, [replace(one, run=one.run.top(100)) for one in profiles])
     assert {"reranking_task", "reranking_recall"} <= found.keys()
     assert "small_corpus" not in found, "not the corpus is ranked but the candidates"
     assert found["profile"].values["origin"] == "ranked for this page"
@@ -205,7 +205,7 @@ def test_even_and_uneven_candidate_lists_are_different_findings() -> None:
 
 def test_pooled_recall_is_a_finding_only_if_it_differs_from_the_mean() -> None:
     task, profiles = ranked_task({"bm25": [1, 2, 0]}, documents=300)
-    profiles = [replace(one, run=one.run.cut(100)) for one in profiles]
+    profiles = [replace(one, run=one.run.top(100)) for one in profiles]
     assert "pooled" not in findings(task, profiles), "with one relevant document per query both are the same"
     qrels = Qrels.of([0, 0, 0, 1, 2], [0, 1, 250, 0, 0], [1] * 5, queries=3)
     graded = Task(task.info, task.corpus, task.queries, qrels)

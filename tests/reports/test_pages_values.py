@@ -99,10 +99,10 @@ def test_stored_lists_and_their_safeguards() -> None:
     hybrid = as_lists(safe)
     guarded = np.concatenate((hybrid.rows_of(0)[:101], hybrid.rows_of(1)[:100]))
     lists = {
-        "bm25": as_lists(deep.cut(50)),
-        "harrier": as_lists(deep.cut(50)),
+        "bm25": as_lists(deep.top(50)),
+        "harrier": as_lists(deep.top(50)),
         "reranking_hybrid": type(hybrid)(np.array([0, 101, 201]), guarded),
-        "zebra": as_lists(deep.cut(5)),
+        "zebra": as_lists(deep.top(5)),
     }
     found = stored_profiles(Task(task.info, task.corpus, task.queries, task.qrels, lists))
     assert [(one.kind, one.config, one.safeguards) for one in found] == [
@@ -117,7 +117,7 @@ def test_stored_lists_and_their_safeguards() -> None:
     assert shown["reranking_hybrid"].safeguard_rows == 1
     assert (shown["reranking_hybrid"].candidates_min, shown["reranking_hybrid"].candidates_max) == (100, 101)
     assert len(figures.main) == 3
-    assert as_run(lists["bm25"]).rows.tolist() == deep.cut(50).rows.tolist()
+    assert as_run(lists["bm25"]).rows.tolist() == deep.top(50).rows.tolist()
 
 
 def mixed_task() -> Task:

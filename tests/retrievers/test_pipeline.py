@@ -235,7 +235,7 @@ def test_depths_are_swept_from_one_scoring() -> None:
         "overlap", "overlap > rerank:counting?depth=1", "overlap > rerank:counting?depth=2",
         "overlap > rerank:counting?depth=5",
     ]  # fmt: skip
-    assert len(reranker.pairs) == len(set(reranker.pairs)) == first_run(task).cut(5).lengths.sum()
+    assert len(reranker.pairs) == len(set(reranker.pairs)) == first_run(task).top(5).lengths.sum()
     for depth, result in zip((1, 2, 5), results[1:], strict=True):
         alone = evaluate(pipeline(Overlap(), Counting(), depth=depth), task)[0]
         assert alone.metrics == result.metrics and alone.key == result.key
@@ -274,11 +274,11 @@ def test_a_reranker_ranks_the_candidates_of_a_task() -> None:
     stored, reranked = evaluate([model.first, model], task, top_k=2)
     run = run_of(task.candidates["mine"])
     assert lists_of(run) == [[task.corpus.row_of[id_] for id_ in line] for line in LISTS], "the stored order"
-    assert stored.score == score(run.cut(2), task.qrels)["ndcg_at_10"]
+    assert stored.score == score(run.top(2), task.qrels)["ndcg_at_10"]
     assert len(reranker.pairs) == sum(map(len, LISTS)), "all candidates, however few the result keeps"
     assert stored.notes["candidates"] == {"lists": "mine", "shortest": 0, "longest": 3, "safeguards": 0}
     (only,) = evaluate(load_retriever("candidates?depth=1"), task)
-    assert only.score == score(run.cut(1), task.qrels)["ndcg_at_10"]
+    assert only.score == score(run.top(1), task.qrels)["ndcg_at_10"]
     assert reranked.notes["stages"][1]["recall_ceiling"] == score(run, task.qrels, ("recall@3",))["recall_at_3"]
 
 

@@ -62,7 +62,7 @@ class OverlapIndex:
         shared = [[self.weight * len(words(query) & text) for text in self.texts] for query in queries.texts]
         scores = np.array(shared, dtype=np.float32)
         rows = np.where(scores > 0, np.arange(len(self.texts)), -1)
-        return Run.of(rows, scores).cut(top_k)
+        return Run.of(rows, scores).top(top_k)
 
 
 @dataclass

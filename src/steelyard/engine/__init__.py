@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch, load_models
@@ -73,25 +73,12 @@ def evaluate(
     --------------  --------------
     Mine/geography  1.0000  ±0.421
     """
-    if overwrite_strategy not in STRATEGIES:
-        raise UsageError.invalid(
-            "overwrite_strategy",
-            expected=f"one of {', '.join(STRATEGIES)}",
-            found=overwrite_strategy,
-            option="overwrite_strategy",
-        )
-    if save_runs not in (None, *FORMS):
-        raise UsageError.invalid(
-            "save_runs", expected=f"one of {', '.join(FORMS)}", found=save_runs, option="save_runs"
-        )
+    _check_choice("overwrite_strategy", overwrite_strategy, STRATEGIES)
+    if save_runs is not None:
+        _check_choice("save_runs", save_runs, FORMS)
     if save_runs and results is None:
         raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
-    more_metrics = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
-    for metric in more_metrics:
-        if not isinstance(metric, str | Metric):
-            raise UsageError.invalid(
-                "a metric", expected="a name or a Metric, such as 'ndcg@20'", found=metric, option="metrics"
-            )
+    more_metrics = _metrics(metrics)
     conditions = Conditions.of(top_k=top_k, metrics=more_metrics, limit=limit, seed=seed, profile=profile)
     store = None if results is None else ResultStore(Path(results).expanduser())
     lookup = ResultLookup(store, overwrite_strategy, save_runs)
@@ -108,6 +95,20 @@ def evaluate(
         raise UsageError("no model to evaluate", hint="name one, such as 'bm25', or several: ['bm25', 'dense']")
     batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, lookup, progress, settings)
     return Results(batch.run())
+
+
+def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError.invalid(option, expected=f"one of {', '.join(known)}", found=value, option=option)
+
+
+def _metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Metric]:
+    listed: list[Any] = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
+    for metric in listed:
+        if not isinstance(metric, str | Metric):
+            expected = "a name or a Metric, such as 'ndcg@20'"
+            raise UsageError.invalid("a metric", expected=expected, found=metric, option="metrics")
+    return listed
 
 
 def _searching(model: AnyModel | Encoder) -> AnyModel:

@@ -116,7 +116,7 @@ def _check_searched(task: Task) -> None:
         )
     if len(queries.row_of) != len(queries):
         repeated = next(id for row, id in enumerate(queries.ids) if queries.row_of[id] != row)
-        raise DataError(f"query ids must be unique, got {repeated!r} twice", where=name, found=repeated)
+        raise DataError.invalid("query ids", expected="unique", found=f"{repeated} twice", where=name)
     for kind, lists in {"judgements": task.qrels, **task.candidates}.items():
         _rows(kind, lists, task, name)
 
@@ -126,7 +126,7 @@ def _columns(noun: str, name: str, *columns: tuple[str, ...], values: Sized | No
     counts = [*map(len, columns), *([] if values is None else [len(values)])]
     if len(set(counts)) > 1:
         lengths = " and ".join(map(str, counts))
-        raise DataError(f"the columns of each {noun} must have the same length, got {lengths}", where=name)
+        raise DataError.invalid(f"the columns of each {noun}", expected="of the same length", found=lengths, where=name)
     for column in columns:
         # Values are checked one by one only if there is another type.
         if any(not issubclass(kind, str) for kind in set(map(type, column))):
@@ -139,14 +139,14 @@ def _columns(noun: str, name: str, *columns: tuple[str, ...], values: Sized | No
 def _rows(kind: str, lists: Ragged, task: Task, name: str) -> None:
     """Raise a DataError if there is not one list for each query, or a row is outside the corpus."""
     if len(lists) != len(task.queries):
-        raise DataError(
-            f"{kind} must have one list for each of {len(task.queries)} queries, got {len(lists)}", where=name
-        )
+        expected = f"one list for each of {len(task.queries)} queries"
+        raise DataError.invalid(kind, expected=expected, found=len(lists), where=name)
     if lists.rows.size and not -1 <= lists.rows.min() <= lists.rows.max() < len(task.corpus):
         odd = lists.rows.min() if lists.rows.min() < -1 else lists.rows.max()
         raise DataError(
             f"rows of {kind} must be below {len(task.corpus):,}, the size of the corpus, got {odd}",
             where=name,
+            found=int(odd),
             hint="look up rows with corpus.row_of; -1 is a document that the corpus does not have",
         )
 

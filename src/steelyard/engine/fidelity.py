@@ -141,7 +141,7 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
         rows = []
         for number, retriever in enumerate(retrievers, 1):
             note(f"{number}/{len(models)}  {retriever.name} on {task.name}")
-            run = evaluator.retrieve(retriever).run.cut(TOP_K)
+            run = evaluator.retrieve(retriever).run.top(TOP_K)
             rows.append(score(run, task.qrels, [metric]).per_query[metric])
         return ModelScores(task.name, metric, tuple(models), np.stack(rows), {})
 

@@ -150,7 +150,7 @@ def stage_notes(retriever: Retriever, run_of: Callable[[Retriever], Run], task: 
     def add(stage: Retriever) -> Notes:
         if stage.name not in notes:
             inputs = [add(part) for part in stage.parts] if isinstance(stage, Composite) else []
-            means = score(run_of(stage).cut(top_k), task.qrels, tuple(HEADLINES)).means
+            means = score(run_of(stage).top(top_k), task.qrels, tuple(HEADLINES)).means
             note = {"model": stage.name, **{metric: means[metric] for metric in HEADLINES}}
             if isinstance(stage, Composite) and inputs:
                 note |= _gain(note, inputs)

@@ -65,7 +65,7 @@ class TaskEvaluator:
         retrieval = self.retrieve(retriever, tick)
         timings = {"load": self.load_seconds, "index": retrieval.index, "search": retrieval.search}
         top_k = self.conditions.top_k
-        scored = scored_result(evaluation, retrieval.run.cut(top_k), self.task, self.conditions, timings)
+        scored = scored_result(evaluation, retrieval.run.top(top_k), self.task, self.conditions, timings)
         stages = stage_notes(retriever, lambda part: self.retrieve(part).run, self.task, top_k)
         return replace(
             scored,
@@ -106,7 +106,7 @@ class TaskEvaluator:
                 run = index.search(task.queries, self.depth + one_more)
             else:
                 run = rank(index, task.queries, self._own_lists, len(task.corpus))
-        run = self._without_own(check_run(run, task, retriever.name)).cut(self.depth)
+        run = self._without_own(check_run(run, task, retriever.name)).top(self.depth)
         seconds = clock.seconds
         return Retrieval(
             run, seconds["index"], seconds["search"], 0.0, index.size_bytes, peak_memory_bytes(), dict(index.notes)
@@ -144,7 +144,7 @@ class TaskEvaluator:
     def run_of(self, evaluation: Evaluation) -> Run:
         """Return the run of a result that was evaluated here."""
         assert evaluation.model.retriever is not None
-        return self.retrieve(evaluation.model.retriever).run.cut(self.conditions.top_k)
+        return self.retrieve(evaluation.model.retriever).run.top(self.conditions.top_k)
 
 
 class SampleEvaluator:

@@ -53,7 +53,7 @@ class CandidateRetriever:
         lists = task.candidates[name]
         guarded = safeguarded(lists)
         candidates = lists if self.safeguards else drop_last(lists, guarded)
-        run = run_of(candidates).cut(top_k if self.depth is None else min(top_k, self.depth))
+        run = run_of(candidates).top(top_k if self.depth is None else min(top_k, self.depth))
         counts = run.lengths
         notes = {
             "lists": name,

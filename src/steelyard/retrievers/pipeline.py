@@ -70,11 +70,11 @@ class RerankedRetriever:
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
         """Return the list of the first stage with its best documents reranked."""
         (first,) = runs
-        head = first if self.depth is None else first.cut(self.depth)
+        head = first if self.depth is None else first.top(self.depth)
         scored = self.scorer.score(task, head.rows, tick)
         best = Run.of(head.rows, scored.scores)
         run = best if self.tail == "cut" else with_tail(best, first.rows[:, head.depth :])
-        return Combined(run.cut(top_k), {"rerank": dict(scored.notes)}, scored.reused)
+        return Combined(run.top(top_k), {"rerank": dict(scored.notes)}, scored.reused)
 
     def for_task(self, info: TaskInfo) -> RerankedRetriever:
         """Return the pipeline with the first stage for that task."""

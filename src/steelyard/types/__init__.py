@@ -1,4 +1,4 @@
-"""The values that flow between the stages: tasks, corpora, queries, judgements, runs.
+"""The values that are passed between the stages: tasks, corpora, queries, judgements, runs.
 
 `retrieval` defines those of retrieval tasks, `task_info` the facts of a task, `samples` tasks without a corpus,
 `protocols` what a part must implement, `hashing` how content is identified. Names are imported on first use: a command

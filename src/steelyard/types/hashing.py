@@ -1,4 +1,4 @@
-"""What data is known by: the same content has the same hash wherever it was read, and results are keyed by it."""
+"""Content hashes of tasks, which are part of the keys of results: the same content has the same hash."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 PORTION = 256
-"""Texts joined at a time: the system hands out large memory by the page, which would take longer than the hash."""
+"""Texts joined at a time: allocating large blocks of memory would take longer than the hash."""
 
 
 def of_task(task: Task) -> str:
-    """The hash of ids, texts, judgements and candidates; the order of the queries does not matter."""
-    digest = hashlib.sha256()  # processors have instructions for it: three times as fast as blake2b here
+    """Return the hash of ids, texts, judgements and candidates; the order of the queries does not matter."""
+    digest = hashlib.sha256()  # with processor instructions three times as fast as blake2b here
 
     def feed(part: str, values: Sequence[str]) -> None:
         digest.update(f"\x00{part}\x00".encode())
         for start in range(0, len(values), PORTION):
-            joint = "\x1f" if start else ""
-            digest.update((joint + "\x1f".join(values[start : start + PORTION])).encode("utf-8", "surrogatepass"))
+            separator = "\x1f" if start else ""
+            digest.update((separator + "\x1f".join(values[start : start + PORTION])).encode("utf-8", "surrogatepass"))
 
     feed("document ids", task.corpus.ids)
     feed("documents", task.corpus.texts)
@@ -38,7 +38,7 @@ def of_task(task: Task) -> str:
 
 
 def of_columns(type: str, *columns: Iterable[str]) -> str:
-    """The hash of a task of that type that has columns of texts and labels, and no corpus.
+    """Return the hash of a task of that type without a corpus, by its columns of texts and labels.
 
     >>> of_columns("sts", ["a"], ["b"]) != of_columns("sts", ["a", "b"], [])
     True

@@ -1,7 +1,7 @@
-"""What a part must do to take part. Built-in parts and plug-ins meet the same protocols.
+"""The protocols of retrievers, encoders, rerankers and sources; built-in parts and plug-ins implement the same ones.
 
-A retriever turns a corpus into an index; the index answers queries. An index is a value of its own, so nothing of
-one task can leak into the next and two tasks can be searched side by side.
+A retriever makes an index of a corpus; the index answers queries. An index is a separate value, so that nothing of one
+task leaks into the next and two tasks can be searched at once.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, Task, T
 from steelyard.types.samples import AnyTask
 
 ModelSettings = Mapping[str, Any]
-"""JSON-ready values that together fix what a part computes; they go into the result's key."""
+"""JSON-ready values that determine what a part computes; they are part of the result's key."""
 
 Tick = Callable[[int], None]
-"""Called with the number of items done since the last call; drives the progress bar."""
+"""Called with the number of items done since the last call; for the progress bar."""
 
 
 def no_tick(done: int) -> None:
-    """The tick of someone who does not watch."""
+    """Ignore the progress."""
 
 
 @runtime_checkable
 class Index(Protocol):
-    """A corpus made searchable."""
+    """An indexed corpus."""
 
     @property
     def size_bytes(self) -> int:
-        """Memory that the index needs, in bytes."""
+        """Memory of the index, in bytes."""
         ...
 
     @property
     def notes(self) -> ModelSettings:
-        """What was decided while indexing (analyser chosen, texts cut ...); shown in the result, not in its key."""
+        """Details of indexing (analyser chosen, texts truncated ...); part of the result, not of its key."""
         ...
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents for each query, ties by row; fewer where fewer match, never padding."""
+        """Return the top `top_k` documents of each query, ties by row; fewer where fewer match."""
         ...
 
 
@@ -54,17 +54,17 @@ class Retriever(Protocol):
 
     @property
     def settings(self) -> ModelSettings:
-        """Everything that could change a figure: parameters, revision, prompts, dtype, versions of weights."""
+        """Everything that could change a score: parameters, revision, prompts, dtype, versions of weights."""
         ...
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
-        """Make the corpus searchable. `info` tells language and category."""
+        """Index the corpus. `info` has language and category."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Unjudged:
-    """A task as a model may see it: everything but the judgements."""
+    """A task as models see it: without the judgements."""
 
     info: TaskInfo
     corpus: Corpus
@@ -73,25 +73,25 @@ class Unjudged:
 
     @classmethod
     def of(cls, task: Task) -> Unjudged:
-        """The task without its judgements."""
+        """Return the task without its judgements."""
         return cls(task.info, task.corpus, task.queries, task.candidates)
 
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """What a composite made of the lists of its parts."""
+    """The combination of the lists of a composite's parts."""
 
     run: Run
     notes: ModelSettings = field(default_factory=dict)
     reused: float = 0.0
-    """Seconds of work that this run would have cost, had another model of the same task not done it before."""
+    """Seconds of work that another model of the same task has already done."""
 
 
 @runtime_checkable
 class Composite(Protocol):
-    """A retriever whose lists are made from the lists of others: a fusion, a reranked list.
+    """A retriever that combines the lists of others: a fusion, a reranked list.
 
-    Whoever evaluates it gets the lists of the parts first, and may have them already from another model.
+    The lists of the parts are retrieved first, or reused from another model of the same task.
     """
 
     @property
@@ -101,49 +101,49 @@ class Composite(Protocol):
 
     @property
     def settings(self) -> ModelSettings:
-        """Everything that could change a figure, that of the parts included."""
+        """Everything that could change a score, including the settings of the parts."""
         ...
 
     @property
     def parts(self) -> Sequence[Retriever]:
-        """The models whose lists it reads; none where the task itself brings them."""
+        """The models whose lists it reads; none if it reads candidate lists of the task."""
         ...
 
     @property
     def reads(self) -> int | None:
-        """How many documents of each list it reads; None: all that there are."""
+        """The number of documents of each list that it reads; None: all."""
         ...
 
     def steps(self, task: Unjudged) -> int:
-        """How many items `combine` will tick, at most."""
+        """Return the largest number of items that `combine` will tick."""
         ...
 
     def combine(self, task: Unjudged, runs: Sequence[Run], top_k: int, tick: Tick = no_tick) -> Combined:
-        """The best `top_k` documents of each query, from one run of each part."""
+        """Return the top `top_k` documents of each query, from one run of each part."""
         ...
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
-        """Make the corpus searchable by all parts, for those who search without a task."""
+        """Index the corpus with all parts, for a search without a task."""
         ...
 
 
 @runtime_checkable
 class Embeds(Protocol):
-    """A model that has a vector for a text of any kind, so that it can be weighed without anything to search."""
+    """A model with vectors for texts of any kind, for tasks without a corpus."""
 
     @property
     def similarity(self) -> str:
-        """How its vectors are compared, as the model declares it."""
+        """The similarity of its vectors, as the model declares it."""
         ...
 
     def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
-        """A raw vector for each text, each distinct one encoded once, and notes on how they were obtained."""
+        """Return a vector for each text, each distinct text encoded once, and notes on the encoding."""
         ...
 
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Reads a query and a document together, and says how well they fit."""
+    """Scores pairs of a query and a document."""
 
     @property
     def name(self) -> str:
@@ -152,17 +152,17 @@ class Reranker(Protocol):
 
     @property
     def settings(self) -> ModelSettings:
-        """Everything that could change a score; keys the stored scores and the result."""
+        """Everything that could change a score; part of the keys of stored scores and of the result."""
         ...
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
-        """The scores of each query's documents, in their order; the higher, the better. `tick` counts documents."""
+        """Return the scores of each query's documents, in their order; higher is better. `tick` counts documents."""
         ...
 
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Turns texts into vectors."""
+    """Encodes texts as vectors."""
 
     @property
     def name(self) -> str:
@@ -171,35 +171,35 @@ class Encoder(Protocol):
 
     @property
     def settings(self) -> ModelSettings:
-        """Everything that could change a vector; keys the vector cache and the result."""
+        """Everything that could change a vector; part of the keys of stored vectors and of the result."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         ...
 
     @property
     def similarity(self) -> str:
-        """`cosine`, `dot`, `euclidean` or `manhattan`, as the model declares it; distances score with a minus."""
+        """`cosine`, `dot`, `euclidean` or `manhattan`, as the model declares it; distances are negated."""
         ...
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """Vectors of shape (texts, dimension), float32, in the order of the texts."""
+        """Return vectors of shape (texts, dimension), float32, in the order of the texts."""
         ...
 
 
 class TaskSource(Protocol):
-    """A place that tasks come from: a directory, a hub, a package."""
+    """A source of tasks: a folder, a hub, a package."""
 
     def accepts(self, reference: str) -> bool:
-        """Whether this source knows such a reference."""
+        """Return whether this source has such a reference."""
         ...
 
     def names(self, reference: str) -> Sequence[str]:
-        """The full names of the tasks that the reference stands for."""
+        """Return the full names of the tasks of the reference."""
         ...
 
     def load(self, name: str) -> AnyTask:
-        """One task, validated."""
+        """Load one task, validated."""
         ...

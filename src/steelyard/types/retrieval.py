@@ -1,8 +1,8 @@
-"""The values that flow between the stages; no input or output here.
+"""The values that are passed between the stages of retrieval; no input or output here.
 
-Inside Steelyard a document is a row number. Rows are numbered in *descending byte order of the document ids*,
-so the trec_eval tie rule (score descending, then id descending) is simply "the lower row wins", and the order in
-which a source stored its documents, which often tells the relevant ones, is gone before any model sees it.
+Inside Steelyard a document is a row number. Rows are in *descending byte order of the document ids*. So the tie rule of
+trec_eval (score descending, then id descending) is "the lower row first", and the order of documents in the source,
+which often reveals the relevant ones, never reaches a model.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 
 Role = Literal["query", "document", "text"]
-"""What a text is to an encoder; a query's vector is never taken for a document's. `text` is neither: one of a pair, a
-text to classify or to cluster."""
+"""The role of a text for an encoder; vectors of queries and documents are kept apart. `text` is neither: one of a pair,
+or a text to classify or cluster."""
 
 
 def join_title(title: str, body: str) -> str:
-    """The text that models read of a document with a title: title, one space, body (mteb's rule).
+    """Return the text of a document with a title: title, one space, body (mteb's rule).
 
     >>> join_title("Nile", "A river."), join_title("", " A river. ")
     ('Nile A river.', 'A river.')
@@ -53,11 +53,11 @@ class Corpus:
 
     @classmethod
     def of(cls, ids: Sequence[str], bodies: Sequence[str], titles: Sequence[str] | None = None) -> Corpus:
-        """Documents in any order, put into row order. Ids must be unique (validation says so with file and row)."""
+        """Return documents, given in any order, in row order. Ids must be unique, which validation checks."""
         counts = {"ids": len(ids), "texts": len(bodies), **({} if titles is None else {"titles": len(titles)})}
         if len(set(counts.values())) > 1:
-            told = ", ".join(f"{count} {noun}" for noun, count in counts.items())
-            raise DataError(f"{told} of documents", hint="one of each for every document")
+            shown = ", ".join(f"{count} {noun}" for noun, count in counts.items())
+            raise DataError.invalid("the columns of documents", expected="of the same length", found=shown)
         # Python compares strings by code point, which is the byte order of their UTF-8 form.
         order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         has_title = titles is not None and any(titles)
@@ -69,7 +69,7 @@ class Corpus:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """What a model reads: the body, with the title in front where there is one (`join_title`)."""
+        """The texts that models read: the bodies, with titles if there are any (`join_title`)."""
         if self.titles is None:
             return self.bodies
         return tuple(map(join_title, self.titles, self.bodies))
@@ -114,11 +114,11 @@ class Ragged:
 
     @property
     def counts(self) -> Int64:
-        """How many rows each query has."""
+        """The number of rows of each query."""
         return np.diff(self.offsets)
 
     def rows_of(self, query: int) -> Int32:
-        """The rows of one query."""
+        """Return the rows of one query."""
         return self.rows[self.offsets[query] : self.offsets[query + 1]]
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class Ragged:
 
 @dataclass(frozen=True, eq=False)
 class Guarded(Ragged):
-    """Candidate lists of which it is on record where a positive that no model found was put last: its safeguard."""
+    """Candidate lists with a record of safeguards: positives that no model retrieved and that were added at the end."""
 
     guarded: Int64
     """The queries whose last candidate is a safeguard, ascending."""
@@ -135,10 +135,10 @@ class Guarded(Ragged):
 
 @dataclass(frozen=True, eq=False)
 class Qrels(Ragged):
-    """Judgements: a grade for each (query, document) that somebody judged.
+    """Judgements: a grade for each judged pair of query and document.
 
-    A row of -1 is a judged document that the corpus does not hold: it can't be found, but counts as relevant,
-    as in trec_eval. Within a query rows ascend. Grades are whole numbers; relevant means at least 1.
+    A row of -1 is a judged document that is not in the corpus: it cannot be retrieved, but counts as relevant, as in
+    trec_eval. Within a query rows ascend. Grades are whole numbers; relevant means at least 1.
 
     >>> qrels = Qrels.of([0, 0, 1], [2, 1, 0], [1, 3, 0], queries=2)
     >>> qrels.rows_of(0).tolist(), qrels.grades_of(0).tolist(), qrels.positives.tolist()
@@ -151,41 +151,38 @@ class Qrels(Ragged):
     def of(
         cls, query_rows: npt.ArrayLike, document_rows: npt.ArrayLike, grades: npt.ArrayLike, *, queries: int
     ) -> Qrels:
-        """Judgements in any order, as three columns of equal length; a pair is judged once, with a whole grade.
+        """Return judgements from three columns of equal length, in any order; a pair is judged once.
 
         >>> Qrels.of([0, 0], [2, 1], [1, 0.5], queries=1)
         Traceback (most recent call last):
-        steelyard.errors.DataError: the grade 0.5, where a whole number was expected (scale the grades)
+        steelyard.errors.DataError: a grade must be a whole number, got 0.5 (scale the grades)
         """
         q = np.asarray(query_rows, dtype=np.int64)
         d = np.asarray(document_rows, dtype=np.int32)
         g = _whole(np.asarray(grades))
         if not q.shape == d.shape == g.shape or q.ndim != 1:
-            raise DataError(
-                f"{q.size} queries, {d.size} documents and {g.size} grades of judgements", hint="one of each in a row"
-            )
+            sizes = f"{q.size} queries, {d.size} documents and {g.size} grades"
+            raise DataError.invalid("the columns of judgements", expected="of the same length", found=sizes)
         if q.size and not 0 <= q.min() <= q.max() < queries:
             odd = q.min() if q.min() < 0 else q.max()
-            raise DataError(
-                f"a judgement of query row {odd}, where there are {queries} queries", hint="rows begin at 0"
-            )
+            raise DataError.invalid("a query row", expected=f"from 0 to {queries - 1}", found=int(odd))
         order = np.lexsort((d, q))
         q, d = q[order], d[order]
         twice = np.flatnonzero((q[1:] == q[:-1]) & (d[1:] == d[:-1]) & (d[1:] >= 0))
         if len(twice):
             pair = f"query row {q[twice[0]]} and document row {d[twice[0]]}"
-            raise DataError(f"two judgements of {pair}", hint="keep one: each would count as a document to be found")
+            raise DataError(f"a pair must be judged once, got {pair} twice", hint="keep one judgement")
         offsets = np.zeros(queries + 1, dtype=np.int64)
         np.cumsum(np.bincount(q, minlength=queries), out=offsets[1:])
         return cls(offsets, d, g[order])
 
     def grades_of(self, query: int) -> Int32:
-        """The grades of one query, beside `rows_of(query)`."""
+        """Return the grades of one query, in the order of `rows_of(query)`."""
         return self.grades[self.offsets[query] : self.offsets[query + 1]]
 
     @cached_property
     def positives(self) -> Int64:
-        """How many relevant documents each query has, those outside the corpus included."""
+        """The number of relevant documents of each query, including those outside the corpus."""
         hits = np.concatenate(([0], np.cumsum(self.grades > 0)))
         return np.asarray(hits[self.offsets[1:]] - hits[self.offsets[:-1]], dtype=np.int64)
 
@@ -194,11 +191,11 @@ class Qrels(Ragged):
 
 
 def _whole(grades: npt.NDArray[Any]) -> Int32:
-    """Grades as whole numbers; a fraction is an error, since what is cut off it would change figures."""
-    with np.errstate(invalid="ignore"):  # NaN and infinity are told below
+    """Return grades as whole numbers; a fraction is an error, since rounding would change scores."""
+    with np.errstate(invalid="ignore"):  # NaN and infinity are errors below
         whole = grades.astype(np.int32)
     if grades.dtype != np.int32 and (odd := grades[whole != grades]).size:
-        raise DataError(f"the grade {odd[0]:g}, where a whole number was expected", hint="scale the grades")
+        raise DataError.invalid("a grade", expected="a whole number", found=odd[0].item(), hint="scale the grades")
     return whole
 
 
@@ -222,10 +219,10 @@ class Task:
         qrels: Mapping[str, Mapping[str, int] | Collection[str]],
         **facts: Any,
     ) -> Task:
-        """A task from dictionaries, as BEIR (grades by id) and sentence-transformers (sets of ids) have them.
+        """Return a task from dictionaries, as in BEIR (grades by id) and sentence-transformers (sets of ids).
 
-        A document is a text, or a dictionary with `text` and perhaps `title`. Queries that nobody judged are no part
-        of the task, as in files. `facts` are those of `TaskInfo`: language, category ...
+        A document is a text, or a dictionary with `text` and optionally `title`. Queries without judgements are left
+        out, as in files. `facts` are those of `TaskInfo`: language, category ...
 
         >>> Task.of("Mine/places", {"d1": "A river.", "d2": {"title": "Alps", "text": "Mountains."}},
         ...         {"q1": "longest river", "q2": "never judged"}, {"q1": {"d1": 2, "d2": 0}}, language="en")
@@ -236,19 +233,22 @@ class Task:
         documents = Corpus.of(list(corpus), [text.get("text") or "" for text in texts], titles)
         row_of = {query: row for row, query in enumerate(query for query in queries if qrels.get(query))}
         judged: list[tuple[int, int, int]] = []
-        for query, found in qrels.items():
+        for query, grades in qrels.items():
             if query not in queries:
-                raise DataError(f"judgements of {query!r}, which is no query", where=name, hint="add the query")
-            for document in found:
+                raise DataError(f"the judged query {query!r} does not exist", where=name, found=query, hint="add it")
+            for document in grades:
                 if document not in documents.row_of:
                     raise DataError(
-                        f"{document!r}, judged for {query!r}, is not in the corpus", where=name, hint="add it"
+                        f"the document {document!r}, judged for {query!r}, does not exist",
+                        where=name,
+                        found=document,
+                        hint="add it to the corpus",
                     )
-                grade = found[document] if isinstance(found, Mapping) else 1
+                grade = grades[document] if isinstance(grades, Mapping) else 1
                 judged.append((row_of[query], documents.row_of[document], grade))
-        asked = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
+        kept = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
         columns = zip(*judged, strict=True) if judged else ((), (), ())
-        return cls(TaskInfo(name, **facts), documents, asked, Qrels.of(*map(list, columns), queries=len(row_of)))
+        return cls(TaskInfo(name, **facts), documents, kept, Qrels.of(*map(list, columns), queries=len(row_of)))
 
     @property
     def name(self) -> str:
@@ -257,7 +257,7 @@ class Task:
 
     @cached_property
     def content_hash(self) -> str:
-        """A hash of ids, texts, judgements and candidates: the same data has the same hash wherever it was read."""
+        """A hash of ids, texts, judgements and candidates, independent of the source."""
         return content_hash.of_task(self)
 
     def __repr__(self) -> str:
@@ -280,7 +280,7 @@ class Run:
 
     @classmethod
     def of(cls, rows: npt.ArrayLike, scores: npt.ArrayLike) -> Run:
-        """A run from lists in any order; rows of -1 are padding.
+        """Return a run from lists in any order; rows of -1 are padding.
 
         >>> Run.of([[2, 0, 1]], [[0.5, 0.9, 0.5]]).rows.tolist()
         [[0, 1, 2]]
@@ -288,12 +288,13 @@ class Run:
         try:
             given, s = np.asarray(rows), np.asarray(scores)
         except ValueError:
-            raise ModelError("lists of documents that differ in length", hint="fill them up with rows of -1") from None
+            raise ModelError("the lists of a run must have the same length", hint="pad them with rows of -1") from None
         if given.ndim != 2 or given.shape != s.shape:
-            raise ModelError(f"rows of shape {given.shape} and scores of shape {s.shape}", hint="(queries, depth) both")
+            shapes = f"{given.shape} and {s.shape}"
+            raise ModelError.invalid("rows and scores", expected="of the same shape (queries, depth)", found=shapes)
         r = given.astype(np.int32, copy=False)
         if given.dtype != np.int32 and (odd := given[r != given]).size:
-            raise ModelError(f"a document row of {odd[0]}", hint="rows are whole numbers; -1 is none")
+            raise ModelError.invalid("a document row", expected="a whole number", found=odd[0].item())
         s = np.where(r < 0, -np.inf, s)
         s = s.astype(np.float32) if s.dtype != np.float64 else s
         order = np.lexsort((np.where(r < 0, np.iinfo(np.int32).max, r), -s.astype(np.float32)), axis=1)
@@ -301,16 +302,16 @@ class Run:
 
     @property
     def depth(self) -> int:
-        """How many documents a list can hold."""
+        """The length of the lists, with padding."""
         return int(self.rows.shape[1])
 
     @property
     def lengths(self) -> Int64:
-        """How many documents each query really has."""
+        """The number of documents of each query, without padding."""
         return np.asarray((self.rows >= 0).sum(axis=1), dtype=np.int64)
 
-    def cut(self, depth: int) -> Run:
-        """The first `depth` documents of every list."""
+    def top(self, depth: int) -> Run:
+        """Return the first `depth` documents of every list."""
         return self if depth >= self.depth else Run(self.rows[:, :depth], self.scores[:, :depth])
 
     def __len__(self) -> int:
@@ -322,12 +323,12 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the metrics gave: a value for each query and metric, and figures that only exist for the whole task."""
+    """The values of metrics: one for each query and metric, and metrics that only exist for the whole task."""
 
     per_query: Mapping[str, Float64]
     """By canonical name (`ndcg_at_10`): one value for each query of the task, in query order."""
     whole: Mapping[str, float | None] = field(default_factory=dict)
-    """Figures that are not means of queries: `pooled_recall_at_100`, `nauc_...`. None where undefined."""
+    """Metrics that are not means over queries: `pooled_recall_at_100`, `nauc_...`. None where undefined."""
 
     @cached_property
     def means(self) -> dict[str, float]:
@@ -344,7 +345,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Interval:
-    """A range that holds the true value with the given confidence."""
+    """A confidence interval."""
 
     low: float
     high: float

@@ -1,6 +1,6 @@
-"""Tasks without a corpus to search: pairs of texts, texts with labels, texts to be clustered.
+"""Tasks without a corpus: pairs of texts, texts with labels, texts to cluster.
 
-They are values like `types.Task`: what a source reads and the engine weighs. The types are MTEB's.
+They are values like `types.Task`: read by a source, evaluated by the engine. The types are MTEB's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from steelyard.types import Float64, Task, TaskInfo
 from steelyard.types.hashing import of_columns
 
 Label = int | str
-"""Whole numbers stay numbers: classes are told apart, and sorted, as the source wrote them."""
+"""Whole numbers stay numbers: classes are compared and sorted as in the source."""
 
 MTEB_TYPES = {
     "retrieval": "Retrieval",
@@ -25,15 +25,15 @@ MTEB_TYPES = {
     "classification": "Classification",
     "clustering": "Clustering",
 }
-"""The types of task, and what mteb calls them."""
+"""The types of tasks, and their names in mteb."""
 
 Levels = tuple[Label, ...]
-"""The labels of one text from the widest to the narrowest; one for a flat task, fewer where deeper ones are missing."""
+"""The labels of one text from the broadest to the narrowest; one for a flat task."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTask:
-    """Pairs of texts with a gold value: how alike they are (`sts`), or whether they match (`pair_classification`)."""
+    """Pairs of texts with a gold value: their similarity (`sts`), or whether they match (`pair_classification`)."""
 
     info: TaskInfo
     first: tuple[str, ...]
@@ -51,7 +51,7 @@ class PairTask:
 
     @cached_property
     def content_hash(self) -> str:
-        """The same pairs in the same order have the same hash wherever they were read."""
+        """A hash of the pairs in their order, independent of the source."""
         return of_columns(self.info.type, self.first, self.second, [self.gold.astype(np.float64).tobytes().hex()])
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class PairTask:
 
 @dataclass(frozen=True, eq=False)
 class LabelTask:
-    """Texts to be classified (`classification`): a classifier learns from some of the training texts."""
+    """Texts to classify (`classification`): a classifier is trained on samples of the training texts."""
 
     info: TaskInfo
     train_texts: tuple[str, ...]
@@ -69,7 +69,7 @@ class LabelTask:
     labels: tuple[Label, ...]
     samples_per_label: int = 8
     experiments: int = 10
-    """How many training samples are drawn, one after the other."""
+    """Number of training samples."""
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class LabelTask:
 
     @cached_property
     def content_hash(self) -> str:
-        """Covers texts, labels and the constants that decide what is drawn."""
+        """A hash of texts, labels and the constants of sampling."""
         constants = [str(self.samples_per_label), str(self.experiments)]
         labels = map(repr, (*self.train_labels, *self.labels))
         return of_columns(self.info.type, self.train_texts, self.texts, labels, constants)
@@ -94,7 +94,7 @@ class LabelTask:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Texts that are clustered together, each with its labels."""
+    """Texts to cluster together, each with its labels."""
 
     texts: tuple[str, ...]
     labels: tuple[Levels, ...]
@@ -104,30 +104,30 @@ class Problem:
 
     @property
     def depth(self) -> int:
-        """How many levels of labels there are."""
+        """The number of levels of labels."""
         return max(map(len, self.labels), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """How a clustering problem is sampled: `documents` of it (or that share of it), then `rounds` draws of `size`."""
+    """The sampling of a clustering problem: `documents` of it (or that share), then `rounds` samples of `size`."""
 
     documents: int | float | None = 0.04
     """A number of texts, a share of them, or None for all."""
     stratified: int | None = None
-    """So many are taken first, each first-level label keeping its share (the `.v2` tasks of C-MTEB: 2048)."""
+    """Size of a stratified sample by the first label that is taken first (the `.v2` tasks of C-MTEB: 2048)."""
     size: int = 16384
     rounds: int = 10
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterTask:
-    """Texts to be clustered (`clustering`): every problem whole, or one problem in bootstrap samples."""
+    """Texts to cluster (`clustering`): every problem as a whole, or one problem in bootstrap samples."""
 
     info: TaskInfo
     problems: tuple[Problem, ...]
     bootstrap: Bootstrap | None = None
-    """None: each problem is clustered whole, once (MTEB's legacy tasks, those of C-MTEB)."""
+    """None: each problem is clustered once as a whole (MTEB's legacy tasks, those of C-MTEB)."""
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class ClusterTask:
 
     @cached_property
     def content_hash(self) -> str:
-        """Covers texts, labels, their order, and how they are sampled."""
+        """A hash of texts, labels, their order, and the sampling."""
         parts: list[Iterable[str]] = [[repr(self.bootstrap)]]
         for problem in self.problems:
             parts += [problem.texts, map(repr, problem.labels)]
@@ -152,11 +152,11 @@ class ClusterTask:
 
 SampleTask = PairTask | LabelTask | ClusterTask
 AnyTask = Task | SampleTask
-"""Whatever the engine can weigh a model on."""
+"""Every kind of task that a model can be evaluated on."""
 
 
 def distinct(*columns: Sequence[str]) -> list[str]:
-    """The texts of all columns, each once, in the order of their first appearance.
+    """Return the texts of all columns, each once, in the order of their first appearance.
 
     >>> distinct(["a", "b", "a"], ["b", "c"])
     ['a', 'b', 'c']

@@ -211,7 +211,7 @@ class CodedVectors:
         if self._last is not None and self._last[0] is queries:
             _, run, seconds = self._last
             if run.depth >= min(depth, len(self.codes)):
-                return run.cut(depth), seconds
+                return run.top(depth), seconds
         if self.precision == WHOLE.precision:
             run, seconds = self.exact.search(self.prepared(queries), depth)
         else:
@@ -220,7 +220,7 @@ class CodedVectors:
             run = search(prepared, self.codes, max(depth, AHEAD), self.exact.similarity)
             seconds = time.perf_counter() - start
         self._last = queries, run, seconds
-        return run.cut(depth), seconds
+        return run.top(depth), seconds
 
     def prepared(self, queries: Float32) -> Float32:
         """Return the queries, truncated as the documents; the same object for the same queries."""
@@ -264,7 +264,7 @@ class VariantIndex:
         first, seconds = self.coded.search(queries, self.variant.rescore * self.variant.rescore_k)
         run, rescore_seconds = self.coded.exact.rescore(first, self.coded.prepared(queries))
         self.search_seconds = seconds + rescore_seconds
-        return run.cut(depth)
+        return run.top(depth)
 
 
 def _prepare(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:

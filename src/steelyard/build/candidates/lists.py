@@ -107,7 +107,7 @@ def _search(task: Task, model: str, depth: int, tick: Tick, settings: Settings) 
     run = index.search(task.queries, depth + own)
     if own:
         themselves = np.array([task.corpus.row_of.get(query, -1) for query in task.queries.ids], dtype=np.int32)
-        run = leave_out(run, themselves).cut(depth)
+        run = leave_out(run, themselves).top(depth)
     facts = {
         "kind": "retriever",
         "model": retriever.name,

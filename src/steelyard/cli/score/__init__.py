@@ -154,7 +154,7 @@ def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Outp
             "such documents are ordered by id, as in trec_eval 9"
         )
     if arguments.max_documents is not None:
-        lists = lists.cut(arguments.max_documents)
+        lists = lists.top(arguments.max_documents)
     if arguments.judged_only:
         lists = judged_only(lists, qrels)
     ranking = Ranking(lists, qrels, arguments.gain, arguments.level, arguments.documents)

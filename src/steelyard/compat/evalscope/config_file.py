@@ -46,7 +46,7 @@ def _from_text(text: str) -> Any:
     path = Path(text).expanduser()
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise UsageError(f"a config must be a file that ends in {FORMS}, or JSON, got {text[:200]!r}", found=text[:200])
+        raise UsageError.invalid("a config", expected=f"a file that ends in {FORMS}, or JSON", found=text[:200])
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

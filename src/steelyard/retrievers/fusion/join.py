@@ -49,10 +49,10 @@ def join(runs: Sequence[Run], weights: Float64, method: str, k: float, top_k: in
         )
 
     if workers == 1:
-        return joined.cut(work(0, queries))
+        return joined.top(work(0, queries))
     cuts = [queries * worker // workers for worker in range(workers + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        return joined.cut(max(pool.map(work, cuts[:-1], cuts[1:])))
+        return joined.top(max(pool.map(work, cuts[:-1], cuts[1:])))
 
 
 def _part(run: Run, start: int, stop: int) -> Run:

@@ -133,7 +133,7 @@ class Fusion:
             raise UsageError(f"runs of {found} queries cannot be fused", hint="every run needs the same queries")
         if weights is None:
             weights = np.tile(self.weights or (1.0,) * len(runs), (len(runs[0]), 1))
-        return join([run.cut(self.depth) for run in runs], weights, self.method, self.k, top_k)
+        return join([run.top(self.depth) for run in runs], weights, self.method, self.k, top_k)
 
     def weights_for(self, task: Unjudged, lists: int) -> tuple[Float64, ModelSettings]:
         """The weights of every query of a task, a line each, and what was decided.
@@ -156,7 +156,7 @@ class Fusion:
         if self.method == "rrf":
             return
         for run, name in zip(runs, lists, strict=True):
-            head = run.cut(self.depth)
+            head = run.top(self.depth)
             endless = (head.rows >= 0) & np.isinf(head.scores)
             if endless.any():
                 query, place = (int(at[0]) for at in np.nonzero(endless))
@@ -263,7 +263,7 @@ class FusedRetriever:
         weights, decided = self.fusion.weights_for(task, len(self.parts))
         notes: dict[str, Any] = {"fusion": dict(decided)} if decided else {}
         if self.fusion.method == "adaptive":
-            trusted = adaptive.trust(task, [run.cut(self.fusion.depth) for run in runs], self.parts)
+            trusted = adaptive.trust(task, [run.top(self.fusion.depth) for run in runs], self.parts)
             weights = weights * trusted.weights
             notes |= {"fusion": {**decided, **trusted.notes}} if trusted.notes else {}
         return Combined(self.fusion.fuse(runs, top_k, weights), notes)

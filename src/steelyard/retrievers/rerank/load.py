@@ -152,7 +152,7 @@ class RerankOnly:
         """Return the candidates of each query, best first; ties by row."""
         rows = run_of(self._lists(task)).rows
         scored = self.scorer.score(task, rows, tick)
-        return Combined(Run.of(rows, scored.scores).cut(top_k), {"rerank": dict(scored.notes)}, scored.reused)
+        return Combined(Run.of(rows, scored.scores).top(top_k), {"rerank": dict(scored.notes)}, scored.reused)
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Index:
         """Raise a UsageError: the candidates belong to the queries of a task."""

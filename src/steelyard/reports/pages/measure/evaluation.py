@@ -73,7 +73,7 @@ def _measured(task: Task, profile: Profile, scores: Scores, intervals: Mapping[s
         candidates_max=deepest,
         candidates_mean=float(lengths.mean()) if len(lengths) else 0.0,
         safeguard_rows=profile.safeguards,
-        perfect_rerank_ndcg_at_10=_perfect(task, profile.run.cut(SAFEGUARD_DEPTH)),
+        perfect_rerank_ndcg_at_10=_perfect(task, profile.run.top(SAFEGUARD_DEPTH)),
         first_positive=rank_classes(ranks),
     )
     return Measured(profile, scores, ranks, figures)
