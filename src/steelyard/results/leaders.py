@@ -1,13 +1,16 @@
 """Which model leads, and which others cannot be distinguished from it statistically.
 
 A paired randomisation test compares every model with the one that has the highest score, on the same queries; p-values
-are corrected by Holm's method over the models. A model with p >= 0.05 is tied with the leader.
+are corrected by Holm's method over the models. A model with p >= 0.05 is tied with the leader. Scores that are not
+means over queries are compared by their intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import hypot
 
 import numpy as np
 
@@ -15,8 +18,9 @@ from steelyard.errors import DataError
 from steelyard.results.per_query import Column, aligned
 from steelyard.stats.corrections import holm
 from steelyard.stats.group_means import GroupScores, task_pair_p_values, task_seed
+from steelyard.stats.intervals import NORMAL
 from steelyard.stats.randomisation import p_values
-from steelyard.types import Float64
+from steelyard.types import Float64, Interval
 
 ALPHA = 0.05
 
@@ -42,26 +46,48 @@ class Leaders:
         return (self.model, *self.tied)
 
 
-def task_leaders(task: str, scores: Mapping[str, float], queries: Mapping[str, Column]) -> Leaders | None:
+def task_leaders(
+    task: str,
+    scores: Mapping[str, float],
+    queries: Mapping[str, Column],
+    intervals: Mapping[str, Interval] | None = None,
+) -> Leaders | None:
     """Return the leaders of one task from its scores and, where models have them, per-query scores.
 
-    A model without per-query scores is tied only if its score equals the highest one.
+    A score without per-query scores of which it is the mean (a correlation, an average precision over pairs) is tested
+    by the intervals of both models, taken as independent, which finds less than a paired test. A model without an
+    interval is tied only if its score equals the highest one.
     """
     if not scores:
         return None
     ranked = sorted(scores, key=lambda model: -scores[model])
     first, *others = ranked
+    raw: dict[str, float] = {}
     tested = [model for model in others if model in queries] if first in queries else []
-    adjusted: dict[str, float] = {}
     if tested:
-        try:
+        with suppress(DataError):  # other queries under the same data: nothing to test
             _, rows = aligned({model: queries[model] for model in (first, *tested)})
-        except DataError:  # other queries under the same data: nothing to test
-            rows = np.empty((0, 0))
-        if rows.size:
-            raw = p_values(rows[0] - rows[1:], seed=task_seed(0, task))
-            adjusted = dict(zip(tested, holm(raw).tolist(), strict=True))
+            p = p_values(rows[0] - rows[1:], seed=task_seed(0, task))
+            raw = dict(zip(tested, p.tolist(), strict=True))
+    known = intervals or {}
+    for model in others:
+        if model not in raw and model in known and first in known:
+            raw[model] = _independent(scores[first] - scores[model], known[first], known[model])
+    adjusted = dict(zip(raw, holm(list(raw.values())).tolist(), strict=True))
     return _leaders(ranked, scores, adjusted)
+
+
+def _independent(difference: float, first: Interval, second: Interval) -> float:
+    """Return the two-sided p-value of a difference of two scores whose intervals are those of normal variables.
+
+    >>> round(_independent(0.1, Interval(0.45, 0.55), Interval(0.35, 0.45)), 4)
+    0.0056
+    """
+    errors = [(one.high - one.low) / (2 * NORMAL.inv_cdf((1 + one.level) / 2)) for one in (first, second)]
+    error = hypot(*errors)
+    if error == 0:
+        return 1.0 if difference == 0 else 0.0
+    return 2 * (1 - NORMAL.cdf(abs(difference) / error))
 
 
 def group_leaders(tasks: Sequence[str], scores: Mapping[str, Sequence[float]], queries: Sequence[Float64]) -> Leaders:

@@ -173,7 +173,10 @@ class Results(Sequence[Result]):
         metric = self._canonical(metric)
         if (label, metric) not in self._leaders:
             scores = {m: value for m in self.models if (value := self.score(label, m, metric)) is not None}
-            self._leaders[label, metric] = task_leaders(label, scores, self.query_columns(label, metric))
+            cells = {m: cell for m in scores if (cell := self.cell(label, m))}
+            known = {m: cell.intervals.get(metric or cell.main_metric) for m, cell in cells.items()}
+            intervals = {m: interval for m, interval in known.items() if interval is not None}
+            self._leaders[label, metric] = task_leaders(label, scores, self.query_columns(label, metric), intervals)
         return self._leaders[label, metric]
 
     def overall_leaders(self, metric: str | None = None) -> Leaders | None:
