@@ -83,5 +83,6 @@ def verdict(queries: Rate, documents: Rate, pairs: Rate) -> tuple[str, str]:
     if queries.count and queries.count >= CONTAMINATED_QUERIES * queries.total:
         return "contaminated", f"{queries} of the queries or samples are in the training data"
     if queries.count or documents.count:
-        return "minor", f"{queries} of the queries or samples and {documents} of the documents; no pair"
+        counts = {"queries or samples": queries, "documents": documents}
+        return "minor", " and ".join(f"{rate} of the {name}" for name, rate in counts.items() if rate.total)
     return "clean", "nothing that counts was found"
