@@ -199,7 +199,7 @@ def test_an_audit_and_published_figures_reach_the_page() -> None:
     assert figures.leakage.audit == "audited: 3 queries and 5 documents found in web crawl (13-grams)"
     (published,) = figures.published
     assert (published.kind, published.difference) == ("bm25", pytest.approx(0.1))
-    table = task_page(figures).table("Against Published Figures")
+    table = task_page(figures).table("Comparison with Published Scores")
     assert table.rows[0][:4] == ("BM25", "nDCG@10", "1.0000", "0.9000")
     assert table.rows[0][4].startswith("+0.1000 [")
     assert measure_task(task, profiles).leakage.audit == "not_audited"

@@ -209,7 +209,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output) -> None:
     """Note if lists end before the deepest cut-off of the printed metrics."""
     from steelyard.metrics import parse_many
-    from steelyard.reports.run_report.figures import DEEPEST
+    from steelyard.reports.run_report.score_tables import DEEPEST
 
     cutoffs = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
     shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)

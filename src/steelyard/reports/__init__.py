@@ -1,4 +1,4 @@
-"""Reports for people: pages that open from disk, with nothing to fetch."""
+"""HTML reports and pages that open from disk, without downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SVG pictures for the pages: readable in dark and light, and by colour-blind people (colour and shape)."""
+"""SVG charts, readable in dark and light mode and without colour (marks differ in shape)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from steelyard.reports.components.markup import Markup, join, tag
 
 LONGEST_LABEL = 40
-"""Characters of a row's name in a picture."""
+"""Maximum number of characters of a row's name."""
 
 SERIES_CLASSES = 8
-"""How many series get a colour and shape of their own (classes s0 to s7 in the style sheet)."""
+"""Number of series with their own colour and shape (classes s0 to s7 in the style sheet)."""
 
 SHAPES = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
@@ -25,7 +25,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Dot:
-    """A value with the range that it may lie in."""
+    """A value with its interval."""
 
     value: float
     low: float | None = None
@@ -33,7 +33,7 @@ class Dot:
 
 
 def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence[Dot | None]], title: str) -> Markup:
-    """One line a row, one mark a series, a bar for each interval; the axis runs from 0 to 1, or as far as values lie.
+    """Plot one line per row, one mark per series and a bar per interval, on an axis from 0 to 1 or wider.
 
     `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
     """
@@ -79,7 +79,7 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
 
 
 def _ticks(values: Iterable[float | None]) -> list[float]:
-    """Five to ten even steps that hold 0, 1 and all values: figures may be correlations, or counts.
+    """Return five to ten even steps that include 0, 1 and all values, which may be correlations or counts.
 
     >>> _ticks([0.4]), _ticks([-0.3, 0.5, None])
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -95,7 +95,7 @@ def _ticks(values: Iterable[float | None]) -> list[float]:
 
 
 def _short(name: str) -> str:
-    """A name that leaves room for the picture: the beginning and the end of a long one.
+    """Return the start and the end of a long name.
 
     >>> _short("xquad_en"), _short("a" * 30 + "b" * 30)
     ('xquad_en', 'aaaaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbbbb')
@@ -105,18 +105,18 @@ def _short(name: str) -> str:
 
 
 def legend(series: Sequence[str], places: Sequence[int] | None = None) -> Markup:
-    """The marks of `dot_plot` with the names of the series, which may be some of more and have their places there."""
+    """Return the marks of `dot_plot` with the names of the series; `places` are their numbers in a larger chart."""
     pairs = zip(range(len(series)) if places is None else places, series, strict=True)
     return tag("p", *(tag("span", swatch(s, name), name, class_="entry") for s, name in pairs), class_="legend")
 
 
 def swatch(series: int, name: str) -> Markup:
-    """The mark of a series, small enough to stand in a line of text."""
+    """Return the mark of a series, small enough for a line of text."""
     return tag("svg", _mark(series, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true")
 
 
 def _mark(series: int, x: float, y: float, note: str) -> Markup:
-    """Circle, square, diamond, triangle in turn, so that colour is never the only difference."""
+    """Return a circle, square, diamond or triangle in turn, so that colour is never the only difference."""
     return tag(
         "path",
         tag("title", note),
@@ -127,7 +127,7 @@ def _mark(series: int, x: float, y: float, note: str) -> Markup:
 
 
 def _frame(title: str, width: float, height: float, *shapes: Markup, kind: str = "chart") -> Markup:
-    """The picture around shapes; its title is its alt text. A narrow one fits a phone, with larger letters."""
+    """Return the SVG of shapes with a title as alternative text; a narrow one has larger letters."""
     return tag(
         "svg",
         tag("title", title),
@@ -147,7 +147,7 @@ def bars(
     axis: str,
     width: int = 840,
 ) -> Markup:
-    """Upright bars in groups: `counts[s][c]` of series s in class c, with its number above; `axis` names the classes.
+    """Plot bars in groups: `counts[s][c]` of series s in class c, with the number above; `axis` names the classes.
 
     Each series has its mark at the foot of its bars, so that colour is not the only difference.
     """
@@ -178,7 +178,7 @@ def bars(
 
 @dataclass(frozen=True)
 class Panel:
-    """A histogram among others: how many values lie from each edge to below the next; edges are powers of two."""
+    """One of several histograms: counts between edges, which are powers of two."""
 
     name: str
     edges: Sequence[int]
@@ -187,7 +187,7 @@ class Panel:
 
 
 def histograms(panels: Sequence[Panel], title: str, axis: str, width: int = 480) -> Markup:
-    """Histograms one below the other over the same classes, which double; a line marks each median."""
+    """Plot histograms with the same bins below each other; a line marks each median."""
     left, top, high, gap = 84, 18, 62, 24
     first = min((int(panel.edges[0]).bit_length() - 1 for panel in panels), default=0)
     last = max((int(panel.edges[-1]).bit_length() - 1 for panel in panels), default=1)
@@ -228,7 +228,7 @@ def _class(low: int, high: int) -> str:
 def heat_map(
     rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]], title: str
 ) -> Markup:
-    """A cell for each row and column, darker for more (0 to 1), with the value in it: readable without colour."""
+    """Plot a cell for each row and column, darker for higher values (0 to 1), with the value in it."""
     left, top, wide, high = 230.0, 28.0, 164.0, 28.0
     shapes = [
         tag("text", name, x=left + wide * (c + 0.5), y=top - 9, class_="tick axis") for c, name in enumerate(columns)
@@ -250,7 +250,7 @@ def heat_map(
 
 @dataclass(frozen=True)
 class Spot:
-    """So much at a place: x from 0 to 1, y from -1 to 1."""
+    """A weight at a point: x from 0 to 1, y from -1 to 1."""
 
     x: float
     y: float
@@ -258,7 +258,7 @@ class Spot:
 
 
 def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Markup:
-    """Circles whose area is their weight; `across` and `upward` name the axes."""
+    """Plot circles whose area is their weight; `across` and `upward` name the axes."""
     left, top, width, height = 74, 16, 700, 280
     most = max((spot.weight for spot in spots), default=1)
 

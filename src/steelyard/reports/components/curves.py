@@ -1,4 +1,4 @@
-"""Figures against size: lines with their intervals on a logarithmic axis, and a page that holds them."""
+"""Values against size: lines with intervals on a logarithmic axis, and a page with such plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT, TOP, WIDTH, HEIGHT, MARGIN = 60, 18, 620, 300, 190
 
 @dataclass(frozen=True)
 class Point:
-    """A figure at a size, and the range that it may lie in."""
+    """A value at a size, with its interval."""
 
     size: int
     value: float
@@ -28,14 +28,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one kind, by rising size."""
+    """A line of points by increasing size."""
 
     name: str
     points: tuple[Point, ...]
 
 
 def curve_plot(curves: Sequence[Curve], title: str, across: str, target: float | None = None) -> Markup:
-    """Lines with the name of each at its end, so that colour is not the only difference; a dashed line at the target.
+    """Plot lines with their names at the end, and a dashed line at the target.
 
     The upright axis ends at 1 and begins below the lowest range; sizes stand on a logarithmic scale.
     """
@@ -80,16 +80,16 @@ def curve_plot(curves: Sequence[Curve], title: str, across: str, target: float |
 
 
 def _apart(sizes: Sequence[int], x: Callable[[int], float]) -> list[int]:
-    """The sizes whose numbers have room beside each other, the largest always among them."""
-    kept = [sizes[-1]]
+    """Return the sizes whose labels do not overlap, always with the largest."""
+    labelled = [sizes[-1]]
     for size in reversed(sizes[:-1]):
-        if x(kept[-1]) - x(size) >= 40:
-            kept.append(size)
-    return kept[::-1]
+        if x(labelled[-1]) - x(size) >= 40:
+            labelled.append(size)
+    return labelled[::-1]
 
 
 def _labels(ends: Sequence[float]) -> list[float]:
-    """The same places, moved down where labels would lie on each other.
+    """Return the positions, moved down where labels would overlap.
 
     >>> _labels([20.0, 18.0, 60.0])
     [32.0, 18.0, 60.0]
@@ -104,19 +104,19 @@ def _labels(ends: Sequence[float]) -> list[float]:
 def write_page(
     path: Path,
     heading: str,
-    told: Sequence[str],
+    sentences: Sequence[str],
     plots: Mapping[str, Markup],
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[object]]]],
 ) -> Path:
-    """Write a page of sentences, plots and tables, each under its name; style inside, no script, nothing fetched."""
+    """Write a page of sentences, plots and tables with their titles; style inside, no script, no downloads."""
     style = Markup(resources.files("steelyard.reports").joinpath("page.css").read_text(encoding="utf-8"))
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     head = tag("head", Markup(meta), tag("title", heading), tag("style", style))
     sections = [tag("section", tag("h2", name), picture) for name, picture in plots.items()]
     sections += [tag("section", tag("h2", name), _table(*table)) for name, table in tables.items()]
-    sentences = (tag("p", sentence) for sentence in told)
+    paragraphs = (tag("p", sentence) for sentence in sentences)
     foot = tag("p", f"Steelyard {__version__}", class_="soft")
-    body = tag("body", tag("h1", heading), *sentences, *sections, foot, class_="page")
+    body = tag("body", tag("h1", heading), *paragraphs, *sections, foot, class_="page")
     write_output(path, f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'.encode())
     return path
 

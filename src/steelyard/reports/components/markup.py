@@ -1,4 +1,4 @@
-"""HTML and SVG as values: every piece of text is escaped unless it is markup already."""
+"""HTML and SVG as values: text is escaped unless it is markup already."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 
 class Markup(str):
-    """Text that is HTML already and is not escaped again."""
+    """HTML text, which is not escaped again."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: Markup | str | int | float | None, **attributes: str | int | float | None) -> Markup:
-    """An element. `class_` and `for_` lose their underscore, other underscores become hyphens; None is left out.
+    """Return an element. `class_` and `for_` lose their underscore, other underscores become hyphens; None is omitted.
 
     >>> tag("td", "a < b", class_="number", data_value=3)
     '<td class="number" data-value="3">a &lt; b</td>'
@@ -27,7 +27,7 @@ def tag(name: str, *children: Markup | str | int | float | None, **attributes: s
 
 
 def th(*children: Markup | str | int | float | None, **attributes: str | int | float | None) -> Markup:
-    """The head of a column, or of several.
+    """Return the head of one or several columns.
 
     >>> th("Mean", colspan=2)
     '<th scope="colgroup" colspan="2">Mean</th>'
@@ -36,7 +36,7 @@ def th(*children: Markup | str | int | float | None, **attributes: str | int | f
 
 
 def table(caption: str, heads: Sequence[Markup], rows: Iterable[Markup], class_: str | None = None) -> Markup:
-    """A table that is moved sideways alone, with the keys too; those who do not see it are told what it is.
+    """Return a table that scrolls sideways on its own, also by keyboard, with a label for screen readers.
 
     >>> table("Costs", [tag("tr", th("s"))], [tag("tr", tag("td", 1))])[:81]
     '<div class="scroll" role="region" tabindex="0" aria-label="Costs"><table><caption'
@@ -48,7 +48,7 @@ def table(caption: str, heads: Sequence[Markup], rows: Iterable[Markup], class_:
 
 
 def join(*children: Markup | str | int | float | None) -> Markup:
-    """Pieces one after the other, text escaped, None left out.
+    """Return the pieces joined, with text escaped and None omitted.
 
     >>> join("1 < 2 ", tag("b", "yes"), None)
     '1 &lt; 2 <b>yes</b>'

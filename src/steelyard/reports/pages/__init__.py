@@ -1,10 +1,10 @@
-"""Task and group pages: figures from data and runs, findings from figures, sentences from findings, then files.
+"""Task and group pages: values from data and runs, findings from values, sentences from findings, then files.
 
-    inputs  ->  figures  ->  findings  ->  sentences  ->  pages  ->  Markdown, HTML, JSON
-    (runs)      (values)     (tested)      (templates)    (blocks)
+    inputs  ->  values    ->  findings  ->  sentences    ->  pages    ->  Markdown, HTML, JSON
+    (runs)      (measure)     (tests)       (templates)      (blocks)
 
-Nothing on a page was typed by anyone: a sentence stands there because a finding does, and a finding because a figure
-passed a threshold of `thresholds.py`. Words that come from a card or a catalogue are marked as theirs.
+Every sentence on a page is made from a finding, and every finding from a value that passed a threshold of
+`thresholds.py`. Text from a dataset card or the catalogue is quoted and marked.
 """
 
 from __future__ import annotations

@@ -1,32 +1,34 @@
-"""The figures of tasks in which nothing is searched: STS, pairs, classification, clustering."""
+"""The scores of tasks without a corpus: STS, pair classification, classification, clustering."""
 
 from __future__ import annotations
 
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.reports.run_report.board import Board
-from steelyard.reports.run_report.figures import mark, model_legend
+from steelyard.reports.run_report.score_tables import mark, model_legend
 from steelyard.results import TITLES, Result
 
 SEARCHED = ("retrieval", "reranking")
-"""The types that are weighed by ranked lists, and have all of the headline metrics."""
+"""The types that are evaluated by ranked lists and have the headline metrics."""
 
 
 def is_searched(result: Result) -> bool:
-    """Whether the result, if it has figures, has those of ranked lists."""
+    """Return whether the result is that of ranked lists."""
     return result.facts.type in SEARCHED
 
 
 def other_types(board: Board) -> Markup:
-    """The main figure of every task and model with its interval, types together; nothing where no task is such."""
+    """Return the main score of every task and model with its interval, grouped by type."""
     if not board.tasks:
         return Markup("")
-    head = ("Task", "Type", "Language", "Samples", "Figure")
+    head = ("Task", "Type", "Language", "Samples", "Metric")
     models = (th(mark(board, model), model, class_="number model", title=model) for model in board.models)
-    tasks = sorted(board.tasks, key=lambda task: board.first(task).facts.type)  # stable: within a type as they were run
+    tasks = sorted(
+        board.tasks, key=lambda task: board.first(task).facts.type
+    )  # stable: in the order of the run within a type
     rows = (_row(board, task) for task in tasks)
     heads = [tag("tr", *(th(name) for name in head), *models)]
-    note = tag("p", "Intervals are 95 %, from resampling pairs, texts or clusterings.", class_="soft")
-    return join(note, model_legend(board), table("Main figures by task and model", heads, rows))
+    note = tag("p", "Intervals are 95 %, bootstrapped over pairs, texts or clusterings.", class_="soft")
+    return join(note, model_legend(board), table("Main scores by task and model", heads, rows))
 
 
 def _row(board: Board, task: str) -> Markup:
@@ -43,13 +45,13 @@ def _row(board: Board, task: str) -> Markup:
         tag("td", "-" if facts.samples is None else f"{facts.samples:,}", class_="number"),
         tag("td", TITLES.get(first.main_metric, first.main_metric)),
         *(
-            _figure(cell, model in best, board.failed(task, model))
+            _score(cell, model in best, board.failed(task, model))
             for cell, model in zip(cells, board.models, strict=True)
         ),
     )
 
 
-def _figure(cell: Result | None, best: bool, failed: bool) -> Markup:
+def _score(cell: Result | None, best: bool, failed: bool) -> Markup:
     if cell is None or cell.score is None:
         return tag("td", tag("span", "failed", class_="bad") if failed else "-", class_="number")
     interval = cell.interval

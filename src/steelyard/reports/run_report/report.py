@@ -1,4 +1,4 @@
-"""The report of a run: one self-contained HTML file with figures, a plot, the leaders and what went wrong."""
+"""The report of a run: one HTML file with scores, a plot, the best models, costs and failures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from steelyard.files import write_output
 from steelyard.reports.components.charts import SERIES_CLASSES
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.reports.run_report.board import Board
-from steelyard.reports.run_report.figures import figures, plot
 from steelyard.reports.run_report.other_types import is_searched, other_types
+from steelyard.reports.run_report.score_tables import plot, score_section
 from steelyard.reports.run_report.stages import stage_section
 from steelyard.reports.run_report.variants import variant_table
 from steelyard.results import Miss, Result
 
 SECTIONS = {
-    "figures": "Figures",
+    "figures": "Scores",
     "others": "Other types of tasks",
     "plot": "Plot",
     "stages": "Stages",
@@ -36,10 +36,10 @@ def write_report(results: Sequence[Result], path: Path) -> Path:
 
 
 def page(results: Sequence[Result]) -> str:
-    """The report as HTML text: style inside, no script, nothing fetched."""
+    """Return the report as HTML: style inside, no script, no downloads."""
     board = Board(results)
     bodies = {
-        "figures": figures(board.part(is_searched)),
+        "figures": score_section(board.part(is_searched)),
         "others": other_types(board.part(lambda result: not is_searched(result))),
         "plot": plot(board),
         "stages": stage_section(board),
@@ -58,7 +58,7 @@ def page(results: Sequence[Result]) -> str:
     )
     links = (tag("a", SECTIONS[name], href=f"#{name}") for name in shown)
     parts = (tag("section", tag("h2", SECTIONS[name]), body, id=name) for name, body in shown.items())
-    skip = tag("a", "Skip to the figures", href="#main", class_="skip")
+    skip = tag("a", "Skip to the scores", href="#main", class_="skip")
     nav = tag("nav", *links, aria_label="Sections")
     main = tag("main", *parts, id="main", tabindex=-1)
     body = tag("body", skip, tag("header", tag("h1", "Steelyard report"), _summary(board), nav), main)
@@ -66,7 +66,7 @@ def page(results: Sequence[Result]) -> str:
 
 
 def misses(board: Board) -> Markup:
-    """The worst queries of every task and model, with what came first instead."""
+    """Return the worst queries of every task and model, with the document that was ranked first."""
     blocks = []
     for task in board.tasks:
         cells = [cell for model in board.models if (cell := board.cell(task, model)) and cell.misses]
@@ -77,7 +77,7 @@ def misses(board: Board) -> Markup:
 
 
 def _miss_count(cells: Sequence[Result]) -> str:
-    """How many queries each model left without a hit in its first ten; of many models, the fewest and the most."""
+    """Return the number of queries of each model without a hit in the top ten; of many models, the range."""
     counts = []
     for cell in cells:
         hit, queries = cell.metrics.get("hit_rate_at_10"), cell.facts.queries
@@ -85,29 +85,29 @@ def _miss_count(cells: Sequence[Result]) -> str:
             counts.append((round((1 - hit) * queries), queries, cell.model))
     if len(counts) > SERIES_CLASSES:
         few, (most, queries, _) = min(counts)[0], max(counts)
-        told = f"{few} to {most} of {queries}" if few < most else f"{few} of {queries} for every model"
+        text = f"{few} to {most} of {queries}" if few < most else f"{few} of {queries} for every model"
     else:
-        told = ", ".join(f"{model} {count} of {queries}" for count, queries, model in counts)
-    return f"queries without a relevant document in the first ten: {told}"
+        text = ", ".join(f"{model} {count} of {queries}" for count, queries, model in counts)
+    return f"queries without a relevant document in the top ten: {text}"
 
 
 def _miss_table(rows: Sequence[Miss]) -> Markup:
-    head = tag("tr", *(th(name) for name in ("Query", "Rank", "Came first", "Should have come")))
+    head = tag("tr", *(th(name) for name in ("Query", "Rank", "Ranked first", "Relevant document")))
     body = (
         tag(
             "tr",
             tag("td", miss.query, class_="text", dir="auto"),
             tag("td", "not found" if miss.rank is None else miss.rank, class_="number"),
-            tag("td", miss.top or "nothing", class_="text", dir="auto"),
+            tag("td", miss.top or "no document", class_="text", dir="auto"),
             tag("td", miss.positive or "-", class_="text", dir="auto"),
         )
         for miss in rows
     )
-    return table("Queries that went badly", [head], body)
+    return table("Queries with the worst rankings", [head], body)
 
 
 def costs(board: Board) -> Markup:
-    """Seconds and bytes by model, summed over its tasks."""
+    """Return seconds and bytes by model, summed over its tasks."""
     head = ("Model", "Tasks", "Index s", "Search s", "Score s", "Total s", "Largest index", "Peak memory")
     rows = []
     for model in board.models:
@@ -122,7 +122,7 @@ def costs(board: Board) -> Markup:
 
 
 def errors(board: Board) -> Markup:
-    """Evaluations that failed, with what to do."""
+    """Return the evaluations that failed, with hints."""
     if not board.failures:
         return Markup("")
     rows = (

@@ -1,4 +1,4 @@
-"""What each stage of a pipeline or fusion is worth: its figure, its gain, and the most that it could have brought."""
+"""The stages of pipelines and fusions: their score, their gain and their recall ceiling."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from steelyard.results import HEADLINES, MAIN_METRIC, Result
 
 WIDTH, LINE, BAR = 720, 34, 12
 RIGHT = 150
-"""Room for the figures behind the bars."""
+"""The width of the values after the bars."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage over some tasks; figures are means over them."""
+    """A stage with means over some tasks."""
 
     name: str
     value: float
     gain: float | None = None
-    """Against the input with the best mean; None for a model that reads the corpus itself."""
+    """The difference from the input with the best mean; None for a model that searches the corpus."""
     ceiling: float | None = None
-    """The recall of all that it reads."""
+    """The recall of its input."""
 
 
 def stage_section(board: Board) -> Markup:
-    """A picture for each model that has stages, and a table of its tasks; nothing where no model has any."""
+    """Return a plot and a table for each model with stages."""
     blocks = []
     for model in board.models:
         cells = [cell for task in board.tasks if (cell := board.cell(task, model)) and cell.notes.get("stages")]
@@ -38,42 +38,42 @@ def stage_section(board: Board) -> Markup:
     if not blocks:
         return Markup("")
     note = (
-        f"Bars are the {HEADLINES[MAIN_METRIC]} of what each stage gives, a mean over the tasks; the change is against "
-        "the input with the best mean. The dashed line is a stage's recall ceiling: of the relevant documents, the "
-        "share that is in what it reads. However well it ranks, it can bring no others to the front."
+        f"Bars are the {HEADLINES[MAIN_METRIC]} of the output of each stage, a mean over the tasks; the change is the "
+        "difference from the input with the best mean. The dashed line is the recall ceiling of a stage: the share of "
+        "relevant documents in its input, which no ranking can exceed."
     )
     return join(tag("p", note, class_="soft"), *blocks)
 
 
 def stages_of(cells: Sequence[Result]) -> list[Stage]:
-    """The stages of one model, in the order of their work.
+    """Return the stages of one model, in order.
 
-    >>> told = [{"model": "bm25", "ndcg_at_10": 0.5},
-    ...         {"model": "bm25 > rerank:X", "ndcg_at_10": 0.75, "over": "bm25", "recall_ceiling": 0.9}]
-    >>> for stage in stages_of([Result("T/a", "bm25 > rerank:X", {}, "1", notes={"stages": told})]):
+    >>> notes = [{"model": "bm25", "ndcg_at_10": 0.5},
+    ...          {"model": "bm25 > rerank:X", "ndcg_at_10": 0.75, "over": "bm25", "recall_ceiling": 0.9}]
+    >>> for stage in stages_of([Result("T/a", "bm25 > rerank:X", {}, "1", notes={"stages": notes})]):
     ...     print(stage)
     Stage(name='bm25', value=0.5, gain=None, ceiling=None)
     Stage(name='> rerank:X', value=0.75, gain=0.25, ceiling=0.9)
     """
-    told: dict[str, list[Mapping[str, Any]]] = {}
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
     for cell in cells:
         for stage in cell.notes["stages"]:
-            told.setdefault(stage["model"], []).append(stage)
-    values = {name: fmean(stage[MAIN_METRIC] for stage in stages) for name, stages in told.items()}
+            by_name.setdefault(stage["model"], []).append(stage)
+    values = {name: fmean(stage[MAIN_METRIC] for stage in stages) for name, stages in by_name.items()}
 
     def gain(name: str) -> float | None:
-        # The best input of each task would be a rival that nobody could have chosen beforehand.
-        best = max((values[over] for stage in told[name] if (over := stage.get("over")) in values), default=None)
+        # The best input of each task could not be chosen beforehand.
+        best = max((values[over] for stage in by_name[name] if (over := stage.get("over")) in values), default=None)
         return None if best is None else values[name] - best
 
     return [
         Stage(_label(name), values[name], gain(name), _mean(stage.get("recall_ceiling") for stage in stages))
-        for name, stages in told.items()
+        for name, stages in by_name.items()
     ]
 
 
 def stage_plot(stages: Sequence[Stage], title: str) -> Markup:
-    """A bar for each stage on an axis from 0 to 1, with its figures behind it and a dashed line at its ceiling."""
+    """Plot a bar for each stage from 0 to 1, with its values and a dashed line at its ceiling."""
     foot = LINE * len(stages) + 8
     shapes: list[Markup] = []
     for tick in range(0, 11, 2):
@@ -82,15 +82,15 @@ def stage_plot(stages: Sequence[Stage], title: str) -> Markup:
         shapes.append(tag("text", f"{tick / 10:.1f}", x=x, y=foot + 16, class_="tick"))
     for number, stage in enumerate(stages):
         top = LINE * number + 18
-        note = tag("title", f"{stage.name}: {_figures(stage)}")
+        note = tag("title", f"{stage.name}: {_values(stage)}")
         box = {"x": 0, "y": top, "width": round(WIDTH * stage.value, 1), "height": BAR}
         shapes.append(tag("text", stage.name, x=4, y=top - 4))
         shapes.append(tag("rect", note, class_=f"column {'plain' if stage.gain is None else 's0'}", **box))
         if stage.ceiling is not None:
             at = round(WIDTH * stage.ceiling, 1)
-            told = tag("title", f"{stage.name}: recall ceiling {stage.ceiling:.4f}")
-            shapes.append(tag("line", told, x1=at, x2=at, y1=top - 3, y2=top + BAR + 3, class_="median"))
-        shapes.append(tag("text", _figures(stage), x=WIDTH + 10, y=top + 10))
+            title_tag = tag("title", f"{stage.name}: recall ceiling {stage.ceiling:.4f}")
+            shapes.append(tag("line", title_tag, x1=at, x2=at, y1=top - 3, y2=top + BAR + 3, class_="median"))
+        shapes.append(tag("text", _values(stage), x=WIDTH + 10, y=top + 10))
     size = f"-14 0 {WIDTH + RIGHT + 14} {foot + 24}"
     return tag("svg", tag("title", title), *shapes, viewBox=size, role="img", aria_label=title, class_="chart")
 
@@ -131,12 +131,12 @@ def _row(task: str, stage: Mapping[str, Any]) -> Markup:
 
 
 def _label(name: str) -> str:
-    """Of a pipeline its last stage; what came before stands above it. A fusion, of pipelines too, stays whole."""
+    """Return the last stage of a pipeline, as the earlier ones are above it; a fusion is returned whole."""
     _, arrow, last = name.rpartition(" > ")
     return f"> {last}" if arrow and not name.endswith("]") and "]" not in last else name
 
 
-def _figures(stage: Stage) -> str:
+def _values(stage: Stage) -> str:
     return f"{stage.value:.4f}" + ("" if stage.gain is None else f" ({stage.gain:+.4f})")
 
 

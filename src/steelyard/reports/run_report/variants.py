@@ -1,4 +1,4 @@
-"""What variants cost and keep: a row for each, beside the model that it is a variant of."""
+"""Variants of models: their size, speed and quality compared with the model that they are variants of."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FIRST = "truncate_dim"
 
 
 def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows: each model that has variants, then those; means over the tasks that all of them finished.
+    """Return columns and rows: each model with variants, then its variants, with means over their common tasks.
 
-    Quality kept is the variant's mean divided by that of the model it is a variant of; `-` where that is 0 or not
-    there, and then the row has the variant's whole name. Bytes are those of what is searched, then of the float vectors
-    that the best are rescored by. The time is that of the search alone, for all queries of a task.
+    `kept` is the variant's mean divided by that of its model; `-` if that is 0 or missing, and then the row has the
+    variant's full name. Bytes are those of the searched vectors, then of the float vectors for rescoring. The time is
+    that of the search alone, for all queries of a task.
 
     >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
     >>> small = Result("T/a", "dense:X?precision=binary", {}, "2", metrics={"ndcg_at_10": 0.4},
@@ -30,16 +30,16 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     """
     rows = []
     for base, models in _families(results).items():
-        common, figures = models.common_tasks(metric), models.means(metric)
+        common, means = models.common_tasks(metric), models.means(metric)
         for model in models.models:
-            here = [cell for task in common if (cell := models.cell(task, model))]
+            cells = [cell for task in common if (cell := models.cell(task, model))]
             rows.append(
                 [
                     _label(model, base) if base in models.models else model,
-                    " + ".join(filter(None, (_mean_of(here, name, "{:,.0f}") for name in BYTES))) or "-",
-                    _mean_of(here, "search_seconds", "{:.1f}", 1000) or "-",
-                    "-" if (figure := figures.get(model)) is None else f"{figure:.4f}",
-                    _share(figure, figures.get(base)),
+                    " + ".join(filter(None, (_mean_of(cells, name, "{:,.0f}") for name in BYTES))) or "-",
+                    _mean_of(cells, "search_seconds", "{:.1f}", 1000) or "-",
+                    "-" if (mean := means.get(model)) is None else f"{mean:.4f}",
+                    _share(mean, means.get(base)),
                 ]
             )
     title = HEADLINES.get(metric, metric)
@@ -47,7 +47,7 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
 
 
 def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Markup:
-    """The same as HTML; nothing where no model has variants."""
+    """Return the rows as HTML; nothing if no model has variants."""
     columns, rows = variant_rows(results, metric)
     if not rows:
         return Markup("")
@@ -56,8 +56,8 @@ def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Marku
         tag("tr", *(tag("td", cell, class_="number" if place else None) for place, cell in enumerate(row)))
         for row in rows
     )
-    note = "Means over the tasks that a model and all its variants finished. Bytes after a plus are for rescoring."
-    return join(tag("p", note, class_="soft"), table("What variants keep", [tag("tr", *head)], lines))
+    note = "Means over the common tasks of a model and its variants. Bytes after a plus are for rescoring."
+    return join(tag("p", note, class_="soft"), table("Variants", [tag("tr", *head)], lines))
 
 
 def _families(results: Sequence[Result]) -> dict[str, Results]:
@@ -70,13 +70,13 @@ def _families(results: Sequence[Result]) -> dict[str, Results]:
 
 
 def _mean_of(results: Sequence[Result], note: str, form: str, scale: float = 1) -> str:
-    """The mean of a number in the notes; nothing where they have none."""
+    """Return the mean of a number in the notes; an empty text if they have none."""
     known = [value for result in results if isinstance(value := result.notes.get(note), int | float)]
     return form.format(scale * fmean(known)) if known else ""
 
 
 def _label(model: str, base: str) -> str:
-    """What a variant has that its base has not."""
+    """Return the options of a variant that differ from its base."""
     if model == base:
         return model
     whole, own = parse(base).options, parse(model).options

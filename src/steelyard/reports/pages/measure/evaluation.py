@@ -1,4 +1,4 @@
-"""What each profile's lists are worth, and which of two profiles is better beyond doubt."""
+"""The scores of each profile, and tests of their differences."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from steelyard.types import Float64, Int32, Int64, Interval, Run, Scores, Task
 
 METRICS = ("ndcg_at_10", "hit_rate_at_10", "recall_at_100")
 RANKS = {"1": 1, "2-3": 3, "4-10": 10, "11-100": 100, "over 100": None}
-"""Classes of ranks, by the last rank they take; `not found` stands beside them."""
+"""Classes of ranks by their last rank; `not found` is an additional class."""
 NOT_FOUND = "not found"
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A profile with the values of every query."""
+    """A profile with the scores of every query."""
 
     profile: Profile
     scores: Scores
     ranks: Int64
-    """Of the first relevant document, from 1; 0 where none is in the list."""
-    figures: ProfileValues
+    """The rank of the first relevant document, from 1; 0 if none is in the list."""
+    values: ProfileValues
 
     @property
     def kind(self) -> Kind:
@@ -44,7 +44,7 @@ class Measured:
 
 
 def measure_all(task: Task, profiles: Sequence[Profile]) -> list[Measured]:
-    """Score the lists of all profiles; their intervals come from the same resamples of queries."""
+    """Score the lists of all profiles; their intervals use the same bootstrap samples of queries."""
     scores = [score(profile.run, task.qrels, [*METRICS, "mrr"]) for profile in profiles]
     names = [f"{i} {metric}" for i in range(len(profiles)) for metric in METRICS]
     values = [one.per_query[metric] for one in scores for metric in METRICS]
@@ -80,13 +80,13 @@ def _measured(task: Task, profile: Profile, scores: Scores, intervals: Mapping[s
 
 
 def _depth(profile: Profile, deepest: int, least: int) -> str:
-    """`top-500` of lists that were cut there; a search that found fewer for some queries was not cut."""
+    """Return `top-500` for lists of that length; a search that returned fewer for some queries has no such name."""
     depth = deepest - bool(profile.safeguards)
     return f"top-{depth:,}" if profile.stored or least == deepest else f"up to {depth:,}"
 
 
 def rank_classes(ranks: Int64) -> dict[str, int]:
-    """How many queries have their first relevant document in each class of ranks.
+    """Return the number of queries with their first relevant document in each class of ranks.
 
     >>> rank_classes(np.array([1, 2, 0, 50]))
     {'1': 1, '2-3': 1, '4-10': 0, '11-100': 1, 'over 100': 0, 'not found': 1}
@@ -98,13 +98,13 @@ def rank_classes(ranks: Int64) -> dict[str, int]:
 
 
 def _perfect(task: Task, run: Run) -> float:
-    """nDCG@10 of the same documents in the best possible order."""
+    """Return the nDCG@10 of the same documents in the best possible order."""
     best = Run.of(run.rows, _grades(task, run.rows))
     return score(best, task.qrels, ["ndcg_at_10"]).means["ndcg_at_10"]
 
 
 def _grades(task: Task, rows: Int32) -> Float64:
-    """The grade of every document in the lists, 0 where nobody judged it."""
+    """Return the grade of every document in the lists, 0 without a judgement."""
     width = len(task.corpus)
     qrels = task.qrels
     inside = qrels.rows >= 0
@@ -118,7 +118,7 @@ def _grades(task: Task, rows: Int32) -> Float64:
 
 
 def ceiling(task: Task) -> Ceiling:
-    """What a perfect ranking of the whole corpus reaches: less than 1 where positives are missing or too many."""
+    """Return the scores of a perfect ranking of the corpus: below 1 if relevant documents are missing or too many."""
     qrels = task.qrels
     depth = int(qrels.counts.max(initial=1))
     rows = np.full((len(qrels), depth), -1, dtype=np.int32)
@@ -130,7 +130,7 @@ def ceiling(task: Task) -> Ceiling:
 
 
 def compare_values(values: Mapping[Kind, Float64]) -> tuple[Comparison, ...]:
-    """Every two of the profiles, tested on the same queries (or tasks); p-values adjusted for the number of tests."""
+    """Test every two profiles on the same queries (or tasks), with Holm's correction."""
     couples = [
         (first, second) if values[first].mean() >= values[second].mean() else (second, first)
         for first, second in combinations(values, 2)
@@ -155,5 +155,5 @@ def compare_values(values: Mapping[Kind, Float64]) -> tuple[Comparison, ...]:
 
 
 def by_kind(measured: Sequence[Measured]) -> Mapping[Kind, Measured]:
-    """The measured profiles by kind."""
+    """Return the measured profiles by kind."""
     return {one.kind: one for one in measured}

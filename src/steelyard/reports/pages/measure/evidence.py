@@ -1,4 +1,4 @@
-"""Tests behind the claims: which differences are too large for luck, given how many were looked at."""
+"""Statistical tests of differences and correlations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.types import Float64
 
 
 def randomisation(differences: Sequence[Float64]) -> list[float]:
-    """The p-value of Fisher's randomisation test of each list of differences, over the same sign changes.
+    """Return the p-value of Fisher's randomisation test for each list of differences, with the same sign changes.
 
     >>> [round(p, 2) for p in randomisation([np.array([0.4, 0.3, 0.5, 0.2, 0.6, 0.1]), np.zeros(6)])]
     [0.03, 1.0]
@@ -24,7 +24,7 @@ def randomisation(differences: Sequence[Float64]) -> list[float]:
 
 
 def welch(first: Float64, second: Float64) -> float | None:
-    """The p-value of Welch's test of two means; None of too few values.
+    """Return the p-value of Welch's test of two means; None for too few values.
 
     Where neither side has any spread, it is the chance that a random split would part the values so cleanly.
 
@@ -44,7 +44,7 @@ def welch(first: Float64, second: Float64) -> float | None:
 
 
 def spearman(first: Float64, second: Float64) -> tuple[float, float] | None:
-    """Spearman's rank correlation and its p-value (Student's t); None where one side has no spread.
+    """Return Spearman's rank correlation and its p-value (Student's t); None if one side is constant.
 
     >>> rho, p = spearman(np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 1, 4, 3, 5]))
     >>> round(rho, 4), round(p, 4)
@@ -63,7 +63,7 @@ def spearman(first: Float64, second: Float64) -> tuple[float, float] | None:
 
 
 def _ranks(values: Float64) -> Float64:
-    """Ranks from 1, equal values sharing their mean rank."""
+    """Return ranks from 1; equal values have their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[place])

@@ -1,4 +1,4 @@
-"""Queries that went badly, in the ways that tell something, with the document that won; and examples of the data."""
+"""Queries that failed, by mode, with the document that was ranked first; and examples of the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEVER = 10**9
 
 
 def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...]:
-    """The four modes, where the profiles that they speak of are there; the plainest queries first."""
+    """Return the four modes, if their profiles exist, with the clearest queries first."""
     found = by_kind(measured)
     if "bm25" not in found or "dense" not in found:
         return ()
@@ -55,13 +55,13 @@ def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...
 
 
 def _plainest(task: Task, mask: np.ndarray, order: Int64) -> list[int]:
-    """The queries with the widest gap of ranks; ties by query id. Only those whose positive can be shown."""
+    """Return the queries with the largest difference of ranks, ties by query id, with a relevant document to show."""
     chosen = sorted(np.flatnonzero(mask).tolist(), key=lambda q: (int(order[q]), task.queries.ids[q]))
     return [q for q in chosen if positive_row(task, q) >= 0][:SHOWN]
 
 
 def positive_row(task: Task, query: int) -> int:
-    """The row of the query's best positive in the corpus; -1 where there is none."""
+    """Return the row of the query's best relevant document in the corpus; -1 if there is none."""
     rows, grades = task.qrels.rows_of(query), task.qrels.grades_of(query)
     inside = np.where(rows >= 0, grades, 0)
     return int(rows[inside.argmax()]) if inside.max(initial=0) > 0 else -1
@@ -72,7 +72,7 @@ def _example(task: Task, measured: Sequence[Measured], winner: Kind, query: int)
     top = int(run.rows[query, 0]) if run.depth else -1
     found = [one for one in measured if one.ranks[query]]
     finder = min(found, key=lambda one: int(one.ranks[query]), default=None)
-    # Of several positives, the one that some profile found first.
+    # Of several relevant documents, the one with the best rank in any profile.
     positive = int(finder.profile.run.rows[query, finder.ranks[query] - 1]) if finder else positive_row(task, query)
     return FailureExample(
         query_id=task.queries.ids[query],
@@ -87,7 +87,7 @@ def _example(task: Task, measured: Sequence[Measured], winner: Kind, query: int)
 
 
 def cut(text: str, most: int) -> Text:
-    """The text, cut where it is longer, with its full length.
+    """Return the text, truncated if it is longer, with its full length.
 
     >>> cut("one two", 5), cut("one", 5)
     (Text(text='one …', characters=7), Text(text='one', characters=3))
@@ -96,7 +96,7 @@ def cut(text: str, most: int) -> Text:
 
 
 def examples(task: Task) -> tuple[Example, ...]:
-    """Queries drawn with a fixed seed from those with a positive in the corpus, in the order of their ids."""
+    """Return a seeded sample of queries with a relevant document in the corpus, in the order of their ids."""
     eligible = [q for q in np.flatnonzero(task.qrels.positives > 0).tolist() if positive_row(task, q) >= 0]
     ordered = sorted(eligible, key=task.queries.ids.__getitem__)
     drawn = random.Random(SEED).sample(ordered, min(EXAMPLES, len(ordered)))

@@ -1,4 +1,4 @@
-"""From the figures of its tasks to those of a group."""
+"""Measure all values of a group's page from those of its tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.reports.pages.measure.page_values import GroupValues, LanguageRow
 
 
 def measure_group(name: str, tasks: Sequence[TaskValues]) -> GroupValues:
-    """Every figure of a group's page."""
+    """Return all values of a group's page."""
     distinct = dict.fromkeys(source for task in tasks for source in task.sources)
     common = [kind for kind in KINDS if tasks and all(task.profile(kind) for task in tasks)]
     values = {kind: np.array([_ndcg(task, kind) for task in tasks]) for kind in common}
@@ -33,7 +33,7 @@ def _ndcg(task: TaskValues, kind: Kind) -> float:
 
 
 def _languages(tasks: Sequence[TaskValues]) -> tuple[LanguageRow, ...]:
-    """Queries by the language they show. A task in one language, few exceptions aside, counts whole under it."""
+    """Return the queries by language. A task in one language with few exceptions counts as a whole."""
     sums: dict[str, tuple[int, int, dict[Kind, float]]] = {}
     for task in tasks:
         for language, queries, means in _task_languages(task):

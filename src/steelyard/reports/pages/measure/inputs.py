@@ -1,4 +1,4 @@
-"""What a page is made from: a task, and the ranked lists of its profiles."""
+"""The inputs of a page: ranked lists of profiles, an audit, published scores."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from steelyard.types import Ragged, Run, Task
 Kind = Literal["bm25", "dense", "hybrid", "other"]
 
 LABELS: Mapping[Kind, str] = {"bm25": "BM25", "dense": "Dense", "hybrid": "Reranking hybrid", "other": "Other"}
-"""What the profiles are called; the order of tables and pictures."""
+"""The names of the profiles, in the order of tables and figures."""
 
 KINDS: tuple[Kind, ...] = ("bm25", "dense", "hybrid")
 """The profiles that every page has."""
 
 HYBRIDS = ("reranking_hybrid", "hybrid")
 SAFEGUARD_DEPTH = 100
-"""Lists of this length keep one more row for a positive that they would have lost."""
+"""Lists of this length have one more row for a safeguard."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The lists of one way of searching: stored with the set, or made by a model."""
+    """The ranked lists of one profile: stored with the set, or made by a model."""
 
     kind: Kind
     config: str
-    """The name of the stored lists, or the model's."""
+    """The name of the stored lists, or of the model."""
     run: Run
     stored: bool = False
     safeguards: int = 0
-    """How many lists end in a positive that was put there, so that a reranker can find it."""
+    """The number of lists with a safeguard: a relevant document that was inserted for rerankers."""
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """The name of the profile in tables."""
         return LABELS[self.kind]
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit for leakage found, where one was run."""
+    """The result of an audit for leakage."""
 
     training_data: str
     queries_found: int
@@ -53,10 +53,10 @@ class Audit:
 
 
 def stored_profiles(task: Task) -> list[Profile]:
-    """The lists that the task came with, each under the profile it stands for.
+    """Return the stored lists of the task, each with its profile.
 
-    `bm25` is BM25's; `reranking_hybrid` (or `hybrid`) the hybrid's; beside those, the only other list, or the first
-    by name, is the dense model's. Any further list is kept as `other`, as are those of a set without a `bm25`.
+    `bm25` is BM25, `reranking_hybrid` (or `hybrid`) is the hybrid, and the first other list by name is the dense
+    model. Further lists are `other`, and so are those of a set without a `bm25`.
     """
     names = sorted(task.candidates)
     roles: dict[str, Kind] = {}
@@ -77,7 +77,7 @@ def _stored(lists: Ragged, name: str, kind: Kind) -> Profile:
 
 
 def as_run(lists: Ragged) -> Run:
-    """Stored lists as a run whose scores say no more than the order.
+    """Return stored lists as a run whose scores only reflect the order.
 
     >>> as_run(Ragged(np.array([0, 2, 3]), np.array([5, 1, 4], dtype=np.int32))).rows.tolist()
     [[5, 1], [4, -1]]
@@ -91,13 +91,13 @@ def as_run(lists: Ragged) -> Run:
 
 @dataclass(frozen=True)
 class Context:
-    """What goes onto a task's page beside its data and runs."""
+    """What is on a task's page besides its data and runs."""
 
     audit: Audit | None = None
     published: Mapping[str, float] = field(default_factory=dict)
-    """Published figures by `TaskInfo.reference`'s names; empty: the page compares with nothing."""
+    """Published scores by the names of `TaskInfo.reference`; empty: no comparison."""
     published_name: str = ""
     published_counts: Mapping[str, float] = field(default_factory=dict)
-    """Counts of the data behind them, as far as they are known."""
+    """Counts of the data of the published scores, as far as they are known."""
     made_from: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Languages and scripts of queries, documents and pairs; what the pairs have in common."""
+"""Languages and scripts of queries, documents and pairs, and the overlap of their terms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from steelyard.text.tokenizer.spans import code_points
 from steelyard.types import Float64, Int64, Task
 
 BEGINNING = 200
-"""Language and script are told from so many characters of a text."""
+"""Number of characters from which language and script are identified."""
 
 NO_SCRIPT = "none"
 JAPANESE = "japanese"
@@ -28,18 +28,18 @@ JAPANESE = "japanese"
 _KANA_SHARE = 0.05
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _SCRIPT_OF = {JAPANESE: "kana"}
-"""Names of ours that the tables of languages call otherwise."""
+"""Names of ours that differ from those in the tables of languages."""
 
 BRIEF = 8
 """A text of fewer words is too short to contradict the one language that a task declares."""
 
 ERRORS = 0.01
-"""A smaller share of texts that seem to be in other languages than all the rest may be what is told wrong."""
+"""Share of texts whose language is expected to be identified wrongly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read of every text: language and script by query and by document, the pairs, and their overlap."""
+    """Language and script of every query and document, the pairs, and their overlap."""
 
     query_languages: list[str]
     document_languages: list[str]
@@ -48,15 +48,15 @@ class Reading:
     pair_queries: Int64
     pair_rows: Int64
     overlap: Float64
-    """By query; NaN where no positive is in the corpus or the query has no term."""
+    """By query; NaN if no relevant document is in the corpus or the query has no term."""
     among: tuple[str, ...] = ()
-    """The languages that texts may be in; any, if none is named."""
+    """The possible languages; empty: any."""
 
 
 def read(task: Task) -> Reading:
-    """Tell language and script of every text of the task, and the overlap of every query with its positives."""
+    """Identify language and script of every text, and the overlap of every query with its relevant documents."""
     declared = tuple(canonical(code) for code in task.info.languages)
-    # The words of a programming language look like those of some human one: code is in what it is declared in.
+    # Code looks like some human language: it is in the language that it is declared in.
     among = declared if len(declared) > 1 or task.info.category == "code" else ()
     usual = declared[0] if len(declared) == 1 else UNDECIDED
     queries = [text[:BEGINNING] for text in task.queries.texts]
@@ -67,7 +67,7 @@ def read(task: Task) -> Reading:
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
-    policy = choose_policy(documents, task.info)  # as BM25 chooses, from the same beginnings
+    policy = choose_policy(documents, task.info)  # the choice of BM25, from the same excerpts
     return Reading(
         query_languages,
         document_languages,
@@ -81,36 +81,36 @@ def read(task: Task) -> Reading:
 
 
 def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[str], usual: str) -> list[str]:
-    """The language of each text, which `usual` is the only one declared of, if any.
+    """Return the language of each text; `usual` is the only declared language, if there is just one.
 
     A short text is in the declared language if its script allows. Without such, a text that shows none is in that of
     the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
     very many that agree show none.
     """
-    found = detect_certain(texts, among)
-    habits = _habits(found, written)
-    ruled = _habits(found, written, 1 - ERRORS)
+    detected = detect_certain(texts, among)
+    habits = _habits(detected, written)
+    ruled = _habits(detected, written, 1 - ERRORS)
     odd = [
         code not in (UNDECIDED, ruled.get(_SCRIPT_OF.get(script, script), code))
-        for code, script in zip(found, written, strict=True)
+        for code, script in zip(detected, written, strict=True)
     ]
     if usual != UNDECIDED:
         # Latin letters may be a name or an abbreviation in any language.
         habits |= {script: usual for script, codes in candidates([usual]).items() if codes or script == "latin"}
         brief = word_counts(texts) < BRIEF
-        found = [UNDECIDED if short else code for short, code in zip(brief.tolist(), found, strict=True)]
-    told = [
+        detected = [UNDECIDED if short else code for short, code in zip(brief.tolist(), detected, strict=True)]
+    decided = [
         habits.get(_SCRIPT_OF.get(script, script), UNDECIDED) if code == UNDECIDED else code
-        for code, script in zip(found, written, strict=True)
+        for code, script in zip(detected, written, strict=True)
     ]
-    return [UNDECIDED if doubtful else code for code, doubtful in zip(told, odd, strict=True)]
+    return [UNDECIDED if doubtful else code for code, doubtful in zip(decided, odd, strict=True)]
 
 
-def _habits(found: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
-    """The language of so many of the texts in a script that show theirs, where enough do."""
+def _habits(detected: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
+    """Return the language of nearly all identified texts of each script, if enough are identified."""
     habits = {}
     for script in set(written) - {NO_SCRIPT}:
-        counts = Counter(code for code, other in zip(found, written, strict=True) if other == script)
+        counts = Counter(code for code, other in zip(detected, written, strict=True) if other == script)
         hidden = counts.pop(UNDECIDED, 0)
         code, most = max(counts.items(), key=lambda item: item[1], default=(UNDECIDED, 0))
         if most >= share * counts.total() and counts.total() >= max(FEWEST, hidden):
@@ -119,17 +119,17 @@ def _habits(found: Sequence[str], written: Sequence[str], share: float = NEARLY_
 
 
 def scripts(texts: Sequence[str]) -> list[str]:
-    """The script of most letters of each text, `none` without letters; Latin ones, often names, count for less.
+    """Return the script of most letters of each text, `none` without letters; Latin letters count for less.
 
     >>> scripts(["Nile 尼罗河", "The long river Nile (尼罗河)", "ナイル川", "42"])
     ['han', 'latin', 'japanese', 'none']
     """
     # Most texts of many sets are ASCII, where the only letters are Latin.
-    found = ["latin" if _ASCII_LETTER.search(text) else NO_SCRIPT for text in texts]
+    detected = ["latin" if _ASCII_LETTER.search(text) else NO_SCRIPT for text in texts]
     others = [place for place, text in enumerate(texts) if not text.isascii()]
     for place, script in zip(others, _scripts([texts[place] for place in others]), strict=True):
-        found[place] = script
-    return found
+        detected[place] = script
+    return detected
 
 
 def _scripts(texts: Sequence[str]) -> list[str]:
@@ -150,18 +150,18 @@ def _scripts(texts: Sequence[str]) -> list[str]:
 
 
 def language_profile(reading: Reading) -> LanguageProfile:
-    """Shares of languages and scripts, and how queries and positives relate."""
+    """Return the shares of languages and scripts of queries, documents and pairs."""
     pairs = list(zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True))
-    told = [(reading.query_languages[q], reading.document_languages[d]) for q, d in pairs]
+    decided = [(reading.query_languages[q], reading.document_languages[d]) for q, d in pairs]
     written = [(reading.query_scripts[q], reading.document_scripts[d]) for q, d in pairs]
-    kinds = Counter(map(_Relation(reading.among), told, written))
+    kinds = Counter(map(_Relation(reading.among), decided, written))
     count = max(len(pairs), 1)
     return LanguageProfile(
         query_languages=shares(reading.query_languages),
         document_languages=shares(reading.document_languages),
         query_scripts=shares(reading.query_scripts),
         document_scripts=shares(reading.document_scripts),
-        pair_languages=shares(map(pair_name, told)),
+        pair_languages=shares(map(pair_name, decided)),
         pairs=len(pairs),
         same_language=kinds["same"] / count,
         cross_language=kinds["cross"] / count,
@@ -171,12 +171,12 @@ def language_profile(reading: Reading) -> LanguageProfile:
 
 
 def pair_name(languages: tuple[str, str]) -> str:
-    """`ar-en` for a query and a positive; `und` where one of them shows no language."""
+    """Return `ar-en` for a query and a relevant document; `und` if one language is uncertain."""
     return UNDECIDED if UNDECIDED in languages else "-".join(languages)
 
 
 class _Relation:
-    """Whether two texts are in the same language, in two, or nobody knows.
+    """Return whether two texts are in the same language, in two, or uncertain.
 
     Texts that show no language are in two where no language is written in both of their scripts.
     """
@@ -197,13 +197,13 @@ class _Relation:
 
 
 def _crosses(a: str, b: str) -> bool:
-    """Japanese and Han share their characters, so between them nothing is crossed."""
+    """Return whether the scripts differ; Japanese and Han share characters and do not."""
     joint: Collection[str] = ("han", JAPANESE)
     return a != b and NO_SCRIPT not in (a, b) and not (a in joint and b in joint)
 
 
 def shares(values: Iterable[str]) -> Mapping[str, float]:
-    """The share of each value, the most frequent first.
+    """Return the share of each value, most frequent first.
 
     >>> shares(["en", "de", "en", "en"])
     {'en': 0.75, 'de': 0.25}
@@ -222,7 +222,7 @@ def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64)
     owners, terms = np.divmod(np.unique(askers * width + asked), width)
     counts = np.bincount(owners, minlength=len(task.queries))
     starts = np.cumsum(counts) - counts
-    # Every term of the query of every pair, looked for among those of the pair's document.
+    # Look up every term of the query of every pair among those of the pair's document.
     sizes = counts[pair_queries]
     pair = np.repeat(np.arange(len(pair_queries)), sizes)
     nth = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -235,7 +235,7 @@ def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64)
 
 
 def _terms(policy: Policy, texts: Sequence[str], number_of: dict[str, int], *, query: bool) -> tuple[Int64, Int64]:
-    """The terms that BM25 reads: the text of each and its number, which `number_of` gives and remembers."""
+    """Return the terms of BM25 with their numbers, which `number_of` assigns."""
     owners, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for analyser, places in policy.groups(texts):
         chosen = [texts[place] for place in places.tolist()]
@@ -247,7 +247,7 @@ def _terms(policy: Policy, texts: Sequence[str], number_of: dict[str, int], *, q
 
 
 def overlap(values: Float64) -> Overlap | None:
-    """The spread of overlap over queries; None where it has no meaning for any."""
+    """Return the distribution of overlap over queries; None if it is not defined for any."""
     known = values[~np.isnan(values)]
     if not len(known):
         return None

@@ -1,4 +1,4 @@
-"""How long the texts of a task are, in characters, words and tokens."""
+"""The lengths of texts in characters, words and tokens."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
 from steelyard.text.tokenizer.spans import Grams, find_tokens
 
 SAMPLE = 1_000
-"""Tokens are counted of so many texts at most, drawn with a seed."""
+"""Maximum number of texts whose tokens are counted, a seeded sample."""
 
 TOKENIZER = "SentencePiece of the default encoder (use-multilingual-v3)"
 
 _WORDS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(1,))
-"""What stands between spaces and punctuation; in a script without spaces each character or cluster is one."""
+"""Words between spaces and punctuation; in a script without spaces each character or cluster is one."""
 
 
 def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
-    """The lengths of texts.
+    """Return the lengths of texts.
 
     >>> measured = lengths(["two words", "東京", "ภาษาไทย"])
     >>> measured.words.max, measured.characters.histogram
@@ -47,12 +47,12 @@ def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
 
 
 def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """How many words each text has."""
+    """Return the number of words of each text."""
     return np.bincount(find_tokens(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
 
 
 def spread(values: npt.NDArray[np.int64]) -> Spread:
-    """Mean, least, middle and greatest, and how they are distributed; all 0 of nothing."""
+    """Return the distribution of the values; all 0 without values."""
     if not len(values):
         return Spread(0.0, 0, 0.0, 0)
     middle = float(np.median(values))
@@ -60,7 +60,7 @@ def spread(values: npt.NDArray[np.int64]) -> Spread:
 
 
 def histogram(values: npt.NDArray[np.int64]) -> Histogram:
-    """Counts between powers of two, from the least value's to the greatest's; what is empty counts with 1.
+    """Return counts between powers of two; 0 is counted with 1.
 
     >>> histogram(np.array([2, 3, 9]))
     Histogram(edges=(2, 4, 8, 16), counts=(2, 0, 1))
@@ -72,7 +72,7 @@ def histogram(values: npt.NDArray[np.int64]) -> Histogram:
 
 
 def _token_counts(texts: Sequence[str], home: Path) -> npt.NDArray[np.int64]:
-    """Counted once for the same texts and tokenizer, which takes longer to read than a thousand texts to count."""
+    """Return the number of tokens of each text, cached by the texts and the tokenizer."""
     sound = [text.encode("utf-8", "replace") for text in texts]
     key = hashlib.blake2b(_tokenizer_file().read_bytes(), digest_size=16)
     for text in sound:

@@ -1,4 +1,4 @@
-"""Where a task comes from: its set, its sources, what is known of leakage."""
+"""The origin of a task: its set, its sources, and what is recorded about leakage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WEB = re.compile(r"(?:https?://)?(?:www\.)?(github\.com/[\w./-]+|huggingface\.c
 
 
 def origin(info: TaskInfo) -> dict[str, Any]:
-    """What the source says of the task, under the names that a page has for it."""
+    """Return the facts of the source, by their names on a page."""
     on_hub = _HUB.fullmatch(info.source) is not None
     nano_set = set_of(info)
     return {
@@ -38,7 +38,7 @@ def origin(info: TaskInfo) -> dict[str, Any]:
 
 
 def set_of(info: TaskInfo) -> str:
-    """The set that a task is of: what its name begins with.
+    """Return the set of a task: the first part of its name.
 
     >>> set_of(TaskInfo("NanoBEIR/ar/arguana"))
     'NanoBEIR'
@@ -47,7 +47,7 @@ def set_of(info: TaskInfo) -> str:
 
 
 def sources(info: TaskInfo) -> tuple[Source, ...]:
-    """Where the data came from, as far as the task says."""
+    """Return the sources of the data, as far as the task records them."""
     if _HUB.fullmatch(info.source):
         url = f"https://huggingface.co/datasets/{info.source}"
         return (Source(info.source, "-", "dataset card", url),)
@@ -57,7 +57,7 @@ def sources(info: TaskInfo) -> tuple[Source, ...]:
 
 
 def leakage(task: Task, audit: Audit | None) -> Leakage:
-    """What is known of training data; a set that nobody audited says so."""
+    """Return what is recorded about training data and audits."""
     rows = task.qrels.rows[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
     kept = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
     status = "not_audited"

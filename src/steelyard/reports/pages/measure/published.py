@@ -1,4 +1,4 @@
-"""The figures of a page beside those that others published."""
+"""Compare the scores of a page with published ones."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ PUBLISHED = {
     "hit_at_10": "hit_rate_at_10",
     "pooled_recall_at_100": "pooled_recall_at_100",
 }
-"""Names of published figures (after the profile's), and ours."""
+"""The names of published scores (after the profile's), and ours."""
 
 
-def published_figures(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
-    """Our figures beside the published ones, of profiles that have both."""
+def published_scores(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
+    """Return our scores and the published ones, for profiles that have both."""
     found: list[PublishedScore] = []
     for one in main:
         for theirs, ours in PUBLISHED.items():
             published = context.published.get(f"{one.kind}_{theirs}")
-            here = getattr(one.figures, ours)
+            here = getattr(one.values, ours)
             if published is not None and here is not None:
-                interval = _of_difference(one.figures, ours, published)
+                interval = _of_difference(one.values, ours, published)
                 found.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
     return tuple(found)
 
 
 def _of_difference(figures: ProfileValues, metric: str, published: float) -> Interval | None:
-    """Our interval minus the published figure. Pooled recall has that of recall where both are the same figure."""
+    """Return our interval minus the published score. Pooled recall has that of recall if both are equal."""
     if metric == "pooled_recall_at_100" and figures.recall_at_100 == figures.pooled_recall_at_100:
         metric = "recall_at_100"
     interval = figures.intervals.get(metric)
@@ -39,7 +39,7 @@ def _of_difference(figures: ProfileValues, metric: str, published: float) -> Int
 
 
 def published_counts(task: Task, published: Mapping[str, float]) -> tuple[PublishedCount, ...]:
-    """How many queries, documents and positives there are here, and how many behind the published figures."""
+    """Return the numbers of queries, documents and relevant documents here and of the published scores."""
     here = {
         "queries": len(task.queries),
         "documents": len(task.corpus),

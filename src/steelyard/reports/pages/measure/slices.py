@@ -1,4 +1,4 @@
-"""Parts of the queries: by language, script, length and overlap, and which of them stand out."""
+"""Slices of the queries by language, script, length and overlap, with tests of their differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from steelyard.types import Float64, Int64, Task
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some queries, and why they belong together."""
+    """A slice: some queries with a common property."""
 
     dimension: str
     name: str
@@ -30,7 +30,7 @@ class Part:
 
 
 def parts(task: Task, reading: Reading) -> Iterator[Part]:
-    """Every slice of the task: a dimension with only one value, or that cuts like an earlier one, has none."""
+    """Return every slice of the task, without dimensions of one value or with the same slices as an earlier one."""
     cuts: set[frozenset[bytes]] = set()
     for dimension, names in (
         ("language", reading.query_languages),
@@ -52,7 +52,7 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
             f"over {high} characters": lengths > high,
         },
     )
-    shared = reading.overlap  # NaN where it has no meaning: neither low nor high
+    shared = reading.overlap  # NaN where it is not defined: neither low nor high
     yield from _classes(
         "overlap",
         {
@@ -64,7 +64,7 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
 
 
 def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iterator[Part]:
-    """The classes that have queries, where they part them."""
+    """Return the classes with queries, if there are several."""
     filled = {name: np.flatnonzero(mask) for name, mask in masks.items() if mask.any()}
     if _parts_queries([len(queries) for queries in filled.values()]):
         for name, queries in filled.items():
@@ -72,7 +72,7 @@ def _classes(dimension: str, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Iter
 
 
 def _pair_names(reading: Reading, queries: int) -> list[str]:
-    """`ar-en` for each query whose positives are all in one language; `en-several` else; `und` of what is unknown."""
+    """Return `ar-en` for each query with relevant documents in one language, else `en-several`; `und` if unknown."""
     sought: list[set[str]] = [set() for _ in range(queries)]
     for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
         sought[query].add(reading.document_languages[row])
@@ -92,7 +92,7 @@ def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
 
 
 def _parts_queries(sizes: Sequence[int]) -> bool:
-    """Whether slices of these sizes are more than the whole and a few exceptions.
+    """Return whether slices of these sizes are more than the whole and a few exceptions.
 
     >>> _parts_queries([60, 40]), _parts_queries([100]), _parts_queries([98, 1, 1])
     (True, False, False)
@@ -102,7 +102,7 @@ def _parts_queries(sizes: Sequence[int]) -> bool:
 
 
 def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceValues, ...]:
-    """The figures of every slice; what is claimed of them is tested, and adjusted for how many there are."""
+    """Return the values of every slice, with tests and Holm's correction."""
     if not measured:
         return ()
     found = list(parts(task, reading))
@@ -120,7 +120,7 @@ def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[
 
 
 def _adjusted(raw: Sequence[Mapping[Kind, float]]) -> list[dict[Kind, float]]:
-    """The same p-values, adjusted for the number of all of them."""
+    """Return the p-values with Holm's correction over all of them."""
     places = [(i, kind) for i, values in enumerate(raw) for kind in values]
     adjusted: list[dict[Kind, float]] = [{} for _ in raw]
     for (i, kind), p in zip(places, holm([raw[i][kind] for i, kind in places]).tolist(), strict=True):
@@ -145,12 +145,12 @@ def _figures(part: Part, measured: Sequence[Measured]) -> SliceValues:
 
 
 def _method(part: Part) -> Literal["bootstrap", "t"]:
-    """Of so many values a mean is normal, and resampling tells nothing that Student's interval does not."""
+    """Return the method of the interval: Student's for many values, whose mean is normal."""
     return "t" if len(part.queries) >= MANY else "bootstrap"
 
 
 def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]:
-    """P-values of Welch's test of the slice against the other queries, where both are large enough."""
+    """Return p-values of Welch's test of the slice against the other queries, if both are large enough."""
     rest = len(measured[0].ndcg) - len(part.queries)
     if min(len(part.queries), rest) < FEWEST:
         return {}
@@ -161,7 +161,7 @@ def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]
 def _leads(
     found: Sequence[Part], figures: Sequence[SliceValues], measured: Sequence[Measured]
 ) -> list[dict[Kind, float]]:
-    """P-values of the best profile of each slice against the others, of the slices that are large enough.
+    """Return p-values of the best profile of each slice against the others, for slices that are large enough.
 
     Outside its slice a difference is 0, which no change of signs moves: one set of sign changes tests all slices.
     """

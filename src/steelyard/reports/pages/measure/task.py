@@ -1,4 +1,4 @@
-"""From a task and its runs to every figure of its page."""
+"""Measure all values of a task's page from the task and its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.reports.pages.measure.languages import Reading, language_profile,
 from steelyard.reports.pages.measure.lengths import lengths
 from steelyard.reports.pages.measure.origins import leakage, origin, sources
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.published import published_counts, published_figures
+from steelyard.reports.pages.measure.published import published_counts, published_scores
 from steelyard.reports.pages.measure.slices import slices
 from steelyard.reports.pages.measure.tendencies import tendencies
 from steelyard.reports.pages.measure.values import Bubble, LanguageProfile, Lengths, Positives, Tendencies
@@ -23,7 +23,7 @@ from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, 
 from steelyard.types import Task
 
 STEPS = ("languages", "lengths", "profiles", "slices")
-"""What `measure_task` does one after the other, and tells of."""
+"""The steps of `measure_task`, in order."""
 
 
 def measure_task(
@@ -33,36 +33,36 @@ def measure_task(
     at: Callable[[str], None] = lambda step: None,
     settings: Settings | None = None,
 ) -> TaskValues:
-    """Every figure of a task's page; `at` hears each of the `STEPS` as it begins."""
+    """Return all values of a task's page; `at` is called with each of the `STEPS` when it begins."""
     context = context or Context()
     info = task.info
     at("languages")
     reading = read(task)
-    told, likings = language_profile(reading), tendencies(task, reading)
+    languages, tendency = language_profile(reading), tendencies(task, reading)
     at("lengths")
-    asked, sought = lengths(task.queries.texts, settings), lengths(task.corpus.texts, settings)
+    query_lengths, document_lengths = lengths(task.queries.texts, settings), lengths(task.corpus.texts, settings)
     at("profiles")
     measured = measure_all(task, profiles)
     main = [one for one in measured if one.kind in KINDS]
     compared = compare_values({one.kind: one.ndcg for one in main})
     at("slices")
-    cut = slices(task, reading, main)
+    slice_values = slices(task, reading, main)
     bubbles, correlation = _gains(reading, main)
     return TaskValues(
         **origin(info),
         queries=len(task.queries),
         documents=len(task.corpus),
         positives=positives(task),
-        query_lengths=asked,
-        document_lengths=sought,
-        profiles=tuple(one.figures for one in measured),
-        focus=focus(info.category, likings, told, asked, sought),
+        query_lengths=query_lengths,
+        document_lengths=document_lengths,
+        profiles=tuple(one.values for one in measured),
+        focus=focus(info.category, tendency, languages, query_lengths, document_lengths),
         content_hash=task.content_hash,
-        language_profile=told,
+        language_profile=languages,
         overlap=overlap(reading.overlap),
-        tendencies=likings,
+        tendencies=tendency,
         comparisons=compared,
-        slices=cut,
+        slices=slice_values,
         failures=failures(task, main),
         overlap_gain=bubbles,
         overlap_gain_correlation=correlation[0] if correlation else None,
@@ -71,7 +71,7 @@ def measure_task(
         examples=examples(task),
         sources=sources(info),
         leakage=leakage(task, context.audit),
-        published=published_figures(main, context),
+        published=published_scores(main, context),
         published_name=context.published_name,
         published_counts=published_counts(task, context.published_counts),
         made_from=context.made_from,
@@ -80,7 +80,7 @@ def measure_task(
 
 
 def positives(task: Task) -> Positives:
-    """How many relevant documents the queries have."""
+    """Return the numbers of relevant documents of the queries."""
     counts = task.qrels.positives
     several = int((counts > 1).sum())
     return Positives(
@@ -104,11 +104,13 @@ def _grades(task: Task) -> dict[str, int]:
     return named if len(named) > 1 else {}
 
 
-def focus(category: str, likings: Tendencies, told: LanguageProfile, asked: Lengths, sought: Lengths) -> str:
-    """What is asked with and what is sought, told from lengths, question words, category and languages."""
-    query_words = asked.words.median if asked.words else 0.0
-    document_words = sought.words.median if sought.words else 0.0
-    if likings.questions > QUESTIONS:
+def focus(
+    category: str, tendency: Tendencies, languages: LanguageProfile, query_lengths: Lengths, document_lengths: Lengths
+) -> str:
+    """Return the kind of queries and documents, from lengths, question words, category and languages."""
+    query_words = query_lengths.words.median if query_lengths.words else 0.0
+    document_words = document_lengths.words.median if document_lengths.words else 0.0
+    if tendency.questions > QUESTIONS:
         left = "question"
     elif query_words <= SHORT_WORDS:
         left = "short query"
@@ -118,13 +120,13 @@ def focus(category: str, likings: Tendencies, told: LanguageProfile, asked: Leng
     right = next((name for most, name in sizes if document_words <= most), "long text")
     if category == "code":
         return f"{left} to {right}, code"
-    if told.cross_language <= MOST:
+    if languages.cross_language <= MOST:
         return f"{left} to {right}"
-    return f"{left} to {right}{'' if told.cross_language >= NEARLY_ALL else ', mostly'} in another language"
+    return f"{left} to {right}{'' if languages.cross_language >= NEARLY_ALL else ', mostly'} in another language"
 
 
 def _gains(reading: Reading, main: Sequence[Measured]) -> tuple[tuple[Bubble, ...], tuple[float, float] | None]:
-    """Queries by overlap and by BM25's lead over the dense profile, gathered on a grid; and their correlation."""
+    """Return queries by overlap and by the lead of BM25 over the dense profile, on a grid, and their correlation."""
     found = by_kind(main)
     known = ~np.isnan(reading.overlap)
     if "bm25" not in found or "dense" not in found or not known.any():

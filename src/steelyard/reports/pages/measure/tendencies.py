@@ -1,4 +1,4 @@
-"""What queries are like: questions or keywords, long or short, with names and numbers, more than once."""
+"""Properties of queries: questions or keywords, lengths, names, numbers, duplicates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.text.analysis.analyser import QUESTION_WORDS
 from steelyard.types import Task
 
 LENGTH_CLASSES = {"1-2 words": 2, "3-7 words": 7, "8-15 words": 15, "16-40 words": 40, "over 40 words": None}
-"""Classes of query lengths, by the most words they take."""
+"""Classes of query lengths, by their maximum number of words."""
 
 FIRST_WORDS = {
     "en": "what who whom whose when where why which how is are was were do does did can could should will would",
@@ -34,10 +34,10 @@ FIRST_WORDS = {
     "vi": "ai gì khi đâu sao nào bao",
     "id": "apa siapa kapan mana mengapa bagaimana berapa",
 }
-"""Words with which a question begins; languages without spaces have theirs anywhere (`QUESTION_WORDS`)."""
+"""Words at the start of a question; in languages without spaces they may be anywhere (`QUESTION_WORDS`)."""
 
 NOUNS_TOO = frozenset({"de", "lb"})
-"""Languages that capitalise every noun: a capital says nothing of names."""
+"""Languages that capitalise every noun, where capitals do not mark names."""
 
 CASED = frozenset({"latin", "cyrillic", "greek", "armenian"})
 """Scripts that have capitals."""
@@ -47,7 +47,7 @@ _MARK = re.compile(r"[?？؟;՞፧]\s*[\"'”’»)]*\s*$")
 
 
 def tendencies(task: Task, reading: Reading) -> Tendencies:
-    """The tendencies of the task's queries."""
+    """Return the properties of the task's queries."""
     texts = task.queries.texts
     words = [_question_word(text, language) for text, language in zip(texts, reading.query_languages, strict=True)]
     asked = [bool(word) or _asks(text) for word, text in zip(words, texts, strict=True)]
@@ -57,7 +57,7 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     total = max(len(texts), 1)
     found = Counter(word for word in words if word)
     ranked = sorted(found, key=lambda word: (-found[word], word))
-    sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts repeat nothing
+    sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts are not duplicates
     documents = set(sought)
     return Tendencies(
         questions=sum(asked) / total,
@@ -76,18 +76,18 @@ def _asks(text: str) -> bool:
 
 
 def _question_word(text: str, language: str) -> str:
-    """The question word that tells a question, or nothing."""
+    """Return the question word of a question, or an empty text."""
     lowered = text.lower().lstrip("¿¡\"'«“ ")
     first = re.split(r"[\s,'’]", lowered, maxsplit=1)[0]
     if first in FIRST_WORDS.get(language, "").split():
         return first
-    # The Japanese particle か alone stands inside too many words.
+    # The Japanese particle か alone is part of too many words.
     inside = (word for word in QUESTION_WORDS.get(language, "").split() if word != "か")
     return next((word for word in inside if word in lowered), "")
 
 
 def _names(texts: Sequence[str], reading: Reading) -> float | None:
-    """Of queries whose script has capitals and whose language keeps them for names; None where too few show any."""
+    """Return the share of queries with a name, in languages that capitalise only names; None if there are too few."""
     cased = [
         text
         for text, language, script in zip(texts, reading.query_languages, reading.query_scripts, strict=True)

@@ -1,4 +1,4 @@
-"""A page as a value: sections of blocks, which each writer puts into its own form."""
+"""A page as a value: sections of blocks, which each format renders."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from steelyard.reports.pages.findings.sentences import Finding
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences that findings made."""
+    """The sentences of findings."""
 
     findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
 class Quote:
-    """Words of somebody else, marked as theirs."""
+    """A quotation with its source."""
 
     text: str
     source: str
@@ -26,37 +26,37 @@ class Quote:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are read; the columns are named."""
+    """A table of formatted cells."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     links: tuple[str, ...] = ()
-    """For each row the slug of the page that its first cell names; empty: no links."""
+    """For each row the slug of the page that its first cell links to; empty: no links."""
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """Points of a list: a name and its value."""
+    """A list of names and values."""
 
     items: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing; `name` is that of its file where a form needs one, `caption` says what is seen."""
+    """An SVG figure; `name` is that of its file, `caption` describes it."""
 
     name: str
     caption: str
     svg: Markup
     legend: tuple[str, ...] = ()
     small: bool = False
-    """Whether two of them go side by side."""
+    """Whether two of them are placed next to each other."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Ways to other pages: a label and the slug of the page, which may lead through folders."""
+    """Links to other pages: a label and the slug or relative path of the page."""
 
     items: tuple[tuple[str, str], ...]
 
@@ -66,7 +66,7 @@ Block = Paragraph | Quote | Table | Bullets | Picture | Links
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and its blocks."""
 
     heading: str
     blocks: tuple[Block, ...]
@@ -75,17 +75,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A page."""
 
     title: str
     slug: str
     sections: tuple[Section, ...]
     made_from: str = ""
-    """The hash of what it was made from, by which a stale page is known."""
+    """The hash of its inputs, which shows whether the page is up to date."""
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:
-        """Every finding with the heading it stands under."""
+        """Every finding with the heading of its section."""
         return [
             (section.heading, one)
             for section in self.sections
@@ -95,25 +95,25 @@ class Page:
         ]
 
     def table(self, heading: str) -> Table:
-        """The first table under a heading."""
+        """Return the first table of a section."""
         blocks = (block for section in self.sections if section.heading == heading for block in section.blocks)
         return next(block for block in blocks if isinstance(block, Table))
 
 
 def section(heading: str, *blocks: Block | None, level: int = 2) -> Section:
-    """A section of the blocks that are there."""
+    """Return a section of the blocks that are not None."""
     return Section(heading, tuple(block for block in blocks if block is not None), level)
 
 
-def said(findings: Iterable[Finding]) -> Paragraph | None:
-    """A paragraph of findings; None without any."""
-    found = tuple(findings)
-    return Paragraph(found) if found else None
+def paragraph_of(findings: Iterable[Finding]) -> Paragraph | None:
+    """Return a paragraph of findings; None without any."""
+    sentences = tuple(findings)
+    return Paragraph(sentences) if sentences else None
 
 
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "", links: Iterable[str] = ()
 ) -> Table | None:
-    """A table; None without rows."""
+    """Return a table; None without rows."""
     filled = tuple(tuple(row) for row in rows)
     return Table(tuple(columns), filled, note, tuple(links)) if filled else None

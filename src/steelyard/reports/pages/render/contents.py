@@ -1,4 +1,4 @@
-"""The page of a folder of pages: which groups and tasks it holds."""
+"""The page that links to all groups and tasks of a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.reports.pages.findings.sentences import finding
 from steelyard.reports.pages.measure.inputs import KINDS
 from steelyard.reports.pages.measure.page_values import GroupValues
-from steelyard.reports.pages.render.blocks import Links, Page, Section, said, section, table
+from steelyard.reports.pages.render.blocks import Links, Page, Section, paragraph_of, section, table
 from steelyard.reports.pages.render.reading import json_file, read_page
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, decimals
 from steelyard.reports.pages.render.task_page import file_name, slug_of
@@ -19,7 +19,7 @@ TITLE = "Task and group pages"
 
 @dataclass(frozen=True)
 class Entry:
-    """What the page says of a group."""
+    """The values of a group on the page."""
 
     name: str
     folder: str
@@ -30,15 +30,15 @@ class Entry:
 
 
 def entries(folder: Path, groups: Iterable[GroupValues]) -> list[Entry]:
-    """The groups that were just written, and those whose JSON form stands in the folder; by name."""
-    found = {file_name(one.name): _entry(one) for one in groups}
-    for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in found):
+    """Return the groups that were written now, and those with a JSON file in the folder, by name."""
+    known = {file_name(one.name): _entry(one) for one in groups}
+    for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in known):
         value = read_page(json_file(home, "index"), "group")
         if value is not None:
             one = value["figures"]
             counts = (one["queries"], one["documents"])
-            found[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"])
-    return sorted(found.values(), key=lambda one: one.name)
+            known[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"])
+    return sorted(known.values(), key=lambda one: one.name)
 
 
 def _entry(group: GroupValues) -> Entry:
@@ -48,12 +48,12 @@ def _entry(group: GroupValues) -> Entry:
 
 
 def contents_page(found: Sequence[Entry]) -> Page:
-    """The page of these groups."""
+    """Return the page of these groups."""
     return Page(TITLE, "index", tuple(_sections(found)))
 
 
 def _sections(found: Sequence[Entry]) -> Iterator[Section]:
-    told = said([finding("contents", groups=len(found), tasks=sum(len(one.tasks) for one in found))])
+    told = paragraph_of([finding("contents", groups=len(found), tasks=sum(len(one.tasks) for one in found))])
     columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
     rows = (
         (

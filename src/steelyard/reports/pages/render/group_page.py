@@ -9,40 +9,42 @@ from steelyard.reports.pages.findings import published as published_findings
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import GroupValues
 from steelyard.reports.pages.render import group_tables, pictures, tables
-from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, said, section, table
+from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, paragraph_of, section, table
 from steelyard.reports.pages.render.task_page import slug_of
 
 HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranking Hybrid Profile"}
 
 
 def group_page(group: GroupValues) -> Page:
-    """The page of these task."""
+    """Return the page of a group."""
     return Page(group.name, "index", tuple(_sections(group)))
 
 
 def _sections(group: GroupValues) -> Iterator[Section]:
     home = Links((("All groups", "../index"),))
-    yield section("Overview", said(findings.overview(group)), pictures.group_scores(group), home)
-    yield section("What This Group Measures", said(findings.measures(group)), group_tables.descriptions(group))
-    yield section("Task Families", *(said([one]) for one in findings.families(group)))
-    yield section("Dataset Shape", said(findings.shape(group)))
+    yield section("Overview", paragraph_of(findings.overview(group)), pictures.group_scores(group), home)
+    yield section("What This Group Measures", paragraph_of(findings.measures(group)), group_tables.descriptions(group))
+    yield section("Task Families", *(paragraph_of([one]) for one in findings.families(group)))
+    yield section("Dataset Shape", paragraph_of(findings.shape(group)))
     yield section("Retrieval Behavior")
     for kind in KINDS:
-        yield section(HEADINGS[kind], said(findings.profile(group, kind)), level=3)
+        yield section(HEADINGS[kind], paragraph_of(findings.profile(group, kind)), level=3)
     slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
     yield section("Task Summary", group_tables.task_summary(group, slugs))
     yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
-    yield section("Interpretation Notes for Model Researchers", said(findings.interpretation(group)))
-    yield section("Training and Leakage Notes", said(findings.leakage(group)))
+    yield section("Interpretation Notes for Model Researchers", paragraph_of(findings.interpretation(group)))
+    yield section("Training and Leakage Notes", paragraph_of(findings.leakage(group)))
     yield section("Source Reference Table", tables.sources(group.sources, "Source"))
     yield section("Metadata Summary", group_tables.metadata_summary(group))
     yield section("Task Metadata Summary", group_tables.task_metadata(group))
     if any(task.published_name for task in group.tasks):
-        yield section("Against Published Figures", said(published_findings.of_group(group)), _published(group))
+        yield section(
+            "Comparison with Published Scores", paragraph_of(published_findings.of_group(group)), _published(group)
+        )
 
 
 def _published(group: GroupValues) -> Table | None:
-    """nDCG@10 of all tasks beside the published ones."""
+    """Return nDCG@10 of all tasks and the published scores."""
     rows = []
     for task in group.tasks:
         for one in (found for found in task.published if found.metric == "ndcg_at_10"):

@@ -1,4 +1,4 @@
-"""The tables of a group's page, in the columns that published pages have."""
+"""The tables of a group's page, with the columns of published pages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, de
 
 
 def descriptions(group: GroupValues) -> Table | None:
-    """What cards or the catalogue say of the tasks, marked as theirs."""
+    """Return the descriptions of dataset cards or the catalogue, quoted."""
     rows = ((one.task, one.description) for one in group.tasks if one.description)
     return table(("Task", "In the words of its card or catalogue"), rows)
 
 
 def task_summary(group: GroupValues, slugs: Sequence[str] = ()) -> Table | None:
-    """The tasks of a group and their best profile; each leads to its page."""
+    """Return the tasks of a group with links and their best profile."""
     columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
     rows = (
         (one.task, one.language, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
@@ -33,7 +33,7 @@ def _scores(one: TaskValues) -> tuple[str, ...]:
 
 
 def metadata_summary(group: GroupValues) -> Table | None:
-    """A group in numbers."""
+    """Return the totals of a group."""
     rows = [
         ("Task pages", f"{len(group.tasks):,}"),
         ("Queries", f"{group.queries:,}"),
@@ -47,7 +47,7 @@ def metadata_summary(group: GroupValues) -> Table | None:
 
 
 def task_metadata(group: GroupValues) -> Table | None:
-    """The tasks of a group, with counts."""
+    """Return the tasks of a group with counts."""
     columns = ("Task", "Backing dataset", "Lang", "Category", "Queries", "Docs", "Positives")
     rows = (
         (
@@ -61,7 +61,7 @@ def task_metadata(group: GroupValues) -> Table | None:
 
 
 def language_summary(group: GroupValues) -> Table | None:
-    """Queries of a group by language."""
+    """Return the queries of a group by language."""
     rows = (
         (
             language_name(one.language),

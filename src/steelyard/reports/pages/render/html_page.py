@@ -1,4 +1,4 @@
-"""A page as one HTML file that works from disk: style and pictures inside, no script, nothing fetched."""
+"""A page as one HTML file that works from disk: style and figures inside, no script, no downloads."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from steelyard.reports.pages.render.tables import LENGTH
 
 _NUMBER = re.compile(r"[-+]?[\d,.]+%?( \[[-\d.]+, [-\d.]+\])?|-|not found")
 _LONG = 60
-"""From so many characters on a cell holds a text, which may be in any language and direction."""
+"""From this number of characters on, a cell is a text in any language and direction."""
 
 
 def style() -> Markup:
-    """The style sheet of all pages, light and dark."""
+    """Return the style sheet of all pages, light and dark."""
     return Markup(resources.files("steelyard.reports").joinpath("page.css").read_text(encoding="utf-8"))
 
 
 def html_page(page: Page) -> str:
-    """The text of the HTML file."""
+    """Return the text of the HTML file."""
     head = tag(
         "head",
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
@@ -40,7 +40,7 @@ def html_page(page: Page) -> str:
 
 
 def standalone(svg: Markup) -> str:
-    """A picture as a file of its own, with the style that it has on the page."""
+    """Return a figure as a separate file, with the style of the page."""
     style_element = tag("style", style(), Markup("svg { background: var(--paper); }"))
     opened = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return opened.replace("><title>", f">{style_element}<title>", 1)
@@ -84,7 +84,7 @@ def _table(table: Table) -> Markup:
 
 
 def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]:
-    """The cells of each row, the first a link where it names a page."""
+    """Yield the cells of each row, the first one as a link if it has a page."""
     for row, slug in zip_longest(table.rows, table.links):
         cells = list(map(_cell, row, kinds))
         if slug is not None:
@@ -95,7 +95,7 @@ def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]
 def _cell(text: str, kind: str | None) -> Markup:
     if text.startswith("https://"):
         return tag("td", tag("a", text, href=text))
-    if size := LENGTH.search(text):  # a text from the data, and our word on it, which runs from left to right
+    if size := LENGTH.search(text):  # a text of the data, then its length, which is written from left to right
         shown = (text[: size.start()], " ", tag("bdi", size[1], dir="ltr"))
         return tag("td", *shown, class_="text" if len(text) >= _LONG else None, dir="auto")
     if len(text) >= _LONG:

@@ -1,4 +1,4 @@
-"""A page as Markdown; its pictures are SVG files beside it."""
+"""A page as Markdown; its figures are SVG files in the same folder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def markdown(page: Page) -> str:
-    """The text of the Markdown file."""
+    """Return the text of the Markdown file."""
     parts = [f"# {_plain(page.title)}", *(_section(page, one) for one in page.sections)]
     return "\n\n".join(parts) + "\n"
 
 
 def picture_file(page: Page, picture: Picture) -> str:
-    """The name of a picture's file."""
+    """Return the name of a figure's file."""
     return f"{page.slug}.{picture.name}.svg"
 
 
@@ -54,7 +54,7 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    """One line, whatever the text holds: a web address stays as it is, so that it is a link.
+    """Return the text on one line, escaped; a web address is kept, so that it is a link.
 
     Where a text runs from right to left, its length after it still runs from left to right (Unicode isolates).
     """
@@ -66,7 +66,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""Text that Markdown takes for nothing but text.
+    r"""Return the text with all characters escaped that have a meaning in Markdown.
 
     >>> _plain("a_b <c> | [d]")
     'a\\_b &lt;c&gt; \\| \\[d\\]'

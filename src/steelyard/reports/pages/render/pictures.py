@@ -1,4 +1,4 @@
-"""The pictures of the pages, where people would rather look than read."""
+"""The figures of the pages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from steelyard.reports.pages.render.blocks import Picture
 from steelyard.reports.pages.thresholds import FEW
 
 MOST_LANGUAGES = 25
-"""Rows of a heat map at most; the rest is in the JSON file."""
+"""Maximum number of rows of a heat map; the JSON file has all."""
 
 METRICS = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
 
 
 def scores(task: TaskValues) -> Picture | None:
-    """The metrics of each profile, with intervals."""
+    """Plot the metrics of each profile, with intervals."""
     main = task.main
     if not main:
         return None
@@ -36,7 +36,7 @@ def _dot(one: ProfileValues, metric: str) -> Dot | None:
 
 
 def first_positive(task: TaskValues) -> Picture | None:
-    """Where the first relevant document stands, by profile."""
+    """Plot the rank of the first relevant document by profile."""
     main = [one for one in task.main if one.first_positive]
     if not main:
         return None
@@ -48,7 +48,7 @@ def first_positive(task: TaskValues) -> Picture | None:
 
 
 def overlap_gain(task: TaskValues) -> Picture | None:
-    """What overlap does for BM25, against the dense profile."""
+    """Plot the lead of BM25 over the dense profile by overlap."""
     if not task.overlap_gain:
         return None
     spots = [Spot(one.overlap, one.gain, one.queries) for one in task.overlap_gain]
@@ -61,7 +61,7 @@ def overlap_gain(task: TaskValues) -> Picture | None:
 
 
 def task_languages(task: TaskValues) -> Picture | None:
-    """nDCG@10 by query language and profile."""
+    """Plot nDCG@10 by query language and profile."""
     parts = [part for part in task.slices if part.dimension == "language" and part.queries >= FEW]
     rows = [(f"{language_name(part.name)}, {part.queries:,}", part.ndcg_at_10) for part in parts]
     caption = "nDCG@10 by language of the query (with their number) and profile."
@@ -69,7 +69,7 @@ def task_languages(task: TaskValues) -> Picture | None:
 
 
 def group_languages(group: GroupValues) -> Picture | None:
-    """The same over all tasks of a group."""
+    """Plot nDCG@10 by query language and profile over all tasks of a group."""
     shown = [one for one in group.languages if one.queries >= FEW]
     rows = [(f"{language_name(one.language)}, {one.queries:,}", one.ndcg_at_10) for one in shown]
     caption = "nDCG@10 by language of the query (with their number, over all tasks) and profile."
@@ -87,7 +87,7 @@ def _heat(name: str, caption: str, rows: Sequence[tuple[str, Mapping[Kind, float
 
 
 def lengths(what: str, measured: Lengths) -> Picture | None:
-    """How long texts are, in each unit."""
+    """Plot the lengths of texts in each unit."""
     units = (("characters", measured.characters), ("words", measured.words), ("tokens", measured.tokens))
     panels = [
         Panel(unit, one.histogram.edges, one.histogram.counts, one.median)
@@ -108,7 +108,7 @@ def _sampled(measured: Lengths) -> bool:
 
 
 def group_scores(group: GroupValues) -> Picture | None:
-    """nDCG@10 of every task by profile."""
+    """Plot nDCG@10 of every task by profile."""
     kinds = [kind for kind in KINDS if any(task.profile(kind) for task in group.tasks)]
     if not kinds:
         return None

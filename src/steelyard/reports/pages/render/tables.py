@@ -1,4 +1,4 @@
-"""The tables of the pages, in the columns that published pages have."""
+"""The tables of the pages, with the columns of published pages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from steelyard.types import Interval
 
 METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
 LENGTH = re.compile(r" (\[\d+ chars\])$")
-"""What `with_length` sets after a text."""
+"""The length that `with_length` adds to a text."""
 MOST_PAIRS = 12
-"""Rows of the table of pairs of languages."""
+"""Maximum number of rows of the table of pairs of languages."""
 MOST_SLICES = 8
-"""The largest slices of a dimension that the table shows."""
+"""Maximum number of slices of a dimension in the table, largest first."""
 NDCG_COLUMNS = tuple(f"{LABELS[kind]} nDCG@10" for kind in KINDS)
 
 
 def decimals(value: float | None) -> str:
-    """A score as pages write it.
+    """Return a score as text.
 
     >>> decimals(0.5), decimals(None)
     ('0.5000', '-')
@@ -35,13 +35,13 @@ def decimals(value: float | None) -> str:
 
 
 def best_profile(task: TaskValues) -> str:
-    """The best profile; with those that cannot be told from it."""
+    """Return the best profile, and those that cannot be distinguished from it."""
     names = [one.label for one in (task.best, *task.tied) if one is not None]
     return " or ".join(names) or "-"
 
 
 def dataset_information(task: TaskValues) -> Table | None:
-    """What the set is, in numbers."""
+    """Return the facts and counts of the set."""
     one = task.positives
     rows = [
         ("Nano set", task.nano_set),
@@ -65,7 +65,7 @@ def dataset_information(task: TaskValues) -> Table | None:
 
 
 def candidate_subsets(task: TaskValues) -> Table | None:
-    """What each profile's lists are worth."""
+    """Return the scores of each profile."""
     columns = ("Profile", "Config", "nDCG@10", "Hit@10", "Recall@100", "Candidates")
     note = "Recall@100 counts all positives together, as published tables do." if task.profiles else ""
     return table(columns, map(_subset, task.profiles), note)
@@ -77,7 +77,7 @@ def _subset(one: ProfileValues) -> tuple[str, ...]:
 
 
 def lengths(task: TaskValues) -> Table | None:
-    """Characters, words and tokens of queries and documents."""
+    """Return the characters, words and tokens of queries and documents."""
     rows = []
     for what, one in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
         count = task.queries if what == "Queries" else task.documents
@@ -87,22 +87,22 @@ def lengths(task: TaskValues) -> Table | None:
                 cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
                 rows.append((what, unit, *cells))
     note = (
-        f"Tokens: {task.query_lengths.tokenizer}. Words stand between spaces and punctuation; in scripts without "
+        f"Tokens: {task.query_lengths.tokenizer}. Words are separated by spaces and punctuation; in scripts without "
         "spaces a Han or kana character, or a cluster of Thai, Lao, Khmer or Burmese, counts as one."
     )
     return table(("Texts", "Unit", "Mean", "Min", "Median", "Max"), rows, note)
 
 
 def pair_languages(task: TaskValues) -> Table | None:
-    """Shares of the pairs of languages, where there is more than one, unless nearly all are undecided."""
-    told = task.language_profile
-    if told is None or len(told.pair_languages) < 2 or told.pair_languages.get(UNDECIDED, 0.0) > NEARLY_ALL:
+    """Return the shares of pairs of languages, if there are several and not nearly all are undecided."""
+    profile = task.language_profile
+    if profile is None or len(profile.pair_languages) < 2 or profile.pair_languages.get(UNDECIDED, 0.0) > NEARLY_ALL:
         return None
-    known = [(name, share) for name, share in told.pair_languages.items() if name != UNDECIDED]
+    known = [(name, share) for name, share in profile.pair_languages.items() if name != UNDECIDED]
     rows = [_pair(name, share) for name, share in known[:MOST_PAIRS]]
     if rest := known[MOST_PAIRS:]:
         rows.append((f"{len(rest):,} other pairs", "", f"{sum(share for _, share in rest):.2%}"))
-    if hidden := told.pair_languages.get(UNDECIDED):
+    if hidden := profile.pair_languages.get(UNDECIDED):
         rows.append(("one or both undecided", "", f"{hidden:.2%}"))
     return table(("Query language", "Positive's language", "Pairs"), rows)
 
@@ -113,7 +113,7 @@ def _pair(name: str, share: float) -> tuple[str, str, str]:
 
 
 def slices(parts: Sequence[SliceValues]) -> Table | None:
-    """nDCG@10 by slice and profile, with intervals; the largest slices of each dimension."""
+    """Return nDCG@10 by slice and profile, with intervals, for the largest slices of each dimension."""
     kinds = [kind for kind in KINDS if any(kind in part.ndcg_at_10 for part in parts)]
     shown = [part for part in parts if part.queries >= FEW and _place(part, parts) < MOST_SLICES]
     left = len(parts) - len(shown)
@@ -148,7 +148,7 @@ def _best(part: SliceValues) -> str:
 
 
 def slice_name(part: SliceValues) -> str:
-    """The value of a slice; languages by name."""
+    """Return the name of a slice; languages in English."""
     if part.dimension == "language":
         return language_name(part.name)
     if part.dimension == "languages of the pair":
@@ -157,7 +157,7 @@ def slice_name(part: SliceValues) -> str:
 
 
 def pair_in_words(name: str) -> str:
-    """The languages of a pair.
+    """Return the languages of a pair in words.
 
     >>> pair_in_words("ar-en"), pair_in_words("ar-several")
     ('Arabic (ar) to English (en)', 'Arabic (ar) to several languages')
@@ -168,7 +168,7 @@ def pair_in_words(name: str) -> str:
 
 
 def failure_examples(mode: FailureMode) -> Table | None:
-    """Queries of a failure mode with ranks and the document that won."""
+    """Return the queries of a failure mode with ranks and the document that was ranked first."""
     kinds = [kind for kind in KINDS if mode.examples and kind in mode.examples[0].ranks]
     winner = LABELS[mode.examples[0].winner] if mode.examples else ""
     rows = (
@@ -185,7 +185,7 @@ def failure_examples(mode: FailureMode) -> Table | None:
 
 
 def with_length(text: Text) -> str:
-    """A text with its full length.
+    """Return a text with its full length.
 
     >>> with_length(Text("where", 5))
     'where [5 chars]'
@@ -194,18 +194,18 @@ def with_length(text: Text) -> str:
 
 
 def example_data(task: TaskValues) -> Table | None:
-    """Queries with a positive, drawn with a seed."""
+    """Return a sample of queries with a relevant document."""
     rows = ((with_length(one.query), with_length(one.document)) for one in task.examples)
     return table(("Query", "Positive document"), rows)
 
 
 def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
-    """Where the data comes from."""
+    """Return the sources of the data."""
     return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
 
 
 def leakage_metadata(task: TaskValues) -> Bullets:
-    """What is on record about training."""
+    """Return what is recorded about training."""
     one = task.leakage
     return Bullets(
         (
@@ -220,7 +220,7 @@ def leakage_metadata(task: TaskValues) -> Bullets:
 
 
 def published(task: TaskValues) -> Table | None:
-    """Our task beside the published ones."""
+    """Return our scores and the published ones."""
     words = {True: "inside", False: "outside", None: "-"}
     rows = (
         (
@@ -237,7 +237,7 @@ def published(task: TaskValues) -> Table | None:
 
 
 def signed(difference: float, interval: Interval | None) -> str:
-    """A difference with its sign and range.
+    """Return a difference with its sign and interval.
 
     >>> signed(0.1, Interval(-0.05, 0.25)), signed(-0.1, None)
     ('+0.1000 [-0.0500, +0.2500]', '-0.1000')

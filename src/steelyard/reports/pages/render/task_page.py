@@ -1,4 +1,4 @@
-"""The page of a task: its task and findings under the headings that published pages have."""
+"""The page of a task, with the headings of published pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.reports.pages.findings import task as findings
 from steelyard.reports.pages.measure.inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.render import pictures, tables
-from steelyard.reports.pages.render.blocks import Block, Links, Page, Quote, Section, said, section
+from steelyard.reports.pages.render.blocks import Block, Links, Page, Quote, Section, paragraph_of, section
 
 HEADINGS = {
     kind: f"{label.title() if kind == 'hybrid' else label} Evaluation Profile" for kind, label in LABELS.items()
@@ -20,7 +20,7 @@ HEADINGS = {
 
 
 def file_name(name: str) -> str:
-    """A name that is safe as that of a file or folder, whatever a set calls itself.
+    """Return a name that is safe for a file or folder.
 
     >>> file_name("NanoBEIR-ar/NanoArguAna"), file_name("../etc: x")
     ('NanoBEIR-ar__NanoArguAna', '_..__etc__x')
@@ -30,7 +30,7 @@ def file_name(name: str) -> str:
 
 
 def slug_of(name: str, nano_set: str) -> str:
-    """The name of the task's files: its name within the set.
+    """Return the name of the task's files: its name within the set.
 
     >>> slug_of("A/b/c", "A"), slug_of("A/index", "A")
     ('b__c', 'index_')
@@ -40,35 +40,37 @@ def slug_of(name: str, nano_set: str) -> str:
 
 
 def task_page(task: TaskValues) -> Page:
-    """The page of these task."""
+    """Return the page of a task."""
     title = f"{task.nano_set} / {task.name.removeprefix(task.nano_set + '/')}"
     return Page(title, slug_of(task.name, task.nano_set), tuple(_sections(task)), task.made_from)
 
 
 def _sections(task: TaskValues) -> Iterator[Section]:
     back = Links(((f"{task.nano_set}: all tasks", "index"), ("All groups", "../index")))
-    yield section("Overview", said(findings.overview(task)), pictures.scores(task), back)
+    yield section("Overview", paragraph_of(findings.overview(task)), pictures.scores(task), back)
     yield section("Details")
     yield _measures(task)
     yield _data(task)
     for kind in KINDS:
         drawn = pictures.first_positive(task) if kind == KINDS[-1] else None
-        told = said(findings.profile(task, kind))
-        yield section(HEADINGS[kind], told, said(findings.comparisons(task, kind)), drawn, level=3)
-    yield section("Metric Interpretation for Model Researchers", said(metric_findings.interpretation(task)), level=3)
-    yield section("Query and Relevance Type Tendencies", said(findings.tendencies(task)), level=3)
+        scores = paragraph_of(findings.profile(task, kind))
+        yield section(HEADINGS[kind], scores, paragraph_of(findings.comparisons(task, kind)), drawn, level=3)
+    yield section(
+        "Metric Interpretation for Model Researchers", paragraph_of(metric_findings.interpretation(task)), level=3
+    )
+    yield section("Query and Relevance Type Tendencies", paragraph_of(findings.tendencies(task)), level=3)
     yield from _failures(task)
     yield section(
         "Slices",
-        said(slice_findings.slices(task)) if task.slices else None,
+        paragraph_of(slice_findings.slices(task)) if task.slices else None,
         pictures.overlap_gain(task),
         pictures.task_languages(task),
         tables.slices(task.slices),
         level=3,
     )
-    yield section("Training Data That May Help", said(slice_findings.training(task)), level=3)
-    yield section("Training and Leakage Notes", said(findings.leakage(task)), level=3)
-    yield section("Model Improvement Notes", said(slice_findings.improvement(task)), level=3)
+    yield section("Training Data That May Help", paragraph_of(slice_findings.training(task)), level=3)
+    yield section("Training and Leakage Notes", paragraph_of(findings.leakage(task)), level=3)
+    yield section("Model Improvement Notes", paragraph_of(slice_findings.improvement(task)), level=3)
     yield section("Example Data", tables.example_data(task))
     yield section("Source Reference Table", tables.sources(task.sources))
     yield section("Dataset Information", tables.dataset_information(task))
@@ -80,16 +82,18 @@ def _sections(task: TaskValues) -> Iterator[Section]:
 
 def _measures(task: TaskValues) -> Section:
     quoted = Quote(task.description, f"card or catalogue of {task.name}") if task.description else None
-    told = said(findings.measures(task))
-    return section("What the Original Data Measures", told, quoted, said([findings.declared(task)]), level=3)
+    measured = paragraph_of(findings.measures(task))
+    return section(
+        "What the Original Data Measures", measured, quoted, paragraph_of([findings.declared(task)]), level=3
+    )
 
 
 def _data(task: TaskValues) -> Section:
     return section(
         "Observed Data Profile",
-        said(data_findings.data(task)),
-        said(data_findings.languages(task)),
-        said(data_findings.pairs(task)),
+        paragraph_of(data_findings.data(task)),
+        paragraph_of(data_findings.languages(task)),
+        paragraph_of(data_findings.pairs(task)),
         tables.lengths(task) if task.query_lengths.words else None,
         pictures.lengths("Queries", task.query_lengths),
         pictures.lengths("Documents", task.document_lengths),
@@ -102,12 +106,14 @@ def _failures(task: TaskValues) -> Iterator[Section]:
     if not task.failures:
         yield section("Representative Failure Modes", level=3)
         return
-    found, *modes = findings.failures(task)
-    blocks: list[Block | None] = [said([found])]
-    for told, mode in zip(modes, task.failures, strict=True):
-        blocks += [said([told]), tables.failure_examples(mode)]
+    definition, *modes = findings.failures(task)
+    blocks: list[Block | None] = [paragraph_of([definition])]
+    for one, mode in zip(modes, task.failures, strict=True):
+        blocks += [paragraph_of([one]), tables.failure_examples(mode)]
     yield section("Representative Failure Modes", *blocks, level=3)
 
 
 def _published(task: TaskValues) -> Section:
-    return section("Against Published Figures", said(published_findings.of_task(task)), tables.published(task))
+    return section(
+        "Comparison with Published Scores", paragraph_of(published_findings.of_task(task)), tables.published(task)
+    )

@@ -132,7 +132,7 @@ def test_a_model_that_finished_nothing_takes_no_mean_from_the_others(results: li
     ]
     text = page([*results, *broken])
     assert Board([*results, *broken]).common_tasks == ["NanoX/en", "NanoX/zh"]
-    assert "Mean of the 2 tasks that all finished" in text
+    assert "Mean of the 2 common tasks" in text
     assert '<span class="bad">failed</span>' in text
     assert Results([*results, *broken]).means() == Results(results).means() != {}
     assert Results([*results, *broken]).table()[1][-1][-1] == "-"
@@ -256,7 +256,7 @@ def test_tasks_without_a_search_have_a_table_of_their_own(results: list[Result])
     others = mixed[mixed.index('id="others"') : mixed.index('id="plot"')]
     assert all(text in others for text in ("My/sts", "Spearman of cosines", "1,361", "0.7123", "0.680–0.740"))
     assert "My/sts" not in mixed[mixed.index('id="figures"') : mixed.index('id="others"')]
-    assert 'id="figures"' not in alone and "The main figure by task" in alone
+    assert 'id="figures"' not in alone and "The main score by task" in alone
 
 
 def sts(task: str, model: str, score: float | None) -> Result:
@@ -320,3 +320,53 @@ def test_long_names_do_not_make_the_page_wider_than_the_window(width: int, tmp_p
     widths = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout)
     assert widths is not None, done.stdout[:200] + done.stderr[-500:]
     assert int(widths[1]) == int(widths[2]) > 0
+
+
+def cells(html: str, row: str) -> list[str]:
+    """The cells of the row of a table that begins with this name, without their tags."""
+    (line,) = [line for line in re.findall(r"<tr.*?</tr>", html) if re.search(rf">{re.escape(row)}</th>", line)]
+    return [re.sub(r"<[^>]*>", " ", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", line)]
+
+
+def test_one_model_alone_is_named_and_not_marked_as_the_best() -> None:
+    alone = [result("NanoX/en", "bm25", [1.0, 0.5, 0.0]), result("NanoX/zh", "bm25", [0.5, 0.5, 0.5])]
+    board = Board(alone)
+    assert board.best("NanoX/en") == () == board.best_means()
+    leaders = board.leaders("NanoX/en")
+    assert leaders is not None and (leaders.model, leaders.tied) == ("bm25", ())
+    assert board.mean("bm25") == pytest.approx(0.5)
+    html = page(alone)
+    assert 'class="number best' not in html and set(cells(html, "NanoX/en")[3].split()) == {"bm25"}
+    assert cells(html, "Mean of 2 tasks")[1:] == ["0.5000", f"{(2 / 3 + 1) / 2:.4f}", "1.0000"]
+
+
+def test_a_mean_over_tasks_without_a_value_is_not_a_mean() -> None:
+    """Means are over the same tasks and values for every model, or they are not shown."""
+    whole = [result(task, model, [1.0, 0.5]) for task in ("NanoX/en", "NanoX/zh") for model in ("bm25", "dense")]
+    lacking = replace(whole[3], metrics={"ndcg_at_10": whole[3].metrics["ndcg_at_10"]})
+    board = Board([*whole[:3], lacking])
+    assert board.mean("bm25", "hit_rate_at_10") == pytest.approx(1.0)
+    assert board.mean("dense", "hit_rate_at_10") is None
+    assert board.mean("dense") == pytest.approx(0.75)
+    partial = Board([*whole[:3], replace(whole[3], status="failed", metrics={}, error=Failure("DataError", "x"))])
+    assert partial.common_tasks == ["NanoX/en"]
+    assert partial.mean("bm25") == pytest.approx(0.75), "of the common task alone"
+
+
+def test_a_partial_task_is_called_partial() -> None:
+    facts = TaskFacts("en", queries=2, documents=10, limit=2, queries_in_full=90)
+    partial = replace(result("NanoX/en", "bm25", [1.0, 0.5]), facts=facts)
+    assert cells(page([partial]), "NanoX/en (partial)")[0] == "NanoX/en (partial)"
+    assert "(partial)" not in page([result("NanoX/en", "bm25", [1.0, 0.5])])
+
+
+def test_a_task_that_failed_to_load_is_not_other_data() -> None:
+    facts = TaskFacts("en", queries=2, documents=10, data_hash="a" * 32)
+    done = replace(result("NanoX/en", "bm25", [1.0, 0.5]), facts=facts)
+    failed = Result("NanoX/en", "dense", {}, "k", status="failed", error=Failure("DataError", "unreadable"))
+    board = Board([done, failed])
+    assert board.tasks == ["NanoX/en"] and board.failed("NanoX/en", "dense")
+    assert not board.failed("NanoX/en", "bm25") and board.cell("NanoX/en", "dense") is None
+    assert [one.model for one in board.failures] == ["dense"]
+    other = replace(done, facts=replace(facts, data_hash="b" * 32), model="dense")
+    assert Board([done, other]).tasks == ["NanoX/en@aaaaaaaa", "NanoX/en@bbbbbbbb"]

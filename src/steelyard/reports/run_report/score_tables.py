@@ -1,7 +1,6 @@
-"""The figures of a report: every headline metric by task and model, and the plot of the main one.
+"""The scores of a report: tables of the headline metrics by task and model, and a plot of the main one.
 
-Few models stand in columns, each with a mark of its own. Many stand in rows, the best first: there are not so many
-marks that an eye can tell apart.
+Few models are columns, each with its own mark. Many models are rows, best first, because there are not enough marks.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from steelyard.results import HEADLINES, MAIN_METRIC, Result
 from steelyard.results.leaders import Leaders
 
 DEEPEST = 100
-"""The greatest cut-off of the figures that are shown."""
+"""The deepest cut-off of the metrics in the tables."""
 NOTE = (
-    "Intervals are 95 %, from resampling queries. The strongest model is the one with the highest nDCG@10 "
+    "Intervals are 95 %, bootstrapped over queries. The strongest model is the one with the highest nDCG@10 "
     "(on reranking tasks, the highest MAP). “or” names the models that cannot be distinguished from it (paired "
     "randomisation test with Holm's correction, p ≥ 0.05), and so does the marked colour in every column. recall@100 "
     "is the mean of each query's recall."
@@ -26,24 +25,26 @@ TIED_SHOWN = 3
 """Tied models that are named in a cell."""
 
 
-def figures(board: Board) -> Markup:
-    """Every headline metric by task and model, the best of each task marked, and the strongest profile."""
+def score_section(board: Board) -> Markup:
+    """Return every headline metric by task and model, with the best of each task marked."""
     if not board.models:
         return Markup("")
-    found = _models_down(board) if many(board) else _models_across(board)
-    return join(tag("p", NOTE, class_="soft"), *_shallow(board), found)
+    tables = _models_down(board) if many(board) else _models_across(board)
+    return join(tag("p", NOTE, class_="soft"), *_shallow(board), tables)
 
 
 def _shallow(board: Board) -> list[Markup]:
-    """A word where lists end before the deepest cut-off of the figures."""
+    """Return a note if lists end before the deepest cut-off."""
     depths = (result.settings.get("top_k", DEEPEST) for result in board.results if result.done)
     if (shallowest := min(depths, default=DEEPEST)) >= DEEPEST:
         return []
-    return [tag("p", f"Lists end at rank {shallowest}: what is relevant below counts as not found.", class_="bad")]
+    return [
+        tag("p", f"Lists end at rank {shallowest}: relevant documents below it count as not retrieved.", class_="bad")
+    ]
 
 
 def many(board: Board) -> bool:
-    """Whether the report has more models than there are marks for."""
+    """Return whether the report has more models than marks."""
     return len(board.series or board.models) > SERIES_CLASSES
 
 
@@ -55,23 +56,23 @@ def _models_across(board: Board) -> Markup:
     if len(board.common_tasks) > 1:
         rows.append(_mean_row(board))
     heads = [tag("tr", *spans), tag("tr", *models)]
-    return join(model_legend(board), table("Figures by task and model", heads, rows, "figures"))
+    return join(model_legend(board), table("Scores by task and model", heads, rows, "figures"))
 
 
 def mark(board: Board, model: str) -> Markup | None:
-    """The mark that the model has throughout the report; none where there are many."""
+    """Return the mark of the model in the whole report; None if there are too many models."""
     return None if many(board) else swatch(board.place(model), model)
 
 
 def model_legend(board: Board) -> Markup:
-    """The models of a part of the report with the marks that they have in the whole of it; of many, nothing."""
+    """Return the models of a part of the report with their marks; nothing if there are too many."""
     if many(board):
         return Markup("")
     return legend(board.models, [board.place(model) for model in board.models])
 
 
 def _models_down(board: Board) -> Markup:
-    """A table of the tasks, and one of the models."""
+    """Return a table of the tasks and one of the models."""
     facts = tag("tr", *_fact_heads())
     tasks = (tag("tr", *_task_facts(board, task)) for task in board.tasks)
     mean = ["Mean"] if len(board.common_tasks) > 1 else []
@@ -92,12 +93,12 @@ def _models_down(board: Board) -> Markup:
                 first = c == 0 and not mean
                 failed = board.failed(task, model)
                 marked = model in best[task, metric]
-                cells.append(_figure_cell(board.cell(task, model), metric, marked, first=first, failed=failed))
+                cells.append(_score_cell(board.cell(task, model), metric, marked, first=first, failed=failed))
         rows.append(tag("tr", tag("th", model, scope="row"), *cells))
-    found = table("Figures by model and task", [tag("tr", *spans), tag("tr", *heads)], rows, "figures")
+    scores = table("Scores by model and task", [tag("tr", *spans), tag("tr", *heads)], rows, "figures")
     about = table("Tasks", [facts], tasks)
-    said = "Models by their mean over the tasks that all finished, the highest first." if mean else "The highest first."
-    return join(about, tag("p", said, class_="soft"), found)
+    order = "Models by their mean over the common tasks, highest first." if mean else "Highest first."
+    return join(about, tag("p", order, class_="soft"), scores)
 
 
 def _fact_heads(rowspan: int | None = None) -> list[Markup]:
@@ -106,7 +107,7 @@ def _fact_heads(rowspan: int | None = None) -> list[Markup]:
 
 
 def _without_group(tasks: Sequence[str]) -> Sequence[str]:
-    """The tasks without what stands before their slash, where that leaves them apart.
+    """Return the tasks without their group, if the names stay distinct.
 
     >>> _without_group(["NanoX/en", "NanoX/zh"]), _without_group(["A/en", "B/en"])
     (['en', 'zh'], ['A/en', 'B/en'])
@@ -116,14 +117,14 @@ def _without_group(tasks: Sequence[str]) -> Sequence[str]:
 
 
 def _ranked(board: Board) -> list[str]:
-    """The models, the highest main figure first; those without one last."""
+    """Return the models by their main score, highest first, those without one last."""
 
-    def height(model: str) -> float:
+    def score(model: str) -> float:
         mean = board.mean(model)
         scores = _known(cell.score for task in board.tasks if (cell := board.cell(task, model)))
         return mean if mean is not None else (sum(scores) / len(scores) if scores else -1.0)
 
-    return sorted(board.models, key=height, reverse=True)
+    return sorted(board.models, key=score, reverse=True)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:
@@ -131,12 +132,12 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 def _head(name: str, mark: Markup | None, *, first: bool) -> Markup:
-    """As much of a column's name as fits, with the mark of the model if it has one."""
+    """Return the head of a column, with the mark of the model."""
     return th(mark, name, class_="number model first" if first else "number model", title=name)
 
 
 def _task_facts(board: Board, task: str) -> list[Markup]:
-    """The first cells of a task: name, language, size, and the strongest model."""
+    """Return the first cells of a task: name, language, size and strongest model."""
     cells = [cell for model in board.models if (cell := board.cell(task, model))]
     facts = cells[0].facts if cells else None
     size = f"{facts.queries:,} × {facts.documents:,}" if facts and facts.queries and facts.documents else "-"
@@ -154,13 +155,13 @@ def _task_row(board: Board, task: str) -> Markup:
     for metric in HEADLINES:
         best: Collection[str] = board.best(task, metric)
         row += [
-            _figure_cell(board.cell(task, model), metric, model in best, first=s == 0, failed=board.failed(task, model))
+            _score_cell(board.cell(task, model), metric, model in best, first=s == 0, failed=board.failed(task, model))
             for s, model in enumerate(board.models)
         ]
     return tag("tr", *row)
 
 
-def _figure_cell(cell: Result | None, metric: str, best: bool, *, first: bool, failed: bool = False) -> Markup:
+def _score_cell(cell: Result | None, metric: str, best: bool, *, first: bool, failed: bool = False) -> Markup:
     value = cell.metrics.get(metric) if cell else None
     classes = " ".join(["number", *(["best"] * best), *(["first"] * first)])
     if cell is None or value is None:
@@ -193,7 +194,7 @@ def _strongest_cell(board: Board, leaders: Leaders | None) -> Markup:
 
 def _mean_row(board: Board) -> Markup:
     count = len(board.common_tasks)
-    label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of the {count} tasks that all finished"
+    label = f"Mean of {count} tasks" if count == len(board.tasks) else f"Mean of the {count} common tasks"
     cells = []
     for metric in HEADLINES:
         best = board.best_means(metric)
@@ -206,9 +207,9 @@ def _mean_cell(value: float | None, best: bool, *, first: bool) -> Markup:
 
 
 def plot(board: Board) -> Markup:
-    """The main figure of every model by task, with intervals; many models stand in rows, the best first."""
+    """Plot the main score of every model by task, with intervals; many models are rows, best first."""
     mains = {result.main_metric for result in board.results if result.done}
-    what = HEADLINES[MAIN_METRIC] if mains == {MAIN_METRIC} else "The main figure"
+    what = HEADLINES[MAIN_METRIC] if mains == {MAIN_METRIC} else "The main score"
     if not mains:
         return Markup("")
     rows, series, title = board.tasks, board.models, f"{what} by task and model, with 95 % intervals"
