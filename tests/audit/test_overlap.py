@@ -88,4 +88,6 @@ def test_overlap_writes_its_file(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "overlap.json").read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(result.to_dict()))
     assert stored["between"]["overlaps"][0]["kinds"] == ["duplicate tasks", "shared corpora"]
+    page = (tmp_path / "overlap.html").read_text(encoding="utf-8")
+    assert page.count("100.0%") == 4  # two matrices, both directions
     assert overlap(task).between is None

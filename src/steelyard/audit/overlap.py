@@ -17,6 +17,7 @@ from steelyard.audit.within import WithinAudit, within
 from steelyard.files import write_atomic
 
 FILE = "overlap.json"
+REPORT = "overlap.html"
 SCHEMA_VERSION = 1
 
 
@@ -43,7 +44,10 @@ class OverlapAudit:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write `overlap.json` into a folder and return its path."""
+        """Write `overlap.json` and `overlap.html` into a folder and return the path of the first."""
+        from steelyard.audit.report import write_overlap_report
+
+        write_overlap_report(self.created, self.within, self.between, Path(folder) / REPORT)
         path = Path(folder) / FILE
         write_atomic(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=2).encode(errors="replace") + b"\n")
         return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from steelyard.audit.audit_file import Audit
 from steelyard.audit.findings import Match, TaskFindings
 from steelyard.audit.kept_apart import REASONS
 from steelyard.audit.report.differences import side_by_side
+from steelyard.audit.report.document import document
 from steelyard.audit.verdict import VERDICTS, Rate
 from steelyard.files import write_atomic
 from steelyard.reports.components.markup import Markup, join, table, tag, th
@@ -35,20 +35,7 @@ def page(audit: Audit) -> str:
         "Training data": _training(audit.training),
         "How to read this": _legend(audit),
     }
-    style = "".join(
-        resources.files(package).joinpath(name).read_text(encoding="utf-8")
-        for package, name in (("steelyard.reports", "page.css"), ("steelyard.audit.report", "audit.css"))
-    )
-    head = tag(
-        "head",
-        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        tag("title", "Leakage audit"),
-        tag("style", Markup(style)),
-    )
-    intro = tag("p", f"{audit.created}, Steelyard {audit.version}", class_="soft")
-    bodies = (tag("section", tag("h2", title), body) for title, body in sections.items() if body)
-    body = tag("body", tag("main", tag("h1", "Leakage audit"), intro, *bodies))
-    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+    return document("Leakage audit", f"{audit.created}, Steelyard {audit.version}", sections)
 
 
 def _verdicts(audit: Audit) -> Markup:
