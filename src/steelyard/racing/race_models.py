@@ -44,7 +44,7 @@ def race(
     """Find the `best` models with as little encoding as possible, dropping the others on the way.
 
     Every task is divided into parts: batches of queries with their documents. A round evaluates one part of each task,
-    and further parts of the tasks that tell the models apart best for their size. After each round, models that are
+    and further parts of the tasks that separate the models best for their size. After each round, models that are
     worse than `best` others beyond doubt are dropped; with a probability of at least 1 - `alpha` none of the best is
     among them. With `results`, what is evaluated is stored, and an interrupted race goes on from there.
     """
@@ -170,7 +170,7 @@ class _Track:
         return table
 
     def informative(self, task: int) -> float:
-        """Return how well a task tells models apart for its size: spread of their means / documents encoded.
+        """Return how well a task separates the models for its size: spread of their means / documents encoded.
 
         It uses earlier rounds only; a task that has not been seen is the most informative.
         """

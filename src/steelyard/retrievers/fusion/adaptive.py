@@ -2,8 +2,8 @@
 
 A list of words (BM25) is trusted as far as its best document shares terms with the query. A list of meanings (an
 encoder) is trusted in the languages that the encoder declares; in a task of one language, it loses weight where the
-documents of the word list share many terms with the query, its own do not, and it has no clear winner. The constants
-were chosen on the development sets of `benchmarks/hybrid.py`; docs/hybrid.md has the rule and the results.
+best documents of the word list share many terms with the query and are far down in its own order. The constants were
+chosen on the development sets of `benchmarks/hybrid.py`; docs/hybrid.md has the rule and the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steelyard.text.languages import canonical
 from steelyard.types import Corpus, Float64, Int32, Run
 from steelyard.types.protocols import ModelSettings, Retriever, Unjudged
 
-VERSION = 1
+VERSION = 2
 """Counts up whenever the rule gives other weights; part of the key of a result."""
 LEXICAL = ("bm25",)
 """Families whose lists are ranked by shared words."""
@@ -37,16 +37,14 @@ UNKNOWN = "unknown"
 FULL_OVERLAP = 0.4
 """Overlap of the best document from which a word list has its full weight."""
 DEPTH = 5
-"""Documents of each list whose overlap with the query is compared."""
-OVERLAP_RAMP = (0.2, 0.4)
-"""Mean overlap of the word list between which it begins to count against the other list."""
-SHARE, POWER = 0.9, 6
-"""A list whose documents have this share of the word list's overlap keeps its weight; below, the power applies."""
-WINNER = (5.0, 8.0)
-"""z-scores of the first document between which a list is taken to have a clear winner."""
+"""Documents of the word list that are looked at."""
+OVERLAP_RAMP = (0.25, 0.4)
+"""Mean overlap of the word list's best documents from which it begins to count against the other list, and fully."""
+AGREEMENT_RAMP, POWER = (0.15, 0.45), 3
+"""Agreement of the other list, on a scale from 0 to 1, to this power."""
 UNDECLARED = 0.2
 """Weight of an encoder for a language that it does not declare."""
-LEAST = 0.05
+LEAST = 0.01
 """Smallest weight of a list of meanings."""
 
 
@@ -72,8 +70,7 @@ def trust(task: Unjudged, runs: Sequence[Run], parts: Sequence[Retriever]) -> Tr
     undeclared = 0
     for place in others:
         if not mixed:
-            own = overlaps(task, runs[place].rows[:, :DEPTH], policy)
-            weights[:, place] = _by_overlap(lexical.mean(axis=1), own.mean(axis=1), first_z(runs[place]))
+            weights[:, place] = _by_agreement(lexical.mean(axis=1), agreement(runs[place], runs[words].rows[:, :DEPTH]))
         foreign = undeclared_queries(task, parts[place], policy)
         weights[foreign, place] = np.minimum(weights[foreign, place], UNDECLARED)
         weights[:, place] = np.maximum(weights[:, place], LEAST)
@@ -82,30 +79,41 @@ def trust(task: Unjudged, runs: Sequence[Run], parts: Sequence[Retriever]) -> Tr
     return Trust(weights, {"mean_weights": means, "queries_in_undeclared_languages": undeclared})
 
 
-def _by_overlap(lexical: Float64, own: Float64, winner: Float64) -> Float64:
-    """Return the weight of a list from the overlap of both lists and the z-score of its first document."""
-    ratio = np.divide(own, lexical, out=np.ones_like(own), where=lexical > 0)
-    similar = np.minimum(1.0, ratio / SHARE) ** POWER
+def _by_agreement(overlap: Float64, agreement: Float64) -> Float64:
+    """Return the weight of a list from the overlap of the word list's best documents and its agreement with them."""
     low, high = OVERLAP_RAMP
-    counts = np.clip((lexical - low) / (high - low), 0.0, 1.0)
-    clear = np.clip((winner - WINNER[0]) / (WINNER[1] - WINNER[0]), 0.0, 1.0)
-    weight: Float64 = 1 - counts * (1 - similar) * (1 - clear)
+    counts = np.clip((overlap - low) / (high - low), 0.0, 1.0)
+    least, most = AGREEMENT_RAMP
+    agrees = np.clip((agreement - least) / (most - least), 0.0, 1.0) ** POWER
+    weight: Float64 = 1 - counts * (1 - agrees)
     return weight
 
 
-def first_z(run: Run) -> Float64:
-    """Return how many standard deviations the first score of each list is above the list's mean; 0 for no spread.
+def agreement(run: Run, rows: Int32) -> Float64:
+    """Return the mean z-score that each list gives to these documents, divided by the z-score of its first document.
 
-    >>> first_z(Run.of([[0, 1, 2, 3]], [[4.0, 0.0, 0.0, 0.0]])).round(4).tolist()
-    [1.7321]
+    A document that a list lacks has the lowest score of the list. 1 means that all of them are as good as the first.
+
+    >>> run = Run.of([[0, 1, 2, 3]], [[3.0, 1.0, 0.0, 0.0]])
+    >>> agreement(run, np.array([[0, 1]], dtype=np.int32)).round(4).tolist()
+    [0.5]
     """
     real = run.rows >= 0
     count = np.maximum(real.sum(axis=1), 1)
     scores = np.where(real, run.scores, 0.0).astype(np.float64)
-    mean = scores.sum(axis=1) / count
-    spread = np.sqrt((np.where(real, scores - mean[:, None], 0.0) ** 2).sum(axis=1) / count)
-    first = scores[:, 0] if run.depth else np.zeros(len(run))
-    return np.asarray(np.divide(first - mean, spread, out=np.zeros(len(run)), where=spread > 0), dtype=np.float64)
+    centred = np.where(real, scores - (scores.sum(axis=1) / count)[:, None], 0.0)
+    if not run.depth:
+        return np.ones(len(run))
+    lowest = np.take_along_axis(centred, count[:, None] - 1, axis=1)[:, 0]
+    total, found = np.zeros(len(run)), np.zeros(len(run))
+    for column in rows.T:
+        same = (run.rows == column[:, None]) & real
+        here = np.where(same.any(axis=1), (centred * same).sum(axis=1), lowest)
+        total += np.where(column >= 0, here, 0.0)
+        found += column >= 0
+    mean = total / np.maximum(found, 1)
+    shares = np.divide(mean, centred[:, 0], out=np.ones(len(run)), where=centred[:, 0] > 0)
+    return np.asarray(np.where(found > 0, shares, 1.0), dtype=np.float64)
 
 
 def overlaps(task: Unjudged, rows: Int32, policy: Policy) -> Float64:
