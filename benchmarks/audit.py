@@ -124,7 +124,7 @@ def brute_force(folder: Path, rows: int, least: float) -> Pairs:
 def ours(folder: Path, rows: int, jaccard: float) -> Measured:
     """Return the pairs of our scan, its seconds without the index, and the rows read."""
     from steelyard.audit.evaluation_side import collect
-    from steelyard.audit.matcher import Matcher, Thresholds
+    from steelyard.audit.lexical.matcher import Matcher, Thresholds
     from steelyard.audit.scan import Scanner
     from steelyard.audit.training_data import training_files
     from steelyard.types import TaskInfo
@@ -171,10 +171,10 @@ def with_rensa(folder: Path, rows: int, jaccard: float) -> Measured:
     """Return verified candidates of rensa's R-MinHash on our shingles: 32 bands of 4, joined in numpy."""
     from rensa import RMinHash
 
-    from steelyard.audit.lookup import Lookup
-    from steelyard.audit.near_duplicates import shared_counts
-    from steelyard.audit.normal_form import mix, tokenise
-    from steelyard.audit.shingles import NEAR, ShingleSets, Windows, distinct
+    from steelyard.audit.lexical.lookup import Lookup
+    from steelyard.audit.lexical.near_duplicates import shared_counts
+    from steelyard.audit.lexical.normal_form import mix, tokenise
+    from steelyard.audit.lexical.shingles import NEAR, ShingleSets, Windows, distinct
 
     def sets_of(texts: list[str]) -> ShingleSets:
         windows = Windows(tokenise(texts))

@@ -8,7 +8,7 @@ from audit_parts import brute_jaccard, edited, made_texts, shingles, side_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.audit.matcher import CONTAINED, EXACT, NEAR_DUPLICATE, Matcher, Thresholds
+from steelyard.audit.lexical.matcher import CONTAINED, EXACT, NEAR_DUPLICATE, Matcher, Thresholds
 from steelyard.errors import UsageError
 
 

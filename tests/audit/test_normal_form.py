@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.audit.normal_form import normal_form, tokenise
-from steelyard.audit.shingles import Length, Windows
+from steelyard.audit.lexical.normal_form import normal_form, tokenise
+from steelyard.audit.lexical.shingles import Length, Windows
 from steelyard.text.characters import HANGUL, SEPARATOR, WORD, class_of
 from steelyard.text.tokenizer.normalise import normalise
 

@@ -12,7 +12,7 @@ from typing import Any
 from steelyard.audit.audit_file import Audit, load_audit
 from steelyard.audit.findings import Match, PartFindings, TaskFindings
 from steelyard.audit.leakage import audit
-from steelyard.audit.matcher import Thresholds
+from steelyard.audit.lexical.matcher import Thresholds
 from steelyard.audit.overlap import OverlapAudit, overlap
 from steelyard.audit.verdict import Rate
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.audit.containment import long_enough
 from steelyard.audit.evaluation_side import PARTS, EvaluationSide, collect
 from steelyard.audit.kept_apart import LEAST
-from steelyard.audit.near_duplicates import NearIndex
-from steelyard.audit.normal_form import Bools, batches, tokenise
-from steelyard.audit.shingles import Windows
+from steelyard.audit.lexical.containment import long_enough
+from steelyard.audit.lexical.near_duplicates import NearIndex
+from steelyard.audit.lexical.normal_form import Bools, batches, tokenise
+from steelyard.audit.lexical.shingles import Windows
 from steelyard.types import Float64, Int64
 from steelyard.types.samples import AnyTask
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.audit.normal_form import Tokens, UInt64, batches, tokenise
-from steelyard.audit.shingles import Windows
+from steelyard.audit.lexical.normal_form import Tokens, UInt64, batches, tokenise
+from steelyard.audit.lexical.shingles import Windows
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Int64, Task
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask

@@ -11,9 +11,9 @@ import numpy as np
 from steelyard.audit.calibration import least_share
 from steelyard.audit.evaluation_side import EvaluationSide, Pairs, Part
 from steelyard.audit.kept_apart import kept_apart
+from steelyard.audit.lexical.matcher import CONTAINED, EXACT, LEVELS, NEAR_DUPLICATE, SEMANTIC, Thresholds
+from steelyard.audit.lexical.normal_form import Bools
 from steelyard.audit.match_log import Evidence, Matches
-from steelyard.audit.matcher import CONTAINED, EXACT, LEVELS, NEAR_DUPLICATE, SEMANTIC, Thresholds
-from steelyard.audit.normal_form import Bools
 from steelyard.audit.scan import Scan
 from steelyard.audit.verdict import Rate, verdict
 

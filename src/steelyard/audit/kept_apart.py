@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.audit.containment import long_enough
 from steelyard.audit.evaluation_side import EvaluationSide
+from steelyard.audit.lexical.containment import long_enough
+from steelyard.audit.lexical.matcher import EXACT, NEAR_DUPLICATE
+from steelyard.audit.lexical.near_duplicates import NearIndex
+from steelyard.audit.lexical.normal_form import Bools, tokenise
+from steelyard.audit.lexical.shingles import Length, Windows
 from steelyard.audit.match_log import MatchLog
-from steelyard.audit.matcher import EXACT, NEAR_DUPLICATE
-from steelyard.audit.near_duplicates import NearIndex
-from steelyard.audit.normal_form import Bools, tokenise
-from steelyard.audit.shingles import Length, Windows
 
 REASONS: Mapping[str, str] = {
     "empty": "no letters or digits: nothing to compare",

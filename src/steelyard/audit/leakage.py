@@ -15,7 +15,7 @@ from steelyard.audit.audit_file import Audit
 from steelyard.audit.checkpoint import Checkpoint
 from steelyard.audit.evaluation_side import DEFAULT_PARTS, EvaluationSide, collect
 from steelyard.audit.findings import Findings, find
-from steelyard.audit.matcher import LEVELS, SEMANTIC, Matcher, Thresholds
+from steelyard.audit.lexical.matcher import LEVELS, SEMANTIC, Matcher, Thresholds
 from steelyard.audit.scan import Progress, Scan, Scanner, no_progress
 from steelyard.audit.semantic import SemanticIndex
 from steelyard.audit.training_data import TrainingFile, training_files
@@ -82,41 +82,50 @@ def audit(
     ('severe', ('q1',))
     """
     loaded = load_tasks(evaluation, offline=offline)
-    tasks = [task for _, task in loaded]
     references: list[Any] = [against] if isinstance(against, str | Path) else list(against)
-    if records is not None:
-        references.append(records)
+    references += [records] if records is not None else []
     files = training_files(references, offline=bool(offline))
     thresholds = thresholds or Thresholds()
-    side = collect(tasks, parts)
+    side = collect([task for _, task in loaded], parts)
     semantic = None if encoder is None else SemanticIndex(side, _encoder(encoder))
-    levels = LEVELS if semantic is not None else LEVELS[:SEMANTIC]
-    settings = {"levels": list(levels), "parts": list(parts), "columns": list(columns), **thresholds.to_dict()}
-    if semantic is not None:
-        settings["semantic"] = {"encoder": semantic.encoder.name}
-    checkpoint = None
-    if output is not None and all(file.path is not None for file in files):
-        checkpoint = Checkpoint(Path(output) / STATE_FOLDER, _key(side, settings, files))
+    settings = _settings(parts, columns, thresholds, semantic)
+    checkpoint = _checkpoint(output, _key(side, settings, files), files)
     scanner = Scanner(Matcher(side, thresholds), threads=threads, semantic=semantic, progress=progress)
     scan = scanner.scan(files, columns, checkpoint)
-    chance = None
-    if semantic is not None:
-        matches, calibration = semantic.finish()
-        for match in matches:
-            scan.log.add_one(match.text, SEMANTIC, match.evidence)
-        settings["semantic"] |= calibration.to_dict()
-        chance = calibration.false_positives
+    chance = _add_semantic(semantic, scan, settings) if semantic is not None else None
     findings = find(side, scan, thresholds, chance)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     facts = training_facts(references, scan)
     result = Audit(created, __version__, settings, facts, findings.tasks, findings.matches)
-    wanted = Consequences(clean, drop, results, record)
-    result = _with_consequences(result, loaded, files, findings, wanted)
-    if output is not None:
-        result = _saved(result, Path(output))
+    result = _with_consequences(result, loaded, files, findings, Consequences(clean, drop, results, record))
+    result = result if output is None else _saved(result, Path(output))
     if checkpoint is not None:
         checkpoint.remove()
     return result
+
+
+def _settings(
+    parts: Sequence[str], columns: Sequence[str], thresholds: Thresholds, semantic: SemanticIndex | None
+) -> dict[str, Any]:
+    levels = LEVELS if semantic is not None else LEVELS[:SEMANTIC]
+    settings = {"levels": list(levels), "parts": list(parts), "columns": list(columns), **thresholds.to_dict()}
+    return settings if semantic is None else settings | {"semantic": {"encoder": semantic.encoder.name}}
+
+
+def _checkpoint(output: str | Path | None, key: str, files: Sequence[TrainingFile]) -> Checkpoint | None:
+    """Return where the state of the scan is saved; records in memory cannot be read again."""
+    if output is None or any(file.path is None for file in files):
+        return None
+    return Checkpoint(Path(output) / STATE_FOLDER, key)
+
+
+def _add_semantic(semantic: SemanticIndex, scan: Scan, settings: dict[str, Any]) -> float:
+    """Add the semantic matches to the scan and return their false-positive rate."""
+    matches, calibration = semantic.finish()
+    for match in matches:
+        scan.log.add_one(match.text, SEMANTIC, match.evidence)
+    settings["semantic"] |= calibration.to_dict()
+    return calibration.false_positives
 
 
 def _encoder(encoder: str | Encoder) -> Encoder:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.audit.near_duplicates import Hits
+from steelyard.audit.lexical.near_duplicates import Hits
 from steelyard.audit.training_data.batches import Batch
 
 MATCH = np.dtype(

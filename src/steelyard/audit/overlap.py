@@ -12,7 +12,7 @@ from typing import Any
 from steelyard import __version__
 from steelyard.audit.between import BetweenAudit, between
 from steelyard.audit.leakage import Evaluation, load_tasks
-from steelyard.audit.matcher import Thresholds
+from steelyard.audit.lexical.matcher import Thresholds
 from steelyard.audit.within import WithinAudit, within
 from steelyard.files import write_atomic
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from steelyard.audit.checkpoint import Checkpoint
-from steelyard.audit.containment import ShortIndex
+from steelyard.audit.lexical.containment import ShortIndex
+from steelyard.audit.lexical.matcher import Matcher
+from steelyard.audit.lexical.near_duplicates import Hits
+from steelyard.audit.lexical.normal_form import batches, tokenise
+from steelyard.audit.lexical.shingles import Windows
 from steelyard.audit.match_log import MatchLog
-from steelyard.audit.matcher import Matcher
-from steelyard.audit.near_duplicates import Hits
-from steelyard.audit.normal_form import batches, tokenise
 from steelyard.audit.semantic import Nearest, SemanticIndex
-from steelyard.audit.shingles import Windows
 from steelyard.audit.training_data import Batch, Block, ProblemLog, RowProblem, TrainingFile
 from steelyard.errors import SteelyardError
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate
 from steelyard.audit.evaluation_side import EvaluationSide
+from steelyard.audit.lexical.normal_form import Bools
 from steelyard.audit.match_log import Evidence
-from steelyard.audit.normal_form import Bools
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64
 

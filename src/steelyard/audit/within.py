@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.audit.evaluation_side import EvaluationSide, collect
-from steelyard.audit.near_duplicates import NearIndex
-from steelyard.audit.normal_form import UInt64, batches, tokenise
-from steelyard.audit.shingles import Windows
+from steelyard.audit.lexical.near_duplicates import NearIndex
+from steelyard.audit.lexical.normal_form import UInt64, batches, tokenise
+from steelyard.audit.lexical.shingles import Windows
 from steelyard.types import Int64, Task
 from steelyard.types.samples import AnyTask, LabelTask, PairTask
 

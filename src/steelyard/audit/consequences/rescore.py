@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.audit.findings import TaskFindings
-from steelyard.audit.normal_form import Bools
+from steelyard.audit.lexical.normal_form import Bools
 from steelyard.errors import ResultError
 from steelyard.results import Result, ResultStore
 from steelyard.stats import mean_interval, paired_test

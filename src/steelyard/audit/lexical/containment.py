@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.audit.evaluation_side import EvaluationSide
-from steelyard.audit.lookup import Lookup
-from steelyard.audit.near_duplicates import NO_HITS, Hits
-from steelyard.audit.normal_form import Bools
-from steelyard.audit.shingles import NGRAM, SHORTEST_NGRAM, Length, ShingleSets, Windows, distinct, frequencies
+from steelyard.audit.lexical.lookup import Lookup
+from steelyard.audit.lexical.near_duplicates import NO_HITS, Hits
+from steelyard.audit.lexical.normal_form import Bools
+from steelyard.audit.lexical.shingles import NGRAM, SHORTEST_NGRAM, Length, ShingleSets, Windows, distinct, frequencies
 from steelyard.types import Int64
 
 COMMON = 10

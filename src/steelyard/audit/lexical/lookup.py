@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.audit.normal_form import UInt8, UInt64
-from steelyard.audit.shingles import spread
+from steelyard.audit.lexical.normal_form import UInt8, UInt64
+from steelyard.audit.lexical.shingles import spread
 from steelyard.types import Int32, Int64
 
 BITS_PER_HASH = 16

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.audit.evaluation_side import EvaluationSide
-from steelyard.audit.lookup import Lookup
-from steelyard.audit.normal_form import UInt64
-from steelyard.audit.shingles import NEAR, ShingleSets, Windows, distinct, frequencies, in_sorted, salted, spread
+from steelyard.audit.lexical.lookup import Lookup
+from steelyard.audit.lexical.normal_form import UInt64
+from steelyard.audit.lexical.shingles import (
+    NEAR,
+    ShingleSets,
+    Windows,
+    distinct,
+    frequencies,
+    in_sorted,
+    salted,
+    spread,
+)
 from steelyard.types import Float64, Int64
 
 LEAST_SHINGLES = 3

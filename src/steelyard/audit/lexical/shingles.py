@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.audit.normal_form import MASK, Bools, Tokens, UInt64, mix, power_table
+from steelyard.audit.lexical.normal_form import MASK, Bools, Tokens, UInt64, mix, power_table
 from steelyard.types import Int32, Int64
 
 TOKEN_STEP = 0xC2B2AE3D27D4EB4F | 1

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.audit.containment import ContainmentIndex
 from steelyard.audit.evaluation_side import EvaluationSide
-from steelyard.audit.lookup import Lookup
-from steelyard.audit.near_duplicates import Hits, NearIndex
-from steelyard.audit.normal_form import tokenise
-from steelyard.audit.shingles import Windows
+from steelyard.audit.lexical.containment import ContainmentIndex
+from steelyard.audit.lexical.lookup import Lookup
+from steelyard.audit.lexical.near_duplicates import Hits, NearIndex
+from steelyard.audit.lexical.normal_form import tokenise
+from steelyard.audit.lexical.shingles import Windows
 from steelyard.errors import UsageError
 
 LEVELS = ("exact", "near", "contained", "semantic")
