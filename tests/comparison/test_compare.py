@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import task_parts
 from comparison_parts import NEW, OLD, made
 from engine_parts import Overlap, small_task
 from hypothesis import given, settings
@@ -356,6 +357,17 @@ def test_agreement_of_the_ranking_with_another_metric_and_other_tasks(tmp_path: 
     results = steelyard.evaluate(models, tasks)
     assert compare_rankings(results, results).spearman == pytest.approx(1.0)
     assert [row.model for row in results.ranking()] == [row.model for row in comparison.ranking]
+
+
+def test_correlations_of_sts_are_tested_by_influence_and_average_precision_is_not(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    tasks = [task_parts.sample_tasks()[name] for name in ("FixtureSTS", "FixturePairClassification")]
+    comparison = compare("dense", "dense?truncate_dim=16", tasks=tasks, results=tmp_path)
+    sts, pairs = (task.differences[0] for task in comparison.tasks)
+    assert sts.p_value is not None and sts.verdict(0.05) == "worse" and pairs.verdict(0.05) == "not tested"
+    assert comparison.overall is not None and len(comparison.overall.tasks) == 1
+    stored = steelyard.load_results(tmp_path).leaders(comparison.tasks[0].task)  # from the Parquet files
+    assert stored is not None and len(stored.best) == 1 and min(stored.p_values.values()) < 0.01
 
 
 def test_a_model_named_twice_is_refused() -> None:

@@ -11,8 +11,12 @@ import numpy as np
 from steelyard.errors import DataError, ResultError
 from steelyard.results.query_scores import QUERY_COLUMN, queries_path
 from steelyard.results.schema import Result
+from steelyard.stats.influence import pearson_influence, spearman_influence
 from steelyard.types import Float64
 
+GOLD = "gold"
+"""The column of the gold scores of pairs of texts."""
+INFLUENCE = {"spearman": spearman_influence, "pearson": pearson_influence}
 CLOSE = 1e-6
 """A score that differs from the mean of its per-query values by more than this is not their mean."""
 
@@ -26,13 +30,38 @@ class Column:
 
 
 def columns(result: Result, metrics: Sequence[str]) -> dict[str, Column]:
-    """Return the per-query values of those of the metrics that the result has; only these columns are read."""
+    """Return the per-query values of those of the metrics that the result has; only these columns are read.
+
+    A correlation with the gold scores of an STS task has one influence value for each pair of texts.
+    """
+    sources = [source for name in metrics if (source := _correlated(name))]
+    wanted = [*metrics, GOLD, *sources] if sources else list(metrics)
     if result.queries is not None:
         stored = result.queries
-        return {name: Column(stored.ids, np.asarray(stored[name])) for name in metrics if name in stored}
-    if result.path is None or not result.done:
+        found = {name: Column(stored.ids, np.asarray(stored[name])) for name in wanted if name in stored}
+    elif result.path is None or not result.done:
         return {}
-    return _read(queries_path(result.path), metrics)
+    else:
+        found = _read(queries_path(result.path), wanted)
+    return _with_correlations(found, metrics)
+
+
+def _correlated(metric: str) -> str | None:
+    """Return the similarity that the metric correlates with the gold scores: `cosine` of `cosine_spearman`."""
+    for ending in INFLUENCE:
+        if metric == ending or metric.endswith(f"_{ending}"):
+            return metric.removesuffix(ending).rstrip("_") or "similarity"
+    return None
+
+
+def _with_correlations(found: dict[str, Column], metrics: Sequence[str]) -> dict[str, Column]:
+    for name in metrics:
+        source = _correlated(name)
+        if source in found and GOLD in found and name not in found:
+            values = INFLUENCE[name.rpartition("_")[2]](found[GOLD].values, found[source].values)
+            if values is not None:
+                found[name] = Column(found[GOLD].ids, values)
+    return {name: found[name] for name in metrics if name in found}
 
 
 def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:
