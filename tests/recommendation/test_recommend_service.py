@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import api_server
 import pytest
+from search_servers import SearchService
 
 from steelyard.recommendation import Sampling, measure_costs
 from steelyard.retrievers import load_retriever
@@ -32,3 +34,22 @@ def test_every_sample_asks_the_service_and_has_its_price(tmp_path: Path, monkeyp
     assert asked >= 6 + 2 + batches, "no query is read from the store"
     assert costs.price_per_thousand_queries is not None and costs.price_per_thousand_queries > 0
     assert costs.price_per_million_documents is not None and costs.price_per_million_documents > 0
+
+
+def test_a_running_search_service_is_timed_over_http(tmp_path: Path) -> None:
+    service = SearchService(TASK.corpus)
+    with service.running() as address:
+        file = tmp_path / "search.json"
+        template = {
+            "url": f"{address}/search",
+            "body": {"text": "{query}", "size": "{k}"},
+            "ids": "found.items[*].doc.id",
+            "scores": "found.items[*].score",
+        }
+        file.write_text(json.dumps(template), encoding="utf-8")
+        costs = measure_costs(load_retriever(f"http:{file}"), TASK, Sampling(samples=6, warm_up=1, batch_size=2))
+        asked = len(service.requests)
+    batches = costs.batch_latency.samples + costs.batch_latency.warm_up
+    assert asked >= 6 + 1 + 2 * batches, "every sample is a request"
+    assert costs.latency.samples == 6 and costs.latency.p50 > 0
+    assert costs.bytes_per_document is None and costs.documents_per_second is None, "the service keeps the index"
