@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard import load_task
-from steelyard.reports.pages.measure.languages import read
+from steelyard.reports.pages.measure.text_languages import read
 from steelyard.text.analysis.language_policy import choose_policy
 from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, detect_certain
 from steelyard.text.languages import canonical

@@ -18,8 +18,7 @@ from steelyard.cli import main
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import GroupValues, measure_group, measure_task, write_pages
 from steelyard.reports.pages.findings.sentences import TEMPLATES
-from steelyard.reports.pages.measure import page_values as page_figures
-from steelyard.reports.pages.measure import values as figures
+from steelyard.reports.pages.measure import page_values, part_values
 from steelyard.reports.pages.render.blocks import Page, Section, Table
 from steelyard.reports.pages.render.html_page import html_page
 from steelyard.reports.pages.render.json_page import JSON_NAMES, limits
@@ -28,7 +27,7 @@ from steelyard.reports.pages.render.task_page import task_page
 from steelyard.types import Corpus, Queries, Task
 
 DOCS = Path(__file__).parents[2] / "docs" / "pages.md"
-PAGES = Path(figures.__file__).parents[1]
+PAGES = Path(part_values.__file__).parents[1]
 NASTY = "pipes | and\nlines <script>alert('سؤال')</script> [link](x) *bold* `code` \\ $x$"
 
 
@@ -117,9 +116,9 @@ def test_the_pictures_of_markdown_are_there_and_are_xml(folder: Path) -> None:
 
 def test_json_holds_every_figure_and_every_sentence(folder: Path) -> None:
     value = json.loads((folder / "ranks.json").read_text(encoding="utf-8"))
-    assert (value["schema_version"], value["kind"]) == (page_figures.PAGE_SCHEMA, "task")
+    assert (value["schema_version"], value["kind"]) == (page_values.PAGE_SCHEMA, "task")
     assert set(value["figures"]) == {
-        JSON_NAMES.get(field.name, field.name) for field in dataclasses.fields(page_figures.TaskValues)
+        JSON_NAMES.get(field.name, field.name) for field in dataclasses.fields(page_values.TaskValues)
     }
     assert value["thresholds"] == limits()
     html = (folder / "ranks.html").read_text(encoding="utf-8")
@@ -152,7 +151,7 @@ def test_the_documentation_names_every_field_and_threshold() -> None:
         assert re.search(rf"`{name}`\s*\|\s*{re.escape(f'{value:,}')}\s*\|", text), (
             f"{name} = {value} is not in {DOCS.name}"
         )
-    for kind in [*vars(figures).values(), *vars(page_figures).values()]:
+    for kind in [*vars(part_values).values(), *vars(page_values).values()]:
         if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__.endswith("values"):
             for field in dataclasses.fields(kind):
                 name = JSON_NAMES.get(field.name, field.name)

@@ -10,8 +10,8 @@ from pages_parts import ranked_task
 
 from steelyard.reports.pages import Profile, measure_group, measure_task
 from steelyard.reports.pages.findings.sentences import Finding, language_name
-from steelyard.reports.pages.measure.languages import read
-from steelyard.reports.pages.measure.slices import parts
+from steelyard.reports.pages.measure.query_slices import parts
+from steelyard.reports.pages.measure.text_languages import read
 from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.task_page import task_page
 from steelyard.types import Corpus, Qrels, Queries, Task

@@ -14,7 +14,7 @@ from steelyard.cli import main
 from steelyard.cli._ui.progress import Progress
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import measure_group, measure_task, write_pages
-from steelyard.reports.pages.measure.inputs import Audit, Context
+from steelyard.reports.pages.measure.page_inputs import Audit, Context
 from steelyard.reports.pages.render.reading import read_values
 from steelyard.types import Corpus, Task
 

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.datasets import catalogue
 from steelyard.reports.pages import GroupValues, TaskValues, measure_group
-from steelyard.reports.pages.measure.values import Leakage, Lengths, Positives, ProfileValues, Source, Spread
+from steelyard.reports.pages.measure.part_values import Leakage, Lengths, Positives, ProfileValues, Source, Spread
 from steelyard.reports.pages.render.blocks import Bullets, Page, Table
 from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.task_page import task_page

@@ -9,8 +9,8 @@ import pytest
 from pages_parts import ranked_task
 
 from steelyard.reports.pages import measure_task
-from steelyard.reports.pages.measure.languages import language_profile, read, scripts
-from steelyard.reports.pages.measure.lengths import TOKENIZER, lengths
+from steelyard.reports.pages.measure.text_languages import language_profile, read, scripts
+from steelyard.reports.pages.measure.text_lengths import TOKENIZER, lengths
 from steelyard.reports.pages.render.tables import pair_languages
 from steelyard.reports.pages.render.task_page import task_page
 from steelyard.text.language_id.detect import detect_certain
@@ -62,7 +62,7 @@ def test_tokens_of_the_same_texts_are_counted_once(own_home: Path, monkeypatch: 
     first = lengths(texts)
     (kept,) = (own_home / "pages" / "tokens").iterdir()
     with monkeypatch.context() as patch:
-        patch.setattr("steelyard.reports.pages.measure.lengths._tokenizer", lambda: pytest.fail("was read again"))
+        patch.setattr("steelyard.reports.pages.measure.text_lengths._tokenizer", lambda: pytest.fail("was read again"))
         assert lengths(texts) == first
     for damaged in ("{", '{"counts": [1]}', '{"counts": [1, "2"]}'):
         kept.write_text(damaged)

@@ -7,11 +7,11 @@ import pytest
 from pages_parts import as_lists, ranked_task, run_with
 
 from steelyard.reports.pages import Audit, Profile, measure_task, stored_profiles
-from steelyard.reports.pages.measure.evaluation import compare_values
-from steelyard.reports.pages.measure.evidence import spearman, welch
-from steelyard.reports.pages.measure.inputs import KINDS, Context, as_run
-from steelyard.reports.pages.measure.languages import language_profile, read
-from steelyard.reports.pages.measure.tendencies import tendencies
+from steelyard.reports.pages.measure.page_inputs import KINDS, Context, as_run
+from steelyard.reports.pages.measure.profile_scores import compare_values
+from steelyard.reports.pages.measure.query_properties import tendencies
+from steelyard.reports.pages.measure.significance import spearman, welch
+from steelyard.reports.pages.measure.text_languages import language_profile, read
 from steelyard.reports.pages.render.task_page import task_page
 from steelyard.stats.corrections import holm
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo

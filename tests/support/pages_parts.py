@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.reports.pages import Profile
-from steelyard.reports.pages.measure.inputs import Kind
+from steelyard.reports.pages.measure.page_inputs import Kind
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
 

@@ -10,7 +10,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.process import INTERRUPTED, interrupt_code, keep_offline, run_process, was_interrupted
+from steelyard.cli._ui.process import keep_offline, run_process
+from steelyard.cli._ui.signals import INTERRUPTED, interrupt_code, was_interrupted
 
 if TYPE_CHECKING:
     from steelyard.cli._ui.output import Output

@@ -14,8 +14,8 @@ from steelyard.cli._ui.options import (
     dense_model,
     note_unknown_languages,
 )
-from steelyard.cli._ui.process import interrupt_code
 from steelyard.cli._ui.progress import Progress, counted
+from steelyard.cli._ui.signals import interrupt_code
 
 if TYPE_CHECKING:
     import argparse

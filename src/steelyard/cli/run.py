@@ -20,9 +20,10 @@ from steelyard.cli._ui.options import (
     with_model_options,
 )
 from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
-from steelyard.cli._ui.process import interrupt_code, silence_datasets
+from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
+from steelyard.cli._ui.signals import interrupt_code
 from steelyard.errors import ResultError, SteelyardError, UsageError
 
 if TYPE_CHECKING:

@@ -121,7 +121,7 @@ def _built_in(dimension: str, language: str, task: Task | None, ids: Sequence[st
 def _languages(task: Task) -> Sequence[str | None]:
     if len(task.info.languages) <= 1 and task.info.language not in ("multilingual", "unknown"):
         return [task.info.language] * len(task.queries)
-    from steelyard.reports.pages.measure.languages import read
+    from steelyard.reports.pages.measure.text_languages import read
 
     return read(task).query_languages
 
@@ -141,7 +141,7 @@ def _positives(task: Task) -> Sequence[str | None]:
 
 def _overlaps(task: Task) -> Sequence[str | None]:
     """Return how much of the query's terms its best positive shares, as task pages measure it."""
-    from steelyard.reports.pages.measure.languages import read
+    from steelyard.reports.pages.measure.text_languages import read
 
     found: list[str | None] = []
     for share in read(task).overlap.tolist():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.engine.events import Listener
     from steelyard.engine.plan import Model
     from steelyard.reports.pages import Audit, Profile
-    from steelyard.reports.pages.measure.inputs import Kind
+    from steelyard.reports.pages.measure.page_inputs import Kind
     from steelyard.results import Result
     from steelyard.types import Task
 

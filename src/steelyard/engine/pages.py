@@ -19,7 +19,7 @@ from steelyard.errors import SteelyardError, UsageError
 if TYPE_CHECKING:
     from steelyard.engine.events import Listener
     from steelyard.reports.pages import GroupValues, TaskValues
-    from steelyard.reports.pages.measure.inputs import Context, Kind
+    from steelyard.reports.pages.measure.page_inputs import Context, Kind
     from steelyard.results import Result
     from steelyard.types import Task
 
@@ -173,7 +173,7 @@ class _Builder:
 
     def _steps(self, name: str, number: int, tasks: int) -> Callable[[str], None]:
         """Return a function to call with each step of a task."""
-        from steelyard.reports.pages.measure.task import STEPS
+        from steelyard.reports.pages.measure.measure_task import STEPS
 
         total, done = len(STEPS) + 2, 0
 
@@ -200,9 +200,9 @@ class _Builder:
     def _measure(self, name: str, published: Published | None, begin: Callable[[str], None]) -> TaskValues:
         from steelyard.datasets import load_task
         from steelyard.reports.pages import measure_task, stored_profiles
-        from steelyard.reports.pages.findings.published import data_differ
+        from steelyard.reports.pages.findings.published_findings import data_differ
         from steelyard.reports.pages.findings.sentences import finding
-        from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+        from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 
         begin("reading")
         task = load_task(name, settings=self._settings)
@@ -226,7 +226,7 @@ class _Builder:
     def _context(self, name: str, task: Task, published: Published | None, results: Mapping[Kind, Result]) -> Context:
         """Return what is on the page besides data and lists, with the hash of everything it depends on."""
         from steelyard.reports.pages import PAGE_SCHEMA
-        from steelyard.reports.pages.measure.inputs import Context
+        from steelyard.reports.pages.measure.page_inputs import Context
         from steelyard.reports.pages.render.json_page import limits
 
         published = own_scores(task, published) if published else Published()

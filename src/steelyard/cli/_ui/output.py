@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from steelyard.cli._ui.process import interrupt_code
+from steelyard.cli._ui.signals import interrupt_code
 from steelyard.errors import SteelyardError
 
 Cell = str | int | float | None

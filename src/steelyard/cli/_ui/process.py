@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from steelyard.cli._ui.signals import end_at_once, install_handlers, interrupt_code, report_interrupt, was_interrupted
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-INTERRUPTED = 130
-"""The exit code of a command that SIGINT (Ctrl-C) ended, as shells report it."""
-TERMINATED = 143
-"""The exit code of a command that SIGTERM ended."""
-
-_received: list[int] = []
-"""The signals that asked this process to end, in order."""
-
-
-def interrupt_code() -> int:
-    """Return the exit code of an interrupted command: 143 after SIGTERM, otherwise 130."""
-    return TERMINATED if _received and _received[0] == signal.SIGTERM else INTERRUPTED
-
-
-def was_interrupted() -> bool:
-    """Return whether SIGINT or SIGTERM asked this process to end."""
-    return bool(_received)
 
 
 def run_process(command: Callable[[], int]) -> int:
@@ -40,17 +21,17 @@ def run_process(command: Callable[[], int]) -> int:
     standard output fails for another reason (a full disk), the error is printed and the exit code is not 0.
     """
     stdout, _ = _tolerant("stdout", 1), _tolerant("stderr", 2)
-    _install_handlers()
+    install_handlers()
     try:
         code = command()
         sys.stdout.flush()
     except (KeyboardInterrupt, ImportError):  # some packages turn an interrupt during their import into ImportError
-        if not _received:
+        if not was_interrupted():
             raise
-        _report_interrupt()
+        report_interrupt()
         return interrupt_code()
     finally:
-        _end_at_once()
+        end_at_once()
     if stdout.error is None or isinstance(stdout.error, BrokenPipeError):
         return code
     from steelyard.cli._ui.output import Output, system_error
@@ -126,44 +107,3 @@ def _tolerant(name: str, number: int) -> TolerantStream:
     wrapped = io.TextIOWrapper(io.BufferedWriter(tolerant), encoding, "backslashreplace", line_buffering=line_buffering)
     setattr(sys, name, wrapped)
     return tolerant
-
-
-def _install_handlers() -> None:
-    """Make SIGINT and SIGTERM raise KeyboardInterrupt; SIGINT stays ignored where it is (nohup)."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _received.append(number)
-    raise KeyboardInterrupt
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    """End like SIGINT: through the handler that is installed now, which may wait for a safe place."""
-    _received.append(number)
-    handler = signal.getsignal(signal.SIGINT)
-    if callable(handler):
-        handler(signal.SIGINT, frame)
-    else:
-        raise KeyboardInterrupt
-
-
-def _end_at_once() -> None:
-    """Let a signal during Python's own shutdown end the process without a traceback."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) in (_interrupt, _terminate):
-            signal.signal(number, _exit)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    _received.append(number)
-    _report_interrupt()
-    os._exit(interrupt_code())
-
-
-def _report_interrupt() -> None:
-    with suppress(OSError):
-        os.write(2, b"interrupted\n")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.options import add_locations, dense_model, integer
-from steelyard.cli._ui.process import interrupt_code
 from steelyard.cli._ui.progress import Progress
+from steelyard.cli._ui.signals import interrupt_code
 
 if TYPE_CHECKING:
     import argparse

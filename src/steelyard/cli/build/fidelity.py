@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli._ui.options import Add, add_locations, integer, integers, number
-from steelyard.cli._ui.process import interrupt_code
 from steelyard.cli._ui.progress import duration
+from steelyard.cli._ui.signals import interrupt_code
 from steelyard.cli.build.sample import add_recipe_options, recipe_of
 from steelyard.errors import UsageError
 

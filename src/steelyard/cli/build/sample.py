@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli._ui.options import Add, add_locations, integer, number
-from steelyard.cli._ui.process import interrupt_code
 from steelyard.cli._ui.progress import Progress
+from steelyard.cli._ui.signals import interrupt_code
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:

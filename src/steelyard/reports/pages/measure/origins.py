@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.reports.pages.measure.inputs import Audit
-from steelyard.reports.pages.measure.values import Leakage, Source
+from steelyard.reports.pages.measure.page_inputs import Audit
+from steelyard.reports.pages.measure.part_values import Leakage, Source
 from steelyard.types import Task, TaskInfo
 
 _HUB = re.compile(r"(?!github\.com/)[\w.-]+/[\w.-]+")

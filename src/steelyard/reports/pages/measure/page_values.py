@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.reports.pages.measure.inputs import Kind
-from steelyard.reports.pages.measure.values import (
+from steelyard.reports.pages.measure.page_inputs import Kind
+from steelyard.reports.pages.measure.part_values import (
     Bubble,
     Ceiling,
     Comparison,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.reports.pages.findings.sentences import finding
-from steelyard.reports.pages.measure.inputs import KINDS
+from steelyard.reports.pages.measure.page_inputs import KINDS
 from steelyard.reports.pages.measure.page_values import GroupValues
 from steelyard.reports.pages.render.blocks import Links, Page, Section, paragraph_of, section, table
 from steelyard.reports.pages.render.reading import json_file, read_page

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.findings import group as findings
-from steelyard.reports.pages.findings import published as published_findings
-from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+from steelyard.reports.pages.findings import group_findings, published_findings
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import GroupValues
 from steelyard.reports.pages.render import group_tables, pictures, tables
 from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, paragraph_of, section, table
@@ -22,18 +21,20 @@ def group_page(group: GroupValues) -> Page:
 
 def _sections(group: GroupValues) -> Iterator[Section]:
     home = Links((("All groups", "../index"),))
-    yield section("Overview", paragraph_of(findings.overview(group)), pictures.group_scores(group), home)
-    yield section("What This Group Measures", paragraph_of(findings.measures(group)), group_tables.descriptions(group))
-    yield section("Task Families", *(paragraph_of([one]) for one in findings.families(group)))
-    yield section("Dataset Shape", paragraph_of(findings.shape(group)))
+    yield section("Overview", paragraph_of(group_findings.overview(group)), pictures.group_scores(group), home)
+    yield section(
+        "What This Group Measures", paragraph_of(group_findings.measures(group)), group_tables.descriptions(group)
+    )
+    yield section("Task Families", *(paragraph_of([one]) for one in group_findings.families(group)))
+    yield section("Dataset Shape", paragraph_of(group_findings.shape(group)))
     yield section("Retrieval Behavior")
     for kind in KINDS:
-        yield section(HEADINGS[kind], paragraph_of(findings.profile(group, kind)), level=3)
+        yield section(HEADINGS[kind], paragraph_of(group_findings.profile(group, kind)), level=3)
     slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
     yield section("Task Summary", group_tables.task_summary(group, slugs))
     yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
-    yield section("Interpretation Notes for Model Researchers", paragraph_of(findings.interpretation(group)))
-    yield section("Training and Leakage Notes", paragraph_of(findings.leakage(group)))
+    yield section("Interpretation Notes for Model Researchers", paragraph_of(group_findings.interpretation(group)))
+    yield section("Training and Leakage Notes", paragraph_of(group_findings.leakage(group)))
     yield section("Source Reference Table", tables.sources(group.sources, "Source"))
     yield section("Metadata Summary", group_tables.metadata_summary(group))
     yield section("Task Metadata Summary", group_tables.task_metadata(group))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name
-from steelyard.reports.pages.measure.inputs import KINDS
+from steelyard.reports.pages.measure.page_inputs import KINDS
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.render.blocks import Table, table
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, decimals

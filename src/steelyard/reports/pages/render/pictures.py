@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from steelyard.reports.components.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, heat_map, histograms
 from steelyard.reports.pages.findings.sentences import language_name
-from steelyard.reports.pages.measure.inputs import KINDS, LABELS, Kind
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
-from steelyard.reports.pages.measure.values import Lengths, ProfileValues
+from steelyard.reports.pages.measure.part_values import Lengths, ProfileValues
 from steelyard.reports.pages.render.blocks import Picture
 from steelyard.reports.pages.thresholds import FEW
 

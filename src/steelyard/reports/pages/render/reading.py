@@ -50,7 +50,7 @@ def read_values(path: Path) -> TaskValues | None:
 def values_of(kind: Any, value: Any) -> Any:
     """Return a value of that type from its JSON form.
 
-    >>> from steelyard.reports.pages.measure.values import Histogram, Spread
+    >>> from steelyard.reports.pages.measure.part_values import Histogram, Spread
     >>> spread = Spread(1.5, 1, 1.5, 2, Histogram((1, 2, 4), (1, 1)))
     >>> values_of(Spread, json.loads(json.dumps(dataclasses.asdict(spread)))) == spread
     True

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name, script_name
-from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.values import FailureMode, ProfileValues, SliceValues, Source, Text
+from steelyard.reports.pages.measure.part_values import FailureMode, ProfileValues, SliceValues, Source, Text
 from steelyard.reports.pages.render.blocks import Bullets, Table, table
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.results.schema import with_interval

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.findings import data as data_findings
-from steelyard.reports.pages.findings import metrics as metric_findings
-from steelyard.reports.pages.findings import published as published_findings
-from steelyard.reports.pages.findings import slices as slice_findings
-from steelyard.reports.pages.findings import task as findings
-from steelyard.reports.pages.measure.inputs import KINDS, LABELS
+from steelyard.reports.pages.findings import (
+    metric_findings,
+    published_findings,
+    slice_findings,
+    task_findings,
+    text_findings,
+)
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.render import pictures, tables
 from steelyard.reports.pages.render.blocks import Block, Links, Page, Quote, Section, paragraph_of, section
@@ -47,18 +49,18 @@ def task_page(task: TaskValues) -> Page:
 
 def _sections(task: TaskValues) -> Iterator[Section]:
     back = Links(((f"{task.nano_set}: all tasks", "index"), ("All groups", "../index")))
-    yield section("Overview", paragraph_of(findings.overview(task)), pictures.scores(task), back)
+    yield section("Overview", paragraph_of(task_findings.overview(task)), pictures.scores(task), back)
     yield section("Details")
     yield _measures(task)
     yield _data(task)
     for kind in KINDS:
         drawn = pictures.first_positive(task) if kind == KINDS[-1] else None
-        scores = paragraph_of(findings.profile(task, kind))
-        yield section(HEADINGS[kind], scores, paragraph_of(findings.comparisons(task, kind)), drawn, level=3)
+        scores = paragraph_of(task_findings.profile(task, kind))
+        yield section(HEADINGS[kind], scores, paragraph_of(task_findings.comparisons(task, kind)), drawn, level=3)
     yield section(
         "Metric Interpretation for Model Researchers", paragraph_of(metric_findings.interpretation(task)), level=3
     )
-    yield section("Query and Relevance Type Tendencies", paragraph_of(findings.tendencies(task)), level=3)
+    yield section("Query and Relevance Type Tendencies", paragraph_of(task_findings.tendencies(task)), level=3)
     yield from _failures(task)
     yield section(
         "Slices",
@@ -69,7 +71,7 @@ def _sections(task: TaskValues) -> Iterator[Section]:
         level=3,
     )
     yield section("Training Data That May Help", paragraph_of(slice_findings.training(task)), level=3)
-    yield section("Training and Leakage Notes", paragraph_of(findings.leakage(task)), level=3)
+    yield section("Training and Leakage Notes", paragraph_of(task_findings.leakage(task)), level=3)
     yield section("Model Improvement Notes", paragraph_of(slice_findings.improvement(task)), level=3)
     yield section("Example Data", tables.example_data(task))
     yield section("Source Reference Table", tables.sources(task.sources))
@@ -82,18 +84,18 @@ def _sections(task: TaskValues) -> Iterator[Section]:
 
 def _measures(task: TaskValues) -> Section:
     quoted = Quote(task.description, f"card or catalogue of {task.name}") if task.description else None
-    measured = paragraph_of(findings.measures(task))
+    measured = paragraph_of(task_findings.measures(task))
     return section(
-        "What the Original Data Measures", measured, quoted, paragraph_of([findings.declared(task)]), level=3
+        "What the Original Data Measures", measured, quoted, paragraph_of([task_findings.declared(task)]), level=3
     )
 
 
 def _data(task: TaskValues) -> Section:
     return section(
         "Observed Data Profile",
-        paragraph_of(data_findings.data(task)),
-        paragraph_of(data_findings.languages(task)),
-        paragraph_of(data_findings.pairs(task)),
+        paragraph_of(text_findings.data(task)),
+        paragraph_of(text_findings.languages(task)),
+        paragraph_of(text_findings.pairs(task)),
         tables.lengths(task) if task.query_lengths.words else None,
         pictures.lengths("Queries", task.query_lengths),
         pictures.lengths("Documents", task.document_lengths),
@@ -106,7 +108,7 @@ def _failures(task: TaskValues) -> Iterator[Section]:
     if not task.failures:
         yield section("Representative Failure Modes", level=3)
         return
-    definition, *modes = findings.failures(task)
+    definition, *modes = task_findings.failures(task)
     blocks: list[Block | None] = [paragraph_of([definition])]
     for one, mode in zip(modes, task.failures, strict=True):
         blocks += [paragraph_of([one]), tables.failure_examples(mode)]

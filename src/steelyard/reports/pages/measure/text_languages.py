@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.reports.pages.measure.lengths import word_counts
-from steelyard.reports.pages.measure.values import LanguageProfile, Overlap
+from steelyard.reports.pages.measure.part_values import LanguageProfile, Overlap
+from steelyard.reports.pages.measure.text_lengths import word_counts
 from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
 from steelyard.text.analysis.language_policy import Policy, choose_policy
 from steelyard.text.characters import SCRIPT_NAMES, script_table

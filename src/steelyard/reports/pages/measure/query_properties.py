@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.reports.pages.measure.languages import Reading
-from steelyard.reports.pages.measure.lengths import word_counts
-from steelyard.reports.pages.measure.values import Tendencies
+from steelyard.reports.pages.measure.part_values import Tendencies
+from steelyard.reports.pages.measure.text_languages import Reading
+from steelyard.reports.pages.measure.text_lengths import word_counts
 from steelyard.reports.pages.thresholds import FEWEST
 from steelyard.text.analysis.analyser import QUESTION_WORDS
 from steelyard.types import Task

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.reports.pages.measure.evaluation import compare_values
-from steelyard.reports.pages.measure.inputs import KINDS, Kind
+from steelyard.reports.pages.measure.page_inputs import KINDS, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, LanguageRow, TaskValues
+from steelyard.reports.pages.measure.profile_scores import compare_values
 
 
 def measure_group(name: str, tasks: Sequence[TaskValues]) -> GroupValues:

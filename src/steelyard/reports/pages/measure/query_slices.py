@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard import stats
-from steelyard.reports.pages.measure.evaluation import Measured, by_kind
-from steelyard.reports.pages.measure.evidence import randomisation, welch
-from steelyard.reports.pages.measure.inputs import Kind
-from steelyard.reports.pages.measure.languages import Reading, pair_name
-from steelyard.reports.pages.measure.values import SliceValues
+from steelyard.reports.pages.measure.page_inputs import Kind
+from steelyard.reports.pages.measure.part_values import SliceValues
+from steelyard.reports.pages.measure.profile_scores import Measured, by_kind
+from steelyard.reports.pages.measure.significance import randomisation, welch
+from steelyard.reports.pages.measure.text_languages import Reading, pair_name
 from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
 from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int64, Task

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed, script_name
-from steelyard.reports.pages.measure.inputs import LABELS
+from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.values import SliceValues
+from steelyard.reports.pages.measure.part_values import SliceValues
 from steelyard.reports.pages.render.tables import pair_in_words
 from steelyard.reports.pages.thresholds import FEWEST, SIGNIFICANT, SOME, WEAK
 from steelyard.text.language_id.detect import UNDECIDED

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.reports.pages.measure.evaluation import Measured, by_kind
-from steelyard.reports.pages.measure.inputs import Kind
-from steelyard.reports.pages.measure.values import Example, FailureExample, FailureMode, Text
+from steelyard.reports.pages.measure.page_inputs import Kind
+from steelyard.reports.pages.measure.part_values import Example, FailureExample, FailureMode, Text
+from steelyard.reports.pages.measure.profile_scores import Measured, by_kind
 from steelyard.reports.pages.thresholds import FOUND
 from steelyard.types import Int64, Task
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.reports.pages.measure.evaluation import Measured
-from steelyard.reports.pages.measure.inputs import Context
-from steelyard.reports.pages.measure.values import ProfileValues, PublishedCount, PublishedScore
+from steelyard.reports.pages.measure.page_inputs import Context
+from steelyard.reports.pages.measure.part_values import ProfileValues, PublishedCount, PublishedScore
+from steelyard.reports.pages.measure.profile_scores import Measured
 from steelyard.types import Interval, Task
 
 PUBLISHED = {

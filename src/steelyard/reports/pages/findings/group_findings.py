@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.reports.pages.findings.metrics import near_ceiling
+from steelyard.reports.pages.findings.metric_findings import near_ceiling
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
-from steelyard.reports.pages.measure.inputs import LABELS, Kind
+from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS
 

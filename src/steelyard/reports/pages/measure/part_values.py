@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.reports.pages.measure.inputs import LABELS, Kind
+from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.types import Interval
 
 

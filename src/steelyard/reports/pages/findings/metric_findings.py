@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, listed
-from steelyard.reports.pages.measure.inputs import SAFEGUARD_DEPTH
+from steelyard.reports.pages.measure.page_inputs import SAFEGUARD_DEPTH
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.values import ProfileValues
+from steelyard.reports.pages.measure.part_values import ProfileValues
 from steelyard.reports.pages.thresholds import NEAR_CEILING, SMALL_CORPUS
 
 

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.reports.pages.measure.evaluation import Measured, by_kind, ceiling, compare_values, measure_all
-from steelyard.reports.pages.measure.evidence import spearman
-from steelyard.reports.pages.measure.failures import examples, failures
-from steelyard.reports.pages.measure.inputs import KINDS, Context, Profile
-from steelyard.reports.pages.measure.languages import Reading, language_profile, overlap, read
-from steelyard.reports.pages.measure.lengths import lengths
+from steelyard.reports.pages.measure.failure_modes import examples, failures
 from steelyard.reports.pages.measure.origins import leakage, origin, sources
+from steelyard.reports.pages.measure.page_inputs import KINDS, Context, Profile
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.published import published_counts, published_scores
-from steelyard.reports.pages.measure.slices import slices
-from steelyard.reports.pages.measure.tendencies import tendencies
-from steelyard.reports.pages.measure.values import Bubble, LanguageProfile, Lengths, Positives, Tendencies
+from steelyard.reports.pages.measure.part_values import Bubble, LanguageProfile, Lengths, Positives, Tendencies
+from steelyard.reports.pages.measure.profile_scores import Measured, by_kind, ceiling, compare_values, measure_all
+from steelyard.reports.pages.measure.published_scores import published_counts, published_scores
+from steelyard.reports.pages.measure.query_properties import tendencies
+from steelyard.reports.pages.measure.query_slices import slices
+from steelyard.reports.pages.measure.significance import spearman
+from steelyard.reports.pages.measure.text_languages import Reading, language_profile, overlap, read
+from steelyard.reports.pages.measure.text_lengths import lengths
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
 from steelyard.types import Task
 

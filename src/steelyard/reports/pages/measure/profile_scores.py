@@ -10,8 +10,8 @@ import numpy as np
 
 from steelyard import stats
 from steelyard.metrics import score
-from steelyard.reports.pages.measure.inputs import SAFEGUARD_DEPTH, Kind, Profile
-from steelyard.reports.pages.measure.values import Ceiling, Comparison, ProfileValues
+from steelyard.reports.pages.measure.page_inputs import SAFEGUARD_DEPTH, Kind, Profile
+from steelyard.reports.pages.measure.part_values import Ceiling, Comparison, ProfileValues
 from steelyard.reports.pages.thresholds import SIGNIFICANT
 from steelyard.stats.corrections import holm
 from steelyard.types import Float64, Int32, Int64, Interval, Run, Scores, Task

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, language_name, listed, script_name
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.values import LanguageProfile, Lengths
+from steelyard.reports.pages.measure.part_values import LanguageProfile, Lengths
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL
 from steelyard.text.language_id.detect import UNDECIDED
 

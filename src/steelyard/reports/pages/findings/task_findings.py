@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, isolated, language_name, listed
-from steelyard.reports.pages.measure.inputs import LABELS, Kind
+from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.values import Comparison, ProfileValues
+from steelyard.reports.pages.measure.part_values import Comparison, ProfileValues
 from steelyard.reports.pages.thresholds import FOUND, SAFEGUARDS, SOME
 from steelyard.results.schema import with_interval
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.files import read_cached, write_cached
-from steelyard.reports.pages.measure.values import Histogram, Lengths, Spread
+from steelyard.reports.pages.measure.part_values import Histogram, Lengths, Spread
 from steelyard.text.tokenizer.spans import Grams, find_tokens
 
 SAMPLE = 1_000
