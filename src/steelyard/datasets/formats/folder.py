@@ -153,7 +153,7 @@ def _set_inside(folder: Path) -> str | None:
 def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
     """Return what is known of each task; the manifest is read once for all of them."""
     root = folder.resolve().name
-    manifest = read_json_object(folder / MANIFEST).get("tasks")
+    manifest = _manifest_tasks(folder / MANIFEST)
     sidecar: dict[str, Any] | None = None
     infos = {}
     for task in tasks:
@@ -165,6 +165,29 @@ def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
         name = f"{root}/{task}" if task else f"local/{sidecar.get('name') or root}"
         infos[task] = task_info({"split": task or "test", **sidecar}, name=name, source=root)
     return infos
+
+
+_manifests: dict[Path, tuple[tuple[int, int, int], Any]] = {}
+"""The tasks of the last manifests by path, with the time of change, size and inode of the file."""
+
+
+def _manifest_tasks(path: Path) -> Any:
+    """Return the part `tasks` of a manifest. It is kept while the file does not change, for sets with many tasks."""
+    key = path.absolute()
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    if key in _manifests and _manifests[key][0] == stamp:
+        return _manifests[key][1]
+    tasks = read_json_object(path).get("tasks")
+    _manifests.pop(key, None)
+    if time.time_ns() - stat.st_mtime_ns > RECENT:
+        while len(_manifests) >= STORED:
+            _manifests.pop(next(iter(_manifests)), None)
+        _manifests[key] = (stamp, tasks)
+    return tasks
 
 
 def _listed_files(text: str) -> TaskLocation:
