@@ -55,6 +55,15 @@ def test_a_text_of_many_rows_is_boilerplate() -> None:
     assert task.verdict == "minor"
 
 
+def test_rows_that_only_touch_a_text_do_not_make_it_boilerplate() -> None:
+    start = " ".join(DOCUMENTS["d1"].split()[:13])
+    records = [
+        f"{start} and then the text number {row} continues in another way than the document" for row in range(120)
+    ]
+    (task,) = audit(TASK, records=[DOCUMENTS["d1"], *records]).tasks
+    assert (task.parts[1].rates["exact"].count, dict(task.parts[1].kept_apart)) == (1, {})
+
+
 def test_a_text_of_many_items_is_boilerplate() -> None:
     texts = ["no description is available for this product"] * 5 + ["a text that is different from all the others"]
     (task,) = audit(label_task(texts), records=texts).tasks

@@ -84,11 +84,13 @@ def test_a_state_of_other_settings_is_not_used(training: Path, tmp_path: Path) -
 def test_a_damaged_file_stops_only_itself(training: Path) -> None:
     content = (training / "a.jsonl").read_bytes()
     (training / "a.jsonl").unlink()
-    (training / "a.jsonl.gz").write_bytes(gzip.compress(content)[:-2000])
+    (training / "a.jsonl.gz").write_bytes(gzip.compress(content * 60)[:-2000])
     (training / "c.parquet").write_bytes(b"PAR1 is not enough")
     result = audit(label_task(EVALUATION), training)
     errors = {Path(file["file"]).name: file["error"] for file in result.training["files"]}
     assert errors["a.jsonl.gz"] and errors["c.parquet"] and errors["b.jsonl"] is None
+    rows = {Path(file["file"]).name: file["rows"] for file in result.training["files"]}
+    assert rows["a.jsonl.gz"] > 0  # what comes before the damage is audited
     assert not result.complete
     assert {problem["kind"] for problem in result.training["problems"]} == {"damaged"}
     assert result.tasks[0].rate.count > 20

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.audit.calibration import least_share
-from steelyard.audit.evaluation_side import EvaluationSide, Pairs, Part
+from steelyard.audit.evaluation_side import Pairs, Part
 from steelyard.audit.kept_apart import kept_apart
-from steelyard.audit.lexical.matcher import CONTAINED, EXACT, LEVELS, NEAR_DUPLICATE, SEMANTIC, Thresholds
+from steelyard.audit.lexical.matcher import CONTAINED, EXACT, LEVELS, NEAR_DUPLICATE, SEMANTIC, Matcher, Thresholds
 from steelyard.audit.lexical.normal_form import Bools
 from steelyard.audit.match_log import Evidence, Matches
 from steelyard.audit.scan import Scan
@@ -96,18 +96,19 @@ class Findings:
     """By the number of the training file: the rows that hold something that counts."""
 
 
-def find(side: EvaluationSide, scan: Scan, thresholds: Thresholds, chance: float | None = None) -> Findings:
+def find(matcher: Matcher, scan: Scan, chance: float | None = None) -> Findings:
     """Return what the scan means for each task. `chance`: the false-positive rate of the semantic level."""
-    return _Finder(side, scan, thresholds, chance).findings()
+    return _Finder(matcher, scan, chance).findings()
 
 
 class _Finder:
-    def __init__(self, side: EvaluationSide, scan: Scan, thresholds: Thresholds, chance: float | None) -> None:
-        self.side, self.scan, self.chance = side, scan, chance
-        self.table = _counting(scan.log.table, thresholds)
+    def __init__(self, matcher: Matcher, scan: Scan, chance: float | None) -> None:
+        self.side, self.scan, self.chance = matcher.side, scan, chance
+        side = matcher.side
+        self.table = _counting(scan.log.table, matcher.thresholds)
         self.touched_texts = np.zeros(len(side.texts), dtype=np.bool_)
         self.touched_texts[scan.log.table["text"][scan.log.table["level"] <= CONTAINED]] = True
-        self.reasons = kept_apart(side, scan.log, thresholds.jaccard)
+        self.reasons = kept_apart(matcher, scan.log, self.table)
         self.apart = np.zeros(len(side.texts), dtype=np.bool_)
         self.apart[list(self.reasons)] = True
 

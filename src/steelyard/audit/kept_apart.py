@@ -12,11 +12,10 @@ import numpy as np
 
 from steelyard.audit.evaluation_side import EvaluationSide
 from steelyard.audit.lexical.containment import long_enough
-from steelyard.audit.lexical.matcher import EXACT, NEAR_DUPLICATE
-from steelyard.audit.lexical.near_duplicates import NearIndex
-from steelyard.audit.lexical.normal_form import Bools, tokenise
+from steelyard.audit.lexical.matcher import EXACT, NEAR_DUPLICATE, Matcher
+from steelyard.audit.lexical.normal_form import Bools, batches, tokenise
 from steelyard.audit.lexical.shingles import Length, Windows
-from steelyard.audit.match_log import MatchLog
+from steelyard.audit.match_log import Matches, MatchLog
 
 REASONS: Mapping[str, str] = {
     "empty": "no letters or digits: nothing to compare",
@@ -31,13 +30,13 @@ MOST_ROWS = 100
 SIBLINGS = 3
 
 
-def kept_apart(side: EvaluationSide, log: MatchLog, jaccard: float) -> dict[int, str]:
-    """Return the reason for every evaluation text that has matches but is kept apart."""
-    matched = sorted({text for text, _ in log.totals})
+def kept_apart(matcher: Matcher, log: MatchLog, counting: Matches) -> dict[int, str]:
+    """Return the reason for every text of the matches that is kept apart. `counting`: those that reach a threshold."""
+    side = matcher.side
+    matched = np.unique(counting["text"]).tolist()
     reasons: dict[int, str] = {}
-    rows_of: dict[int, int] = {}
-    for (text, _), total in log.totals.items():
-        rows_of[text] = max(rows_of.get(text, 0), total)
+    by_level = [np.bincount(counting["text"][counting["level"] == level]) for level in np.unique(counting["level"])]
+    rows_of = {text: max(int(counts[text]) for counts in by_level if text < len(counts)) for text in matched}
     enough = dict(zip(matched, _long_enough(side, matched).tolist(), strict=True))
     for text in matched:
         if side.lengths[text] == 0:
@@ -51,20 +50,24 @@ def kept_apart(side: EvaluationSide, log: MatchLog, jaccard: float) -> dict[int,
         for text in matched
         if text not in reasons and (text, NEAR_DUPLICATE) in log.evidence and (text, EXACT) not in log.evidence
     }
-    return reasons | dict.fromkeys(_templates(side, best, jaccard), "template")
+    return reasons | dict.fromkeys(_templates(matcher, best), "template")
 
 
-def _long_enough(side: EvaluationSide, texts: list[int]) -> Bools:
-    return long_enough(Windows(tokenise([side.texts[text] for text in texts])), LEAST)
+def _long_enough(side: EvaluationSide, numbers: list[int]) -> Bools:
+    texts = [side.texts[number] for number in numbers]
+    parts = [long_enough(Windows(tokenise(texts[part])), LEAST) for part in batches(texts)]
+    return np.concatenate([np.zeros(0, dtype=np.bool_), *parts])
 
 
-def _templates(side: EvaluationSide, best: Mapping[int, float], jaccard: float) -> list[int]:
+def _templates(matcher: Matcher, best: Mapping[int, float]) -> list[int]:
     """Return the texts that have several others of the evaluation side as near as the best training text is."""
-    if not best:
-        return []
-    texts = np.fromiter(best, dtype=np.int64)
-    hits = NearIndex(side, jaccard).search(Windows(tokenise([side.texts[text] for text in texts.tolist()])))
-    scores = np.array([best[text] for text in texts.tolist()])
-    as_near = (hits.texts != texts[hits.rows]) & (hits.scores >= scores[hits.rows] - 1e-6)
-    siblings = np.bincount(hits.rows[as_near], minlength=len(texts))
-    return [int(text) for text in texts[siblings >= SIBLINGS]]
+    numbers = np.fromiter(best, dtype=np.int64)
+    scores = np.array([best[number] for number in numbers.tolist()])
+    texts = [matcher.side.texts[number] for number in numbers.tolist()]
+    siblings = np.zeros(len(numbers), dtype=np.int64)
+    for part in batches(texts):
+        hits = matcher.near.search(Windows(tokenise(texts[part])))
+        rows = hits.rows + part.start
+        as_near = (hits.texts != numbers[rows]) & (hits.scores >= scores[rows] - 1e-6)
+        siblings += np.bincount(rows[as_near], minlength=len(numbers))
+    return [int(number) for number in numbers[siblings >= SIBLINGS]]

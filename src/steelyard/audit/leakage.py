@@ -90,10 +90,11 @@ def audit(
     semantic = None if encoder is None else SemanticIndex(side, _encoder(encoder))
     settings = _settings(parts, columns, thresholds, semantic)
     checkpoint = _checkpoint(output, _key(side, settings, files), files)
-    scanner = Scanner(Matcher(side, thresholds), threads=threads, semantic=semantic, progress=progress)
+    matcher = Matcher(side, thresholds)
+    scanner = Scanner(matcher, threads=threads, semantic=semantic, progress=progress)
     scan = scanner.scan(files, columns, checkpoint)
     chance = _add_semantic(semantic, scan, settings) if semantic is not None else None
-    findings = find(side, scan, thresholds, chance)
+    findings = find(matcher, scan, chance)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     facts = training_facts(references, scan)
     result = Audit(created, __version__, settings, facts, findings.tasks, findings.matches)

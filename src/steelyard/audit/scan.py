@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from steelyard.audit.lexical.shingles import Windows
 from steelyard.audit.match_log import MatchLog
 from steelyard.audit.semantic import Nearest, SemanticIndex
 from steelyard.audit.training_data import Batch, Block, ProblemLog, RowProblem, TrainingFile
-from steelyard.errors import SteelyardError
+from steelyard.audit.training_data.batches import READ_ERRORS, unreadable
+from steelyard.errors import DataError
 
 PARTNER = 4
 """The level of a short text that was found in a row that has its partner: it counts for pairs only."""
@@ -129,17 +131,29 @@ class Scanner:
                         self.progress(file.name, scan.rows, size, len(scan.log))
                         if checkpoint is not None:
                             checkpoint.save_if_due(scan, self.semantic)
-                except (SteelyardError, OSError, EOFError, ValueError) as error:
-                    facts.error = str(error).partition("\n")[0] or type(error).__name__
+                except DataError as error:
+                    facts.error = error.message
                     scan.problems.add(file.name, [RowProblem(facts.rows + 1, "damaged", facts.error)])
         return scan
 
     def _matched(
         self, pool: ThreadPoolExecutor, file: TrainingFile, columns: Sequence[str], skip: int
     ) -> Iterator[tuple[_Matched, int]]:
-        """Yield the matches of each block in the order of the file, a few blocks ahead of their use."""
+        """Yield the matches of each block in the order of the file, a few blocks ahead of their use.
+
+        Where reading fails, the blocks before are yielded first; then a DataError is raised.
+        """
         waiting: deque[tuple[Future[_Matched], int]] = deque()
-        for number, block in enumerate(file.blocks(columns)):
+        failure: DataError | None = None
+        blocks = iter(file.blocks(columns))
+        for number in count():
+            try:
+                block = next(blocks, None)
+            except READ_ERRORS as error:
+                failure = unreadable(error)
+                break
+            if block is None:
+                break
             if number < skip:
                 continue
             waiting.append((pool.submit(self._match, block), block.size))
@@ -149,10 +163,15 @@ class Scanner:
         while waiting:
             future, size = waiting.popleft()
             yield future.result(), size
+        if failure is not None:
+            raise failure
 
     def _match(self, block: Block) -> _Matched:
         """Parse a block and match its texts."""
-        batch = block.parse()
+        try:
+            batch = block.parse()
+        except READ_ERRORS as error:
+            raise unreadable(error) from error
         levels: dict[int, list[Hits]] = {}
         for part in batches(batch.texts):
             for level, hits in self.matcher.match(batch.texts[part]).items():

@@ -48,7 +48,7 @@ class Matcher:
         self.thresholds = thresholds or Thresholds()
         audible = np.flatnonzero(side.lengths > 0)
         self._exact = Lookup(side.hashes[audible], audible)
-        self._near = NearIndex(side, self.thresholds.jaccard)
+        self.near = NearIndex(side, self.thresholds.jaccard)
         self._contained = ContainmentIndex(side)
 
     def match(self, texts: Sequence[str]) -> dict[int, Hits]:
@@ -60,14 +60,14 @@ class Matcher:
         places, keys = self._exact.find(windows.whole())
         rows, numbers = self._exact.postings(places, keys)
         exact = Hits(rows, numbers, np.ones(len(rows)))
-        near = _without(self._near.search(windows), exact, len(self.side.texts))
+        near = _without(self.near.search(windows), exact, len(self.side.texts))
         contained = _without(self._contained.search(windows), exact, len(self.side.texts))
         return {EXACT: exact, NEAR_DUPLICATE: near, CONTAINED: contained}
 
     @property
     def size_bytes(self) -> int:
         """The memory that the indexes take."""
-        return self._exact.size_bytes + self._near.size_bytes + self._contained.size_bytes
+        return self._exact.size_bytes + self.near.size_bytes + self._contained.size_bytes
 
 
 def _without(hits: Hits, others: Hits, total: int) -> Hits:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from steelyard.errors import DataError
 from steelyard.types import Int64
 
 PROBLEMS = {
@@ -21,6 +23,8 @@ PROBLEMS = {
     "damaged": "the file ends early or cannot be decompressed from here on",
 }
 """Kinds of rows that were not, or not fully, audited."""
+READ_ERRORS = (DataError, OSError, EOFError, ValueError, NotImplementedError, csv.Error)
+"""What readers raise on a damaged file; Arrow's errors are among them."""
 LISTED = 20
 """Rows that are listed for each file and kind; all are counted."""
 LONGEST_TEXT = 1_000_000
@@ -72,6 +76,16 @@ class Batch:
     def row_array(self) -> Int64:
         """The rows as an array."""
         return np.array(self.rows, dtype=np.int64)
+
+
+def unreadable(error: BaseException) -> DataError:
+    """Return the error of a reader as one of ours, in one line."""
+    if isinstance(error, DataError):
+        return error
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    return DataError(
+        f"the file cannot be read: {reason}", hint="check that it is complete and in the format of its suffix"
+    )
 
 
 def _length(text: str | None) -> int:

@@ -15,6 +15,8 @@ from steelyard.datasets.tables.files import open_bytes
 
 BLOCK = 4 << 20
 """Bytes that are parsed at a time."""
+PIECE = 1 << 18
+"""Bytes that are read at a time."""
 LONGEST_ROW = 64 << 20
 """Bytes of one line; a longer one is listed and not audited."""
 SAMPLE = 100
@@ -25,7 +27,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def raw_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
     """Yield the number of the first line and the bytes of whole lines; None for a line that is too long."""
     row, rest = 1, b""
-    while chunk := stream.read(BLOCK):
+    while chunk := _read(stream):
         end = chunk.rfind(b"\n") + 1
         if not end:
             rest += chunk
@@ -39,6 +41,24 @@ def raw_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
         row += block.count(b"\n")
     if rest:
         yield row, rest
+
+
+def _read(stream: BinaryIO) -> bytes:
+    """Return the next block, or what can be read of it; then the next call raises the error of the stream."""
+    pieces: list[bytes] = []
+    rest = BLOCK
+    while rest:
+        try:
+            piece = stream.read(min(PIECE, rest))
+        except OSError:
+            if not pieces:
+                raise
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+        rest -= len(piece)
+    return b"".join(pieces)
 
 
 def _next_line(stream: BinaryIO) -> bytes:
