@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.audit import audit
+    from steelyard.build import build_candidates, publish, sample_set
     from steelyard.comparison import Comparison, compare
     from steelyard.compat.evalscope import run_task
+    from steelyard.config import Settings
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
     from steelyard.engine.fidelity import measure_fidelity
     from steelyard.engine.pages import build_pages
+    from steelyard.engine.score_files import score_run
     from steelyard.errors import SteelyardError
     from steelyard.racing import race
     from steelyard.recommendation import recommend
     from steelyard.results import Result, Results, load_results
     from steelyard.retrievers import load_retriever
     from steelyard.types import Run, Task
+    from steelyard.warehouse import import_results
+    from steelyard.web import write_site
 
 __version__ = "0.1.0"
 
@@ -49,6 +54,13 @@ _HOMES = {
     "Task": "steelyard.types",
     "SteelyardError": "steelyard.errors",
     "run_task": "steelyard.compat.evalscope",
+    "write_site": "steelyard.web",
+    "score_run": "steelyard.engine.score_files",
+    "import_results": "steelyard.warehouse",
+    "publish": "steelyard.build",
+    "build_candidates": "steelyard.build",
+    "sample_set": "steelyard.build",
+    "Settings": "steelyard.config",
 }
 
 __all__ = [
@@ -56,21 +68,28 @@ __all__ = [
     "Result",
     "Results",
     "Run",
+    "Settings",
     "SteelyardError",
     "Task",
     "__version__",
     "audit",
+    "build_candidates",
     "build_pages",
     "compare",
     "evaluate",
+    "import_results",
     "load_results",
     "load_retriever",
     "load_task",
     "load_tasks",
     "measure_fidelity",
+    "publish",
     "race",
     "recommend",
     "run_task",
+    "sample_set",
+    "score_run",
+    "write_site",
 ]
 
 
