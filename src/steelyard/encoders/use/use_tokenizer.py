@@ -7,7 +7,7 @@ because vectors must equal the package's:
 - adjacent unknown characters are one piece in sentencepiece, and one each in the package;
 - an empty text is one unknown piece;
 - sentencepiece adds scores in single precision, so of two segmentations with equal scores it may choose the other, as
-  in a run of one character (`======`); and it never reads `<s>`, `</s>` or `<unk>` in a text as the pieces of that name.
+  in a run of one character (`======`); and it never reads `<s>`, `</s>` or `<unk>` in a text as pieces of that name.
   For words with either, `ViterbiSegmenter` computes the segmentation in double precision.
 """
 
