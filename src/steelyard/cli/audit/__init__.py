@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--results", metavar="DIR", help="Score the results stored here with and without contaminated queries."
     )
     writing.add_argument(
-        "--record", action="store_true", help="Write metadata/TASK.audit.json next to the sets, for their pages"
+        "--record", action="store_true", help="Write metadata/TASK.audit.json next to the sets, for their pages."
     )
 
 
