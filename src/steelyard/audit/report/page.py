@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,21 @@ def _matches(audit: Audit) -> Markup:
         matches = audit.matches_of(task.task)
         if not matches:
             continue
-        shown = [_match(match) for match in matches[:SHOWN]]
+        shown = [_match(match) for match in _varied(matches)[:SHOWN]]
         rest = f"{len(matches) - SHOWN:,} more are in matches.jsonl" if len(matches) > SHOWN else None
         parts.append(join(tag("h3", task.task), *shown, tag("p", rest, class_="soft") if rest else None))
     return join(*parts)
+
+
+def _varied(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches with the levels in turn, so that the first ones show each; those kept apart come last."""
+    place: Counter[tuple[str, str | None]] = Counter()
+    ranked = []
+    for match in matches:
+        kind = (match.level, match.kept_apart)
+        ranked.append((match.kept_apart is not None, place[kind], match))
+        place[kind] += 1
+    return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
 
 
 def _match(match: Match) -> Markup:
