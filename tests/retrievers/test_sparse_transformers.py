@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from float_parity import assert_float_parity
 from sentence_transformers import SparseEncoder
 from sentence_transformers.sparse_encoder.evaluation import SparseInformationRetrievalEvaluator
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
@@ -49,7 +50,7 @@ def test_what_the_library_gives_is_read_as_it_is(splade):
     given = model.encode_document(list(CORPUS.texts))
     read, ours = as_sparse(given), load_sparse_encoder(str(splade)).encode(CORPUS.texts, "document")
     assert given.is_sparse and (read.columns == ours.columns).all()
-    np.testing.assert_allclose(read.weights, ours.weights, atol=1e-5)
+    assert_float_parity(read.weights, ours.weights)
 
 
 @pytest.mark.parametrize(("query_cap", "document_cap"), [(None, None), (4, 8), (16, None)])
@@ -63,7 +64,7 @@ def test_scores_and_figures_are_the_librarys(splade, query_cap, document_cap):
     run = index.search(QUERIES, 10)
     expected = model.similarity(queries, documents)
     expected = (expected.to_dense() if expected.is_sparse else expected).numpy()
-    np.testing.assert_allclose(our_scores(run), expected, rtol=1e-5, atol=1e-5)
+    assert_float_parity(our_scores(run), expected)
     assert index.notes["active_dims"] <= (document_cap or index.notes["dimension"])
 
 
@@ -91,7 +92,7 @@ def test_options_and_settings(splade):
         ours = encoder.encode(list(CORPUS.texts), role)
         dense = np.zeros_like(expected)
         dense[np.repeat(np.arange(len(ours)), ours.counts), ours.columns] = ours.weights
-        np.testing.assert_allclose(dense, expected, atol=1e-5)
+        assert_float_parity(dense, expected)
     assert encoder.settings["prompts"] == {"query": "what is ", "document": ""}
     assert encoder.settings["max_seq_length"] == 8
     assert encoder.account()["texts_cut"] > 0
@@ -102,7 +103,7 @@ def test_options_and_settings(splade):
 def test_a_distance_is_refused(splade, tmp_path):
     model = SparseEncoder(str(splade), device="cpu", similarity_fn_name="euclidean")
     model.save_pretrained(str(tmp_path / "far"))
-    with pytest.raises(UsageError, match="compares by euclidean"):
+    with pytest.raises(UsageError):
         load_retriever(f"sparse:{tmp_path / 'far'}")
 
 
@@ -117,5 +118,5 @@ def test_caps_come_from_one_encoding(splade):
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(ModelError, match="cannot load"):
+    with pytest.raises(ModelError):
         load_sparse_encoder(str(tmp_path))

@@ -19,15 +19,15 @@ def flat_nonzero(mask: npt.NDArray[np.bool_]) -> Int64:
     return mask.nonzero()[0]
 
 
-def text_chunks(texts: Sequence[str], characters: int) -> Iterator[tuple[int, int]]:
+def text_chunks(texts: Sequence[str], characters: int, per_text: int = 1) -> Iterator[tuple[int, int]]:
     """Return ranges of rows that cover all texts, each of at most so many characters or of one longer text.
 
-    Each text counts one character more than it has, so that empty texts count too.
+    Each text counts `per_text` characters more than it has: the cost of a text of any length.
 
     >>> list(text_chunks(["three", "by", "", "four hundred", "x"], 6))
     [(0, 1), (1, 3), (3, 4), (4, 5)]
     """
-    ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1)
+    ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + per_text)
     start = 0
     while start < len(texts):
         taken = int(ends[start - 1]) if start else 0

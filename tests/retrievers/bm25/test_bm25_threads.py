@@ -36,8 +36,8 @@ def indexed(workers: int, info: TaskInfo, monkeypatch: pytest.MonkeyPatch) -> tu
     """An index of some twenty portions, made and searched by so many threads."""
     monkeypatch.setattr(bm25, "_PORTION", (1 << 10, 1 << 10))
     monkeypatch.setattr(bm25, "_SHARED", 0)
-    monkeypatch.setattr(bm25, "threads", lambda: workers)
-    monkeypatch.setattr(postings_search, "threads", lambda: workers)
+    monkeypatch.setattr(bm25, "threads", lambda limit=None: workers)
+    monkeypatch.setattr(postings_search, "threads", lambda limit=None: workers)
     rng = np.random.default_rng(11)
     texts = [" ".join(rng.choice(WORDS, rng.integers(0, 12))) + f" w{rng.integers(300)}" for _ in range(600)]
     queries = tuple(" ".join(rng.choice(WORDS, 3)) for _ in range(60))
@@ -74,7 +74,7 @@ def test_portions_are_as_one_and_their_rows_ascend(monkeypatch: pytest.MonkeyPat
     info = TaskInfo("t/en", language="en")
     cut, _ = indexed(2, info, monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(bm25, "portions", lambda texts, _: iter([(0, len(texts))]))
+        patch.setattr(bm25, "text_chunks", lambda texts, _: iter([(0, len(texts))]))
         whole, _ = indexed(2, info, patch)
     every = keys_of_strings([*WORDS, *(f"w{number}" for number in range(300))])
     numbers, others = cut.vocabulary.look_up(every), whole.vocabulary.look_up(every)

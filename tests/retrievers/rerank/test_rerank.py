@@ -110,12 +110,12 @@ def test_a_score_that_is_none_names_the_pair(bad: float | None) -> None:
     scorer = PairScorer(
         from_function(lambda q, ts: [bad if (q, t) == ("plum", "blue plum") else 1.0 for t in ts], "odd")
     )
-    with pytest.raises(ModelError, match=r"gave (nan|inf) for the query 'plum' with the document 'blue plum'"):
+    with pytest.raises(ModelError, match=r"(nan|inf) .*'plum'.*'blue plum'"):
         scorer.score(task(), ROWS)
 
 
 def test_a_wrong_number_of_scores_is_told() -> None:
-    with pytest.raises(ModelError, match=r"shape \(1,\) for 3 documents"):
+    with pytest.raises(ModelError, match=r"3 documents.*shape \(1,\)"):
         from_function(lambda query, texts: [1.0], "short").rerank(["q"], [["a", "b", "c"]])
 
     class Short:
@@ -124,7 +124,7 @@ def test_a_wrong_number_of_scores_is_told() -> None:
         def rerank(self, queries, documents, tick=None):
             return [np.zeros(1, dtype=np.float32) for _ in queries]
 
-    with pytest.raises(ModelError, match=r"short gave an array of shape \(1,\) for 3 documents of the query 'apple'"):
+    with pytest.raises(ModelError, match=r"short .*3 documents.*shape \(1,\)"):
         PairScorer(Short()).score(task(), ROWS)
 
 

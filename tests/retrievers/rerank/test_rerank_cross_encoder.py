@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from float_parity import assert_float_parity
 
 from steelyard.engine import evaluate
-from steelyard.errors import MissingPart, ModelError, UsageError
+from steelyard.errors import MissingPart, ModelError, SteelyardError, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.rerank.load import load_reranker
 from steelyard.spec import parse
@@ -38,7 +39,7 @@ def test_scores_are_the_librarys_own_whatever_the_batches(model: str) -> None:
     for query, read, found in zip(queries, documents, scores, strict=True):
         expected = own.predict([(query, text) for text in read], activation_fn=torch.nn.Identity())
         assert found.dtype == np.float32 and found.shape == (len(read),)
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        assert_float_parity(found, expected)
     assert sum(ticks) == 24 and len(ticks) == 8
     assert reranker.rerank([], []) == []
 
@@ -82,11 +83,11 @@ def test_options_do_what_they_say(model: str) -> None:
     own = CrossEncoder(model, device="cpu")
     prompted = load_reranker(parse(f"rerank:{model}?query_prompt=river%20&document_prompt=ice%20&activation=sigmoid"))
     pairs = [(f"river {query}", f"ice {text}") for text in read]
-    np.testing.assert_allclose(prompted.rerank([query], [read])[0], own.predict(pairs), atol=1e-5)
+    assert_float_parity(prompted.rerank([query], [read])[0], own.predict(pairs))
     short = load_reranker(parse(f"rerank:{model}?max_length=8"))
     own.max_seq_length = 8
     expected = own.predict([(query, text) for text in read], activation_fn=torch.nn.Identity())
-    np.testing.assert_allclose(short.rerank([query], [read])[0], expected, atol=1e-5)
+    assert_float_parity(short.rerank([query], [read])[0], expected)
     assert short.account() == {"pairs_cut": 1} and short.account() == {"pairs_cut": 0}
     half = load_reranker(parse(f"rerank:{model}?dtype=bfloat16"))
     assert half.settings["dtype"] == "bfloat16" and np.isfinite(half.rerank([query], [read])[0]).all()
@@ -94,11 +95,11 @@ def test_options_do_what_they_say(model: str) -> None:
 
 def test_several_labels_need_a_choice(tmp_path: Path) -> None:
     folder = build(tmp_path / "nli", labels=3)
-    with pytest.raises(UsageError, match=r"gives 3 scores .*label=0 to label=2"):
+    with pytest.raises(UsageError, match="label=0 to label=2"):
         load_reranker(parse(f"rerank:{folder}"))
     pair = ("river sea", "snow lake")
     found = load_reranker(parse(f"rerank:{folder}?label=2")).rerank([pair[0]], [[pair[1]]])[0]
-    np.testing.assert_allclose(found, CrossEncoder(str(folder), device="cpu").predict([pair])[:, 2], atol=1e-5)
+    assert_float_parity(found, CrossEncoder(str(folder), device="cpu").predict([pair])[:, 2])
 
 
 def test_memory_that_runs_out_makes_batches_smaller(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,27 +114,28 @@ def test_memory_that_runs_out_makes_batches_smaller(model: str, monkeypatch: pyt
         return predict(self, pairs, **arguments)
 
     monkeypatch.setattr(CrossEncoder, "predict", tight)
-    np.testing.assert_allclose(reranker.rerank(["river"], [texts(20, 2, 9)])[0], expected, atol=1e-5)
+    assert_float_parity(reranker.rerank(["river"], [texts(20, 2, 9)])[0], expected)
     assert sizes[:3] == [8, 4, 2]
     monkeypatch.setattr(CrossEncoder, "predict", lambda self, pairs, **_: (_ for _ in ()).throw(MemoryError()))
-    with pytest.raises(ModelError, match=r"runs out of memory over one pair, the query 'river' with a document of 4"):
+    with pytest.raises(ModelError, match=r"memory.*'river'"):
         reranker.rerank(["river"], [["snow"]])
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "message"),
+    ("name", "error", "option"),
     [
-        ("rerank:{}?activation=relu", UsageError, "unknown activation"),
-        ("rerank:{}?max_len=5", UsageError, "did you mean 'max_length'"),
-        ("rerank:{}?label=1", UsageError, "gives one score"),
-        ("rerank:./nowhere", MissingPart, "there is no model folder ./nowhere"),
+        ("rerank:{}?activation=relu", UsageError, "activation"),
+        ("rerank:{}?max_len=5", UsageError, "max_len"),
+        ("rerank:{}?label=1", UsageError, "label"),
+        ("rerank:./nowhere", MissingPart, None),
     ],
 )
-def test_what_is_wrong_is_said(model: str, name: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_invalid_options_are_named(model: str, name: str, error: type[SteelyardError], option: str | None) -> None:
+    with pytest.raises(error) as caught:
         load_retriever("bm25 > " + name.format(model))
+    assert caught.value.option == option
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"cannot load .* as a cross-encoder"):
+    with pytest.raises(ModelError, match="cross-encoder"):
         load_reranker(parse(f"rerank:{tmp_path}"))

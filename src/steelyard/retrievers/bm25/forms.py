@@ -1,7 +1,7 @@
-"""The five forms of BM25, as Kamphuis et al. (ECIR 2020) tell them apart and bm25s computes them.
+"""The five forms of BM25 of Kamphuis et al. (ECIR 2020), as bm25s computes them.
 
-A form weighs a term by its rarity (`idf`) and an occurrence by its count and the document's length (`gain`).
-Lucene and Robertson leave out the factor k1 + 1 that ATIRE, BM25L and BM25+ carry; it changes no ranking.
+A form has a weight for the rarity of a term (`idf`) and for its count and the document's length (`gain`). Lucene and
+Robertson leave out the factor k1 + 1 of ATIRE, BM25L and BM25+, which does not change the ranking.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Form:
     idf: Idf
     gain: Gain
     delta: float = 0.0
-    """What the authors of the form chose; 0 where the form has no delta."""
+    """The value of the form's authors; 0 if the form has no delta."""
 
 
 def _saturate(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
@@ -46,7 +46,7 @@ def _bm25_plus(tf: Float32, norm: Float32, k1: float, delta: float) -> Float32:
 
 FORMS: Mapping[str, Form] = {
     "lucene": Form(lambda df, n: np.log1p((n - df + 0.5) / (df + 0.5)), _saturate),
-    # Floored at zero: a term of more than half of the documents counts for nothing.
+    # At least zero: a term in more than half of the documents does not count.
     "robertson": Form(lambda df, n: np.log(np.maximum(1.0, (n - df + 0.5) / (df + 0.5))), _saturate),
     "atire": Form(lambda df, n: np.log(n / df), _atire),
     "bm25l": Form(lambda df, n: np.log((n + 1) / (df + 0.5)), _bm25l, delta=0.5),

@@ -1,4 +1,4 @@
-"""An inverted index in three arrays, and its making from occurrences that come in portions."""
+"""An inverted index in three arrays, built from occurrences in portions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from steelyard.types import Float32, Float64, Int32, Int64
 Keys = npt.NDArray[np.unsignedinteger[Any]]
 
 _LEAST = np.finfo(np.float32).tiny
-"""The least weight of an occurrence where documents without the term have some, too."""
+"""The smallest weight of an occurrence if documents without the term have a weight, too."""
 
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """Term `t` is in documents `rows[offsets[t]:offsets[t+1]]`, ascending, and adds `weights` of the same places.
+    """Term `t` is in documents `rows[offsets[t]:offsets[t+1]]`, ascending, with `weights` at the same places.
 
-    `floor[t]` is what the form gives every document for a query term, occurring or not (BM25L, BM25+; else 0);
-    `weights` are what an occurrence adds to it. `peaks[t]` is the largest weight of the term.
+    `floor[t]` is the score of every document for a query term, whether it occurs or not (BM25L, BM25+; otherwise 0);
+    `weights` are added to it for an occurrence. `peaks[t]` is the largest weight of the term.
     """
 
     offsets: Int64
@@ -36,13 +36,13 @@ class Postings:
 
     @property
     def size_bytes(self) -> int:
-        """Memory of the arrays."""
+        """Return the memory of the arrays."""
         return sum(part.nbytes for part in (self.offsets, self.rows, self.weights, self.peaks, self.floor))
 
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Occurrences of terms in documents, in any order: term `terms[i]` in row `rows[i]`; of so many documents."""
+    """Occurrences of terms in documents, in any order: term `terms[i]` in row `rows[i]`."""
 
     terms: Int32
     rows: Int32
@@ -63,7 +63,7 @@ class Portion:
 
 
 class PostingsBuilder:
-    """Collects occurrences of terms; memory stays near that of the finished index."""
+    """Collects occurrences of terms, with little more memory than the finished index."""
 
     def __init__(self, documents: int) -> None:
         self.documents = documents
@@ -71,44 +71,46 @@ class PostingsBuilder:
         self._portions: list[Portion] = []
 
     def add(self, terms: Int32, rows: Int32) -> None:
-        """Occurrences of terms in documents, in any order; every portion has later rows than the one before."""
-        self.keep(self.portion(Occurrences(terms, rows, 0)))
+        """Add occurrences in any order; every portion has later rows than the one before."""
+        self.append(self.portion(Occurrences(terms, rows, 0)))
 
-    def portion(self, found: Occurrences) -> Portion:
-        """Occurrences as postings, for `keep`; may be done in any thread."""
-        if not len(found.terms):
-            none = np.zeros(0, dtype=np.int64)
-            return Portion(none, none, np.zeros(0, np.int32), np.zeros(0, np.float32), 0, none, found.documents)
-        first_row = int(found.rows.min())
-        rows = found.rows - np.int32(first_row)
+    def portion(self, occurrences: Occurrences) -> Portion:
+        """Return occurrences as postings for `append`; in any thread."""
+        if not len(occurrences.terms):
+            empty = np.zeros(0, dtype=np.int64)
+            return Portion(
+                empty, empty, np.zeros(0, np.int32), np.zeros(0, np.float32), 0, empty, occurrences.documents
+            )
+        first_row = int(occurrences.rows.min())
+        rows = occurrences.rows - np.int32(first_row)
         lengths = np.bincount(rows)
         bits = len(lengths).bit_length()
-        places, here = found.terms, None
-        if _width(places, bits) is np.uint64:  # their places among the terms of this portion may be narrower
-            present = np.zeros(int(places.max()) + 1, dtype=np.bool_)
-            present[places] = True
-            here = np.flatnonzero(present)
-            places = (np.cumsum(present, dtype=np.int32) - np.int32(1)).take(places)
+        numbers, present_terms = occurrences.terms, None
+        if _width(numbers, bits) is np.uint64:  # numbers among the terms of this portion may be narrower
+            present = np.zeros(int(numbers.max()) + 1, dtype=np.bool_)
+            present[numbers] = True
+            present_terms = np.flatnonzero(present)
+            numbers = (np.cumsum(present, dtype=np.int32) - np.int32(1)).take(numbers)
         # A narrow key sorts in half the time: the term, then the row.
-        keys: Keys = places.astype(_width(places, bits))
+        keys: Keys = numbers.astype(_width(numbers, bits))
         keys <<= bits
         keys |= rows.view(np.uint32)
         keys.sort()
         keys, counts = _runs(keys)
         distinct, sizes = _runs(np.right_shift(keys, bits))
-        terms = distinct.astype(np.int64) if here is None else here
+        terms = distinct.astype(np.int64) if present_terms is None else present_terms
         keys &= (1 << bits) - 1
         rows = keys.astype(np.int32) + np.int32(first_row)
-        return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, found.documents)
+        return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, occurrences.documents)
 
-    def keep(self, portion: Portion) -> None:
-        """Take in a portion; each has later rows than the one before."""
+    def append(self, portion: Portion) -> None:
+        """Append a portion; each has later rows than the one before."""
         self.lengths[portion.first_row : portion.first_row + len(portion.lengths)] += portion.lengths
         if len(portion.terms):
             self._portions.append(portion)
 
     def finish(self, terms: int, form: Form, k1: float, b: float, delta: float, workers: int = 1) -> Postings:
-        """The index of everything added, worked out by so many threads."""
+        """Return the index of everything added, computed by so many threads."""
         frequencies = np.zeros(terms, dtype=np.int64)
         for portion in self._portions:
             frequencies[portion.terms] += portion.sizes
@@ -120,7 +122,7 @@ class PostingsBuilder:
         floor = idf * _absent(form, k1, delta) if delta else np.zeros(terms)
         peaks = np.zeros(terms)
 
-        def weigh(block: tuple[int, int]) -> None:
+        def compute_weights(block: tuple[int, int]) -> None:
             begin, end = block
             place = slice(int(offsets[begin]), int(offsets[end]))
             gains = form.gain(weights[place], norms.take(rows[place]), k1, delta)
@@ -128,18 +130,18 @@ class PostingsBuilder:
             gains *= np.repeat(idf[begin:end].astype(np.float32), sizes)
             if delta:
                 gains -= np.repeat(floor[begin:end].astype(np.float32), sizes)
-                # With k1 = 0 BM25L gives an occurrence no more than none; the document has the term all the same.
+                # With k1 = 0, an occurrence adds nothing in BM25L; the document must still match.
                 np.maximum(gains, _LEAST, out=gains)
             weights[place] = gains
             if len(gains):
                 peaks[begin:end] = np.maximum.reduceat(gains, offsets[begin:end] - offsets[begin])
 
-        for _ in in_order(weigh, _blocks(offsets), workers):
+        for _ in in_order(compute_weights, _blocks(offsets), workers):
             pass
         return Postings(offsets, rows, weights, peaks, floor)
 
     def _merge(self, offsets: Int64, workers: int) -> tuple[Int32, Float32]:
-        """Rows and counts of all portions, by term, then row."""
+        """Return rows and counts of all portions, by term, then row."""
         if len(self._portions) == 1:
             (only,) = self._portions
             return only.rows, only.counts
@@ -159,7 +161,7 @@ class PostingsBuilder:
         return rows, counts
 
     def _taken(self, offsets: Int64) -> Iterator[tuple[Portion, Int64]]:
-        """Each portion, taken off the list to free its memory, and where its part of each of its terms begins."""
+        """Yield each portion, removed from the list to free its memory, and where its part of each term begins."""
         heads = offsets[:-1].copy()
         while self._portions:
             portion = self._portions.pop(0)
@@ -168,23 +170,23 @@ class PostingsBuilder:
 
 
 def _absent(form: Form, k1: float, delta: float) -> Float32:
-    """What the form gives a document without the term; with k1 = 0 it would divide nothing by nothing."""
+    """Return the score of a document without the term; k1 = 0 would divide 0 by 0."""
     return form.gain(np.zeros(1, np.float32), np.ones(1, np.float32), max(k1, 1e-30), delta)
 
 
 def _width(terms: Int32, bits: int) -> type[np.unsignedinteger[Any]]:
-    """The narrowest unsigned integers that hold these terms with so many bits behind each."""
+    """Return the narrowest unsigned integers for these terms with so many bits after each."""
     return np.uint32 if int(terms.max()) < 1 << (32 - bits) else np.uint64
 
 
 def _runs(values: Keys) -> tuple[Keys, Int64]:
-    """The distinct values of a sorted array that is not empty, and how often each is there."""
+    """Return the distinct values of a sorted array that is not empty, and their counts."""
     edges = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]))
     return values.take(edges[:-1]), edges[1:] - edges[:-1]
 
 
 def _blocks(offsets: Int64, postings: int = 1 << 18) -> list[tuple[int, int]]:
-    """Ranges of terms with about so many postings each."""
-    cuts = np.searchsorted(offsets, np.arange(postings, offsets[-1], postings))
-    edges = np.unique(np.concatenate(([0], cuts, [len(offsets) - 1]))).tolist()
+    """Return ranges of terms with about so many postings each."""
+    ends = np.searchsorted(offsets, np.arange(postings, offsets[-1], postings))
+    edges = np.unique(np.concatenate(([0], ends, [len(offsets) - 1]))).tolist()
     return list(pairwise(edges))

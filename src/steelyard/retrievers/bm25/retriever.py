@@ -1,4 +1,4 @@
-"""BM25: the lexical baseline that every other retriever is weighed against."""
+"""BM25: the lexical baseline to which other retrievers are compared."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from importlib import metadata
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UsageError
+from steelyard.options import Options
 from steelyard.retrievers.bm25.forms import FORMS
-from steelyard.retrievers.bm25.memory import keep_freed_memory
+from steelyard.retrievers.bm25.memory import keep_freed_memory, return_freed_memory
 from steelyard.retrievers.bm25.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.bm25.search import QueryTerms, search
 from steelyard.retrievers.model_names import BM25_PRESETS as PRESETS
@@ -30,17 +31,17 @@ from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 _PORTION = 1 << 21, 1 << 23
-"""Characters analysed at once, least and most: a sixteenth of the corpus between them, to bound memory."""
+"""Minimum and maximum characters analysed at once; a sixteenth of the corpus in between, to limit memory."""
 
 _SHARED = 1 << 24
-"""From so many characters on, several threads index: starting them costs more than they save on less."""
+"""From so many characters on, several threads index; for less, starting them costs more than they save."""
 
 OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
 SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
 
 
 def packages(names: Iterable[str]) -> dict[str, str]:
-    """The installed versions of packages; those that are missing are left out."""
+    """Return the versions of installed packages; missing ones are left out."""
     installed: dict[str, str] = {}
     for name in names:
         try:
@@ -65,16 +66,16 @@ class Bm25:
     b: float = 0.75
     delta: float = 0.0
     analyser: str = "default"
-    """A kind of analyser: `default`, `segment` or `hakari`."""
+    """The kind of analyser: `default`, `segment` or `hakari`."""
     language: str = ""
-    """The language to read every text in; empty: the task's own, else what the texts show."""
+    """The language of all texts; empty: that of the task, or else as detected."""
     name: str = "bm25"
     threads: int | None = field(default=None, repr=False, compare=False)
     """Threads to use; None: the available cores, at most eight."""
 
     @property
     def settings(self) -> ModelSettings:
-        """Form, parameters, analysis policy and versions of the code behind it."""
+        """Return form, parameters, analysis policy and versions of the code."""
         import Stemmer
 
         return {
@@ -100,11 +101,13 @@ class Bm25:
         characters = sum(map(len, texts))
         workers = threads(self.threads) if characters >= _SHARED else 1
         spans = text_chunks(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
-        cuts = in_order(lambda span: (span, _cut(policy, texts, *span)), spans, workers)
-        for portion in in_order(builder.portion, _numbered(cuts, readers, read), workers):
-            builder.keep(portion)
+        analysed = in_order(lambda span: (span, _analyse(policy, texts, *span)), spans, workers)
+        for portion in in_order(builder.portion, _numbered(analysed, readers, read), workers):
+            builder.append(portion)
             tick(portion.documents)
         postings = builder.finish(len(readers.vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
+        if workers > 1:
+            return_freed_memory()
         notes = {
             "analysers": dict(read),
             "languages": list(policy.languages),
@@ -116,11 +119,11 @@ class Bm25:
         return Bm25Index(policy, readers, postings, len(corpus), notes, self.threads)
 
 
-_Cuts = list[tuple[Analysis, Words | Sequence[str], Int32]]
+_Analysed = list[tuple[Analysis, Words | Sequence[str], Int32]]
 
 
-def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
-    """The texts of a portion, cut by the analyser of each, with their rows in the corpus."""
+def _analyse(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Analysed:
+    """Return the words of a portion of texts by analyser, with their rows in the corpus."""
     portion = texts[first:last]
     groups = policy.groups(portion)
     return [
@@ -131,20 +134,20 @@ def _cut(policy: Policy, texts: Sequence[str], first: int, last: int) -> _Cuts:
 
 
 def _numbered(
-    cuts: Iterable[tuple[tuple[int, int], _Cuts]], readers: Readers, read: Counter[str]
+    analysed: Iterable[tuple[tuple[int, int], _Analysed]], readers: Readers, read: Counter[str]
 ) -> Iterator[Occurrences]:
-    """The terms of each portion, numbered in the order of the portions; counts in `read` what each analyser read."""
-    for (first, last), parts in cuts:
+    """Yield the numbered terms of each portion, in order; `read` counts the documents of each analyser."""
+    for (first, last), parts in analysed:
         terms, rows = [], []
         for analyser, words, owners in parts:
             numbers, places = readers[analyser].number(words)
             read[str(analyser)] += len(owners)
             terms.append(numbers)
             rows.append(owners.take(places))
-        yield Occurrences(_together(terms), _together(rows), last - first)
+        yield Occurrences(_concatenated(terms), _concatenated(rows), last - first)
 
 
-def _together(parts: list[Int32]) -> Int32:
+def _concatenated(parts: list[Int32]) -> Int32:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -165,20 +168,20 @@ class Bm25Index:
         self.documents = documents
         self.threads = threads
         self.notes = notes
-        """Analysers and how many documents each read, languages, size of the vocabulary, mean length."""
+        """Documents of each analyser, languages, size of the vocabulary, mean length."""
 
     @property
     def size_bytes(self) -> int:
-        """Memory of postings and vocabulary."""
+        """Return the memory of postings and vocabulary."""
         return self.postings.size_bytes + self.readers.size_bytes
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """The best `top_k` documents that share a term with the query; ties by row, never a score of zero."""
+        """Return the best `top_k` documents that share a term with the query; ties by row."""
         depth = min(top_k, self.documents)
         return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth, self.threads))
 
     def _terms(self, texts: Sequence[str]) -> QueryTerms:
-        """The distinct known terms of each query and how often each is in it."""
+        """Return the distinct known terms of each query with their counts."""
         pairs = [np.zeros(0, dtype=np.int64)]
         for analyser, rows in self.policy.groups(texts):
             numbers, owners = self.readers[analyser].read_queries([texts[row] for row in rows.tolist()])
@@ -190,54 +193,45 @@ class Bm25Index:
 
 
 def from_spec(spec: ModelSpec, settings: Settings | None = None) -> Bm25:
-    """BM25 with the options of a model name, such as `bm25?form=lucene&k1=0.9&b=0.4` or `bm25?preset=hakari`.
+    """Return BM25 with the options of a model name, such as `bm25?k1=0.9&b=0.4` or `bm25?preset=hakari`.
 
     >>> from steelyard.spec import parse
     >>> from_spec(parse("bm25?preset=hakari&b=0.5"))
     Bm25(form='robertson', k1=1.5, b=0.5, delta=0.0, analyser='hakari', language='', name='bm25?b=0.5&preset=hakari')
     """
     if spec.id or spec.revision:
-        raise UsageError(f"bm25 has no models to choose from, found {str(spec)!r}", hint="write bm25?option=value")
-    for option in spec.options:
-        if option not in OPTIONS:
-            raise UnknownName("option of bm25", option, OPTIONS, hint=f"bm25 takes {', '.join(OPTIONS)}")
-    preset = _one_of(spec.options.get("preset", "default"), "preset", PRESETS)
-    options = {**PRESETS[preset], **spec.options}
-    form = _one_of(options["form"], "form", FORMS)
-    if "delta" in options and not FORMS[form].delta:
-        raise UsageError(f"the form {form} of bm25 has no delta", hint="bm25l and bm25+ have one")
+        raise UsageError.invalid(
+            "the model name",
+            expected="bm25 without an id",
+            found=str(spec),
+            hint="write bm25?option=value",
+            option="model",
+        )
+    preset = Options("bm25", spec.options, OPTIONS).choice("preset", tuple(PRESETS))
+    options = Options("bm25", {**PRESETS[preset], **spec.options}, OPTIONS)
+    form = options.choice("form", tuple(FORMS))
+    if "delta" in options.values and not FORMS[form].delta:
+        raise UsageError(
+            f"delta must be used with form=bm25l or form=bm25+, got form={form}", hint="remove delta=", option="delta"
+        )
     return Bm25(
         form=form,
-        k1=_number(options["k1"], "k1", 100.0),
-        b=_number(options["b"], "b", 1.0),
-        delta=_number(options["delta"], "delta", 100.0) if "delta" in options else FORMS[form].delta,
-        analyser=_one_of(options["analyser"], "analyser", KINDS),
-        language=_language(options.get("language", "")),
+        k1=options.number("k1", 1.2, minimum=0, maximum=100),
+        b=options.number("b", 0.75, minimum=0, maximum=1),
+        delta=options.number("delta", FORMS[form].delta, minimum=0, maximum=100),
+        analyser=options.choice("analyser", tuple(KINDS)),
+        language=_language(options.text("language") or ""),
         name=result_name(spec),
         threads=settings.threads if settings else None,
     )
 
 
-def _one_of(value: str, option: str, known: Iterable[str]) -> str:
-    if value not in known:
-        raise UnknownName(f"{option} of bm25", value, known, hint=f"known: {', '.join(known)}")
-    return value
-
-
 def _language(code: str) -> str:
     if code and canonical(code) != "code" and not is_language(canonical(code)):
-        raise UsageError(
-            f"the option language of bm25 is {code!r}",
-            hint="the code of a language (ja, not jp) was expected, code for programs, or und for words as they stand",
+        raise UsageError.invalid(
+            "the option language of bm25",
+            expected="the code of a language (ja, not jp), code for programs, or und for words without analysis",
+            found=code,
+            option="language",
         )
     return code
-
-
-def _number(text: str, name: str, limit: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= limit:
-        raise UsageError(f"the option {name} of bm25 is {text!r}", hint=f"a number from 0 to {limit:g} was expected")
-    return value + 0.0  # -0 is 0

@@ -1,7 +1,7 @@
-"""The best documents of queries, exactly: whole blocks of queries in a small corpus, one pruned query in a large one.
+"""Exact search over postings: blocks of queries in a small corpus, one pruned query at a time in a large one.
 
-Sums are taken in float64 over float32 weights. They are exact but for very long queries, so their order does not
-matter: both ways give the same bits, and documents of equal content score equally.
+Sums are float64 over float32 weights. They are exact except for very long queries, so their order does not matter: both
+ways give the same bits, and documents of equal content score equally.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from steelyard.retrievers.threads import in_order, threads
 from steelyard.types import Float32, Float64, Int32, Int64
 
 _SLACK = 1 - 1e-6
-"""Scores compare as float32, sums are float64: what is this close to the threshold may still tie with it."""
+"""Scores compare as float32 and sums are float64: a score this close to the threshold may tie with it."""
 
 _SEEDS = 2
-"""For each place of the list, so many documents are scored in full to find the threshold."""
+"""For each place of the list, so many documents are scored completely to compute the threshold."""
 
 _LAST_ROW = np.int64(2**31 - 1)
 _SMALL = 1 << 16
-"""Up to so many documents a corpus is searched in blocks of queries."""
+"""Corpora of at most so many documents are searched in blocks of queries."""
 _CELLS = 1 << 18
-"""Scores on the board at once in a block of queries, at least those of one query."""
+"""Scores in memory at once for a block of queries, at least those of one query."""
 
 _BLOCKS = 32
-"""From so many blocks of queries on, several threads search: starting them costs as much as some blocks."""
+"""From so many blocks of queries on, several threads search; starting them costs as much as some blocks."""
 
 _SHORT = 256
-"""Up to this length lists of postings are counted together, longer ones each with a call of its own."""
+"""Posting lists of at most this length are added together, longer ones one by one."""
 _THIN = 4
-"""A list of fewer documents than one in so many is not spread out."""
+"""A list with fewer than one in so many documents is not spread out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class QueryTerms:
 def search(
     postings: Postings, documents: int, queries: QueryTerms, top_k: int, limit: int | None = None
 ) -> tuple[Int32, Float32]:
-    """The best `top_k` rows and scores of each query, best first; -1 and -inf where fewer match.
+    """Return the best `top_k` rows and scores of each query, best first; -1 and -inf if fewer match.
 
-    Ties go to the lower row, also at the cut. Documents that score zero are not found.
+    Ties go to the lower row, also at the end of the list. Documents that score zero are not returned.
     """
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
@@ -69,13 +69,13 @@ def search(
         work, items = fill_block, range(0, len(queries), step)
         workers = workers if len(items) >= _BLOCKS else 1
     else:
-        # Each thread has a board of its own and takes a share of the queries.
+        # Each thread has its own array of scores and takes some of the queries.
         def fill_share(share: int) -> None:
             pruned = PrunedSearch(postings, documents)
             for query in range(share, len(queries), workers):
                 place = slice(queries.offsets[query], queries.offsets[query + 1])
-                found, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
-                rows[query, : len(found)], scores[query, : len(found)] = found, values
+                best, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
+                rows[query, : len(best)], scores[query, : len(best)] = best, values
 
         work, items = fill_share, range(min(workers, len(queries)))
     for _ in in_order(work, items, min(workers, len(items))):
@@ -86,19 +86,19 @@ def search(
 def _block(
     postings: Postings, documents: int, queries: QueryTerms, first: int, last: int, top_k: int
 ) -> tuple[Int32, Float32]:
-    """All scores of the queries from `first` to before `last` on one board, then the best of each line."""
+    """Compute all scores of the queries from `first` to before `last`, then select the best of each."""
     place = slice(queries.offsets[first], queries.offsets[last])
     terms, counts = queries.terms[place], queries.counts[place]
     lines = np.repeat(np.arange(last - first), np.diff(queries.offsets[first : last + 1]))
     begins = postings.offsets[terms]
     sizes = postings.offsets[terms + 1] - begins
     short = sizes <= _SHORT
-    kept = sizes[short]
-    at = np.repeat(begins[short] - (np.cumsum(kept) - kept), kept)
+    lengths = sizes[short]
+    at = np.repeat(begins[short] - (np.cumsum(lengths) - lengths), lengths)
     at += np.arange(len(at))
-    cells = np.repeat(lines[short] * documents, kept)
+    cells = np.repeat(lines[short] * documents, lengths)
     cells += postings.rows.take(at)
-    weights = np.repeat(counts[short], kept)
+    weights = np.repeat(counts[short], lengths)
     weights *= postings.weights.take(at)
     board = np.bincount(cells, weights, minlength=(last - first) * documents).astype(np.float64, copy=False)
     board = board.reshape(last - first, documents)
@@ -111,15 +111,15 @@ def _block(
         keys = np.partition(keys, documents - top_k, axis=1)[:, documents - top_k :]
     keys.sort(axis=1)
     rows, scores = (part[:, ::-1] for part in _unpack(keys))
-    found = scores > 0
-    return np.where(found, rows, np.int32(-1)), np.where(found, scores, np.float32(-np.inf))
+    matches = scores > 0
+    return np.where(matches, rows, np.int32(-1)), np.where(matches, scores, np.float32(-np.inf))
 
 
 def _add_long(board: Float64, postings: Postings, lines: Int64, terms: Int32, counts: Float64) -> None:
-    """Add long lists to the board, term by term.
+    """Add long posting lists to the scores, term by term.
 
-    Adding a whole line of the board is many times as fast as adding at scattered places, so a list that several
-    queries want, and that is not too thin, is first spread out over all documents.
+    Adding a whole line is many times as fast as adding at scattered places, so a list that several queries share, and
+    that is dense enough, is first spread out over all documents.
     """
     documents = board.shape[1]
     spread = np.zeros(documents)
@@ -128,24 +128,24 @@ def _add_long(board: Float64, postings: Postings, lines: Int64, terms: Int32, co
     for group in np.split(order, edges) if len(order) else ():
         term = terms[group[0]]
         place = slice(postings.offsets[term], postings.offsets[term + 1])
-        # Both as they are on the board: converting once is cheaper than in every sum.
+        # In the types of the scores: converting once is cheaper than in every sum.
         rows, weights = postings.rows[place].astype(np.intp), postings.weights[place].astype(np.float64)
-        wanted = zip(lines[group].tolist(), counts[group].tolist(), strict=True)
+        users = zip(lines[group].tolist(), counts[group].tolist(), strict=True)
         if len(group) == 1 or len(rows) * _THIN < documents:
-            for line, count in wanted:
+            for line, count in users:
                 np.add.at(board[line], rows, weights if count == 1 else count * weights)
         else:
             spread.fill(0)
             spread[rows] = weights
-            for line, count in wanted:
+            for line, count in users:
                 board[line] += spread if count == 1 else count * spread
 
 
 class PrunedSearch:
-    """Answers one query after the other over a large corpus without looking at every posting; not for threads.
+    """Searches a large corpus, one query after the other, without reading every posting; not thread-safe.
 
-    A few documents with the rarest terms are scored in full first. Their k-th best score is a threshold: terms that
-    together can't reach it need no look at their lists, only look-ups for documents that the other terms brought.
+    A few documents with the rarest terms are scored completely first. Their k-th best score is a threshold: the lists
+    of terms that together cannot reach it are not read, only looked up for documents of the other terms.
     """
 
     def __init__(self, postings: Postings, documents: int) -> None:
@@ -153,28 +153,28 @@ class PrunedSearch:
         self.board: Float64 = np.zeros(documents)
 
     def best(self, terms: Int32, counts: Float64, top_k: int) -> tuple[Int32, Float32]:
-        """The best `top_k` rows and scores for distinct terms with their counts in the query, best first."""
+        """Return the best `top_k` rows and scores for distinct terms with their counts in the query, best first."""
         postings = self.postings
         ceilings = counts * postings.peaks[terms]
         sizes = postings.offsets[terms + 1] - postings.offsets[terms]
         order = np.argsort(sizes, kind="stable")
         order = order[ceilings[order] > 0]
-        lists = [self._list(term, count) for term, count in zip(terms[order], counts[order], strict=True)]
-        # rest[i]: the most that the lists from place i on can add to any document
+        lists = [self._posting_list(term, count) for term, count in zip(terms[order], counts[order], strict=True)]
+        # rest[i]: the maximum that the lists from place i on can add to any document
         rest = np.append(np.cumsum(ceilings[order][::-1])[::-1], 0.0)
         rows, scores = self._candidates(lists, rest, top_k)
         if floor := float(counts @ postings.floor[terms]):
             scores = scores + floor
         return select(rows, scores.astype(np.float32), top_k)
 
-    def _list(self, term: np.int32, count: np.float64) -> _List:
+    def _posting_list(self, term: np.int32, count: np.float64) -> _PostingList:
         place = slice(self.postings.offsets[term], self.postings.offsets[term + 1])
-        return _List(self.postings.rows[place], self.postings.weights[place], count)
+        return _PostingList(self.postings.rows[place], self.postings.weights[place], count)
 
-    def _candidates(self, lists: list[_List], rest: Float64, top_k: int) -> tuple[Int32, Float64]:
-        """Rows and full scores of all documents that can be among the best."""
+    def _candidates(self, lists: list[_PostingList], rest: Float64, top_k: int) -> tuple[Int32, Float64]:
+        """Return rows and complete scores of all documents that can be among the best."""
         threshold = _threshold(lists, top_k)
-        # Documents that are only in the lists from `full` on can't reach the threshold.
+        # Documents that are only in the lists from `full` on cannot reach the threshold.
         full = int(np.argmax(rest < threshold)) if threshold > 0 else len(lists)
         limit = max(threshold - rest[full], 0.0)
         places = [part.rows.astype(np.intp) for part in lists[:full]]
@@ -194,29 +194,29 @@ class PrunedSearch:
         for place in range(full, len(lists)):
             if len(rows) > top_k:
                 threshold = max(threshold, _kth(scores, top_k) * _SLACK)
-                kept = scores + rest[place] >= threshold
-                rows, scores = rows[kept], scores[kept]
+                possible = scores + rest[place] >= threshold
+                rows, scores = rows[possible], scores[possible]
             scores += lists[place].look_up(rows)
         return rows, scores
 
 
 @dataclass(frozen=True, eq=False)
-class _List:
+class _PostingList:
     """The postings of one term of a query."""
 
     rows: Int32
     weights: Float32
     count: np.float64
 
-    def look_up(self, wanted: Int32) -> Float64:
-        """What the term adds to some documents, in ascending order of rows; 0 where it does not occur."""
-        at = np.searchsorted(self.rows, wanted)
-        found = self.rows.take(at, mode="clip") == wanted
-        return np.where(found, self.count * self.weights.take(at, mode="clip"), 0.0)
+    def look_up(self, rows: Int32) -> Float64:
+        """Return what the term adds to some documents, by ascending row; 0 if it does not occur."""
+        at = np.searchsorted(self.rows, rows)
+        occurs = self.rows.take(at, mode="clip") == rows
+        return np.where(occurs, self.count * self.weights.take(at, mode="clip"), 0.0)
 
 
-def _threshold(lists: list[_List], top_k: int) -> float:
-    """A score that at least `top_k` documents reach, less some slack; 0 if so many were not found."""
+def _threshold(lists: list[_PostingList], top_k: int) -> float:
+    """Return a score that at least `top_k` documents reach, minus some slack; 0 if fewer were seen."""
     seeds: list[Int32] = []
     for part in lists:
         missing = _SEEDS * top_k - sum(map(len, seeds))
@@ -236,7 +236,7 @@ def _threshold(lists: list[_List], top_k: int) -> float:
 
 
 def _distinct(parts: list[Int32]) -> Int32:
-    """The rows of all parts, ascending, each once (np.unique hashes integers, which is slower here than sorting)."""
+    """Return the distinct rows of all parts, ascending (np.unique hashes integers, which is slower than sorting)."""
     rows = np.sort(np.concatenate([np.zeros(0, dtype=np.int32), *parts]))
     return rows[np.concatenate(([True], rows[1:] != rows[:-1]))[: len(rows)]]
 
@@ -246,7 +246,7 @@ def _kth(scores: Float64, k: int) -> float:
 
 
 def select(rows: Int32, scores: Float32, top_k: int) -> tuple[Int32, Float32]:
-    """The best `top_k` of positive scores: score descending, then row ascending, also at the cut.
+    """Return the best `top_k` of positive scores: score descending, then row ascending, also at the end of the list.
 
     >>> select(np.array([4, 7, 9], dtype=np.int32), np.array([1, 2, 1], dtype=np.float32), 2)
     (array([7, 4], dtype=int32), array([2., 1.], dtype=float32))
@@ -259,7 +259,7 @@ def select(rows: Int32, scores: Float32, top_k: int) -> tuple[Int32, Float32]:
 
 
 def _keys(rows: Int32, scores: Float32) -> Int64:
-    """One number for score and row whose order is the ranking's, worst first."""
+    """Return one number for score and row, in the order of the ranking, worst first."""
     # The bits of floats that are not negative are in the order of the floats.
     keys = scores.view(np.int32).astype(np.int64)
     keys <<= 32

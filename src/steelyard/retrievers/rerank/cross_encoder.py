@@ -1,4 +1,4 @@
-"""Cross-encoders of sentence-transformers as rerankers: query and document go through the model together."""
+"""Cross-encoders of sentence-transformers as rerankers: the model reads query and document together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.errors import ModelError
 from steelyard.options import Options
-from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
+from steelyard.retrievers.rerank.pair_batches import PairReranker, chosen_label
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
 from steelyard.types.protocols import ModelSettings, Reranker
@@ -31,10 +31,10 @@ BACKENDS = ("auto", "sentence-transformers", "onnx")
 ACTIVATIONS = ("auto", "identity", "sigmoid", "model")
 
 
-class CrossEncoderReranker(ReadsPairs):
+class CrossEncoderReranker(PairReranker):
     """A cross-encoder of sentence-transformers.
 
-    With `activation=auto` a sigmoid is left out: it changes no order, but rounds the best scores to 1, where they tie.
+    With `activation=auto` a sigmoid is left out: it does not change the order, but rounds the best scores to 1.
     """
 
     def __init__(self, folder: ModelFolder, options: Options, name: str) -> None:
@@ -44,10 +44,10 @@ class CrossEncoderReranker(ReadsPairs):
         self._devices = choose_devices(options.text("device"), folder.settings.device)
         self._dtype = options.choice("dtype", DTYPES)
         self._model = self._load()
-        # Until version 6 of the library, this had another name.
+        # Before version 6 of the library, this attribute had another name.
         self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
-        if (longest := options.whole("max_length", None)) is not None:
-            setattr(self._model, self._length, longest)
+        if (max_length := options.whole("max_length", None)) is not None:
+            setattr(self._model, self._length, max_length)
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, minimum=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
@@ -70,19 +70,19 @@ class CrossEncoderReranker(ReadsPairs):
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
             raise ModelError(
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
-                hint="is it a model for sequence classification, such as BAAI/bge-reranker-v2-m3?",
+                hint="use a model for sequence classification, such as BAAI/bge-reranker-v2-m3",
             ) from error
 
-    def _activation_function(self, asked: str) -> Any:
+    def _activation_function(self, name: str) -> Any:
         torch: Any = importlib.import_module("torch")
         own = self._model.activation_fn
-        if asked == "auto":
-            asked = "identity" if self._label is None and isinstance(own, torch.nn.Sigmoid) else "model"
-        return {"identity": torch.nn.Identity(), "sigmoid": torch.nn.Sigmoid(), "model": own}[asked]
+        if name == "auto":
+            name = "identity" if self._label is None and isinstance(own, torch.nn.Sigmoid) else "model"
+        return {"identity": torch.nn.Identity(), "sigmoid": torch.nn.Sigmoid(), "model": own}[name]
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a score."""
+        """Return everything that could change a score."""
         options = self._options
         return {
             "reranker": self._folder.name,
@@ -99,7 +99,7 @@ class CrossEncoderReranker(ReadsPairs):
         }
 
     def _tokens(self, texts: list[str]) -> Int64:
-        """How many tokens each text has; of a model that reads more than texts, its characters."""
+        """Return the number of tokens of each text; the number of characters for a model without a tokenizer."""
         tokenizer = self._model.tokenizer
         if not callable(tokenizer):
             return np.array([len(text) for text in texts], dtype=np.int64)
@@ -108,16 +108,16 @@ class CrossEncoderReranker(ReadsPairs):
 
     @property
     def _limit(self) -> int | None:
-        """The most tokens of a pair; None where the model knows no limit (transformers then says 10 to the 30th)."""
-        longest = getattr(self._model, self._length)
-        return int(longest) if longest and longest < 1_000_000 else None
+        """Return the maximum tokens of a pair; None without a limit (transformers then has 10 to the 30th)."""
+        limit = getattr(self._model, self._length)
+        return int(limit) if limit and limit < 1_000_000 else None
 
 
 def scores(
     model: Any, pairs: list[tuple[str, str]], *, activation: Any, label: int | None, prompt: str | None
 ) -> Float32:
-    """Those of a batch, on the device where the model is."""
-    found = model.predict(
+    """Return the scores of a batch on the device of the model."""
+    output = model.predict(
         pairs,
         batch_size=len(pairs),
         activation_fn=activation,
@@ -125,23 +125,23 @@ def scores(
         convert_to_numpy=True,
         **({"prompt": prompt} if prompt else {}),
     )
-    given = np.asarray(found, dtype=np.float32)
-    return given if label is None else given[:, label]
+    values = np.asarray(output, dtype=np.float32)
+    return values if label is None else values[:, label]
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
-    """The reranker of `rerank:ID@REVISION?OPTIONS`: a folder, or a model of the hub, for torch or for ONNX Runtime."""
-    given = dict(spec.options)
-    chosen = Options(
-        f"rerank:{spec.id}", {name: given.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
+    """Return the reranker of `rerank:ID@REVISION?OPTIONS`: a folder or a hub model, for torch or ONNX Runtime."""
+    values = dict(spec.options)
+    source = Options(
+        f"rerank:{spec.id}", {name: values.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
     )
-    backend, hub = chosen.choice("backend", BACKENDS), chosen.choice("hub", HUBS)
-    only = download_patterns(given.get("file_name")) if backend == "onnx" else None
+    backend, hub = source.choice("backend", BACKENDS), source.choice("hub", HUBS)
+    only = download_patterns(values.get("file_name")) if backend == "onnx" else None
     folder = ModelFolder.find(spec.id, spec.revision, hub=hub, only=only, settings=settings)
     if backend == "auto" and folder.revision is None and detect_backend(folder) == "onnx":
         backend = "onnx"
     if backend == "onnx":
         from steelyard.retrievers.rerank import cross_encoder_onnx
 
-        return cross_encoder_onnx.from_folder(folder, given, str(spec))
-    return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", given, OPTIONS), str(spec))
+        return cross_encoder_onnx.from_folder(folder, values, str(spec))
+    return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", values, OPTIONS), str(spec))

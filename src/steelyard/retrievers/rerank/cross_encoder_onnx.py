@@ -23,7 +23,7 @@ from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 from steelyard.options import Options
-from steelyard.retrievers.rerank.pair_batches import ReadsPairs, chosen_label
+from steelyard.retrievers.rerank.pair_batches import PairReranker, chosen_label
 from steelyard.types import Float32, Int64
 from steelyard.types.protocols import ModelSettings
 
@@ -35,11 +35,11 @@ ACTIVATIONS = ("identity", "sigmoid", "softmax")
 BATCH_PAIRS, BATCH_TOKENS = 64, 4_096
 
 
-class OnnxCrossEncoder(ReadsPairs):
-    """An ONNX file that gives a score, or one for each label, for a pair of texts.
+class OnnxCrossEncoder(PairReranker):
+    """An ONNX file that returns a score, or one for each label, for a pair of texts.
 
-    Where activations are quantised over the batch, a pair's score would depend on its neighbours: such a model gets one
-    pair at a time, unless `batch_size` says otherwise; then that is part of the settings.
+    If activations are quantised over the batch, a score depends on the other pairs: such a model gets one pair at a
+    time, unless `batch_size` is set; then it is part of the settings.
     """
 
     def __init__(self, folder: ModelFolder, options: Options, name: str) -> None:
@@ -49,8 +49,11 @@ class OnnxCrossEncoder(ReadsPairs):
         sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=True)
         self._session = sessions[0]
         if self._session.gives_states:
-            raise UsageError(
-                f"{self._file} gives states of tokens, not a score", hint="is it a model for sequence classification?"
+            raise UsageError.invalid(
+                f"the output of {self._file}",
+                expected="a score for each pair",
+                found="states of tokens",
+                hint="use a model for sequence classification",
             )
         self._by_batch = depends_on_batch(self._file)
         pairs: int = options.whole("batch_size", 1 if self._by_batch else BATCH_PAIRS)
@@ -58,28 +61,32 @@ class OnnxCrossEncoder(ReadsPairs):
         super().__init__(
             options, WorkerPool([LocalWorker(partial(self._predict, session)) for session in sessions]), size
         )
-        longest = options.whole("max_length", ModelConfig(folder, options.text("tokenizer")).limit)
+        max_length = options.whole("max_length", ModelConfig(folder, options.text("tokenizer")).limit)
         fixed = self._session.length
-        self._longest = longest if fixed is None else min(longest or fixed, fixed)
-        self._words = options.text("tokenizer")
-        self._tokenizer, self._pad = load_tokenizer(folder, self._words, self._longest)
-        self._counting, _ = load_tokenizer(folder, self._words, None)
+        self._max_length = max_length if fixed is None else min(max_length or fixed, fixed)
+        self._tokenizer_name = options.text("tokenizer")
+        self._tokenizer, self._pad = load_tokenizer(folder, self._tokenizer_name, self._max_length)
+        self._counting, _ = load_tokenizer(folder, self._tokenizer_name, None)
         self._document_first = options.choice("first", ("query", "document")) == "document"
         self._activation = options.choice("activation", ACTIVATIONS)
         labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
         self._label = chosen_label(labels, options.whole("label", None, minimum=0), folder.id)
         if self._activation == "softmax" and self._label is None:
-            raise UsageError(f"{folder.id} gives one score for each pair", hint="softmax is for several labels")
+            raise UsageError(
+                f"activation=softmax must be used with a model of several labels, got one score from {folder.id}",
+                hint="use activation=identity or activation=sigmoid",
+                option="activation",
+            )
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """Everything that could change a score."""
+        """Return everything that could change a score."""
         return {
             "reranker": self._folder.name,
             "revision": self._folder.revision,
             "weights": weights_hash(self._folder, self._file),
             "file": self._file.relative_to(self._folder.path).as_posix(),
-            "tokenizer": self._words,
+            "tokenizer": self._tokenizer_name,
             "max_length": self._limit,
             "first": "document" if self._document_first else "query",
             "activation": self._activation,
@@ -92,35 +99,35 @@ class OnnxCrossEncoder(ReadsPairs):
 
     @property
     def _limit(self) -> int | None:
-        return self._longest
+        return self._max_length
 
     def _tokens(self, texts: list[str]) -> Int64:
-        found = self._counting.encode_batch(texts, add_special_tokens=False)
-        return np.array([len(encoding.ids) for encoding in found], dtype=np.int64)
+        encodings = self._counting.encode_batch(texts, add_special_tokens=False)
+        return np.array([len(encoding.ids) for encoding in encodings], dtype=np.int64)
 
     def _predict(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
-        """The score of each pair."""
+        """Return the score of each pair."""
         logits = self._logits(session, pairs)
-        if self._activation == "softmax":  # its logarithm: the same order, and nothing rounds to 1
+        if self._activation == "softmax":  # its logarithm: the same order, without rounding to 1
             top = logits.max(axis=1, keepdims=True)
             logits = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         scores = logits[:, self._label or 0]
         return (1 / (1 + np.exp(-scores))).astype(np.float32) if self._activation == "sigmoid" else scores
 
     def _logits(self, session: OnnxSession, pairs: list[tuple[str, str]]) -> Float32:
-        """Pad and run. Where the file is fixed to a size, the batch is filled up to it."""
-        read = [(document, query) for query, document in pairs] if self._document_first else pairs
-        found = self._tokenizer.encode_batch(read)
+        """Pad and run. If the file has a fixed size, the batch is filled up to it."""
+        ordered = [(document, query) for query, document in pairs] if self._document_first else pairs
+        encodings = self._tokenizer.encode_batch(ordered)
         lines = max(len(pairs), session.batch or 0)
-        length = session.length or max(len(encoding.ids) for encoding in found)
-        ids = pad([encoding.ids for encoding in found], lines, length, self._pad)
+        length = session.length or max(len(encoding.ids) for encoding in encodings)
+        ids = pad([encoding.ids for encoding in encodings], lines, length, self._pad)
         mask, types = (
-            pad([getattr(encoding, part) for encoding in found], lines, length, 0)
+            pad([getattr(encoding, part) for encoding in encodings], lines, length, 0)
             for part in ("attention_mask", "type_ids")
         )
         return session.run(ids, mask, types)[: len(pairs)]
 
 
-def from_folder(folder: ModelFolder, given: Mapping[str, str], name: str) -> OnnxCrossEncoder:
-    """The reranker of a folder."""
-    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", given, OPTIONS), name)
+def from_folder(folder: ModelFolder, options: Mapping[str, str], name: str) -> OnnxCrossEncoder:
+    """Return the reranker of a folder."""
+    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", options, OPTIONS), name)

@@ -67,8 +67,9 @@ _LETTERS = {
 }  # fmt: skip
 """Letters that are evidence for a language among those of its script."""
 
-_CHUNK = 1 << 21
-"""Characters processed at a time; memory is about fifty times as much."""
+_CHUNK, _PER_TEXT = 1 << 20, 64
+"""Characters processed at a time, and what a text costs beyond its characters: memory is about fifty bytes per
+character, and every text has a row of scores by language."""
 _LETTER_WEIGHT = 0.5
 _SCRIPT_WEIGHT = 0.2
 """The evidence of the script for each of its languages, relative to one function word per word of the text."""
@@ -132,7 +133,7 @@ def detect(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:
     >>> detect(["Wo entspringt der Fluss?"], among=["en", "zh"])
     ['en']
     """
-    return [code for start, stop in text_chunks(texts, _CHUNK) for code in _detect(texts[start:stop], among)]
+    return [code for start, stop in text_chunks(texts, _CHUNK, _PER_TEXT) for code in _detect(texts[start:stop], among)]
 
 
 def _detect(texts: Sequence[str], among: Collection[str]) -> list[str]:
@@ -173,7 +174,11 @@ def detect_certain(texts: Sequence[str], among: Collection[str] = ()) -> list[st
     >>> detect_certain(["река", "川", "Thor"], among=["ru", "zh", "en"])
     ['ru', 'zh', 'en']
     """
-    return [code for start, stop in text_chunks(texts, _CHUNK) for code in _detect_certain(texts[start:stop], among)]
+    return [
+        code
+        for start, stop in text_chunks(texts, _CHUNK, _PER_TEXT)
+        for code in _detect_certain(texts[start:stop], among)
+    ]
 
 
 def _detect_certain(texts: Sequence[str], among: Collection[str]) -> list[str]:
