@@ -58,9 +58,11 @@ def test_a_store_that_cannot_be_written_is_told_once(
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "vectors").write_text("in the way of the folder")
     assert main(["run", "dense", "dense?precision=int8", "-t", str(nano)]) == 0
-    assert capsys.readouterr().err.count("vectors could not be stored in") == 1
+    lines = capsys.readouterr().err.splitlines()
+    problems = [line for line in lines if str(tmp_path / "home" / "vectors") in line]
+    assert problems and len(problems) == len(set(problems)), "each problem once, not for every evaluation"
     assert main(["run", "dense", "-t", str(nano)]) == 0
-    assert "could not be stored" not in capsys.readouterr().err, "nothing was encoded this time"
+    assert str(tmp_path / "home" / "vectors") not in capsys.readouterr().err, "nothing was encoded this time"
 
 
 def test_files_of_another_version_are_told_in_a_few_lines(
@@ -198,7 +200,7 @@ def test_lists_that_end_above_a_cut_off_are_told(
     assert main([*asked, "100", "--metrics", "recall@500"]) == 0
     assert "lists end at rank 100" in capsys.readouterr().err
     assert main(["run", "bm25", "-t", f"{nano}::a", "--top-k", "5"]) == 0
-    assert "Lists end at rank 5: what is relevant below" in (tmp_path / "results" / "report.html").read_text()
+    assert "Lists end at rank 5: relevant documents below it" in (tmp_path / "results" / "report.html").read_text()
     assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
     assert "Lists end" not in (tmp_path / "results" / "report.html").read_text()
 
@@ -243,7 +245,7 @@ def test_saved_runs_of_data_without_a_name_need_its_path(
     assert "skipped: NanoSmall/a is not known by name" in err and "NanoAlmanac/en" in out
     assert "1 saved run: 1 model on 1 task" in err and "lists end at rank 5" in err
     assert main(["run", "--from-runs", "--top-k", "9"]) == 1
-    assert "saved are those of bm25 on NanoAlmanac/en, bm25 on NanoSmall/a" in capsys.readouterr().err
+    assert "bm25 on NanoAlmanac/en, bm25 on NanoSmall/a" in capsys.readouterr().err
     assert main(["list", "results"]) == 0
     table = capsys.readouterr().out
     assert "top_k 5, metrics ndcg_at_7" in table and table.count("top_k 5") == 4
@@ -253,7 +255,7 @@ def test_saved_runs_of_data_without_a_name_need_its_path(
     begins_so = path.read_text().replace(rows[0]["key"], rows[1]["key"][:20] + "0" * 12)
     path.write_text(begins_so)
     assert main(["show", rows[1]["key"][:6]]) == 2
-    assert "2 keys begin so: give more of it" in capsys.readouterr().err
+    assert "2 keys" in capsys.readouterr().err
     assert {"top_k": 5, "metrics": ["ndcg_at_7"]} in [row["conditions"] for row in rows if row["score"] is not None]
     assert error_of("run", "--from-runs", "--save-runs", "trec").option == "--save-runs"
 
@@ -543,7 +545,7 @@ def test_what_is_odd_about_the_data_is_told(
     assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report"]) == 0
     err = capsys.readouterr().err
     assert "corpus.jsonl rows 1, 2, 3, 4: an empty text (id 'd1') (kept)" in err
-    assert "left out of the task" in err and "1 more: steelyard show lists them" in err  # of four remarks, three
+    assert err.count(f"{tmp_path}: ") >= 3 and "1 more: steelyard show lists them" in err, "three of four problems"
     assert main(["run", "bm25", "-t", str(tmp_path), "-o", str(tmp_path / "results"), "--no-report", "-q"]) == 0
     assert not capsys.readouterr().err
 

@@ -47,23 +47,23 @@ def _entry(group: GroupValues) -> Entry:
     return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means)
 
 
-def contents_page(found: Sequence[Entry]) -> Page:
+def contents_page(groups: Sequence[Entry]) -> Page:
     """Return the page of these groups."""
-    return Page(TITLE, "index", tuple(_sections(found)))
+    return Page(TITLE, "index", tuple(_sections(groups)))
 
 
-def _sections(found: Sequence[Entry]) -> Iterator[Section]:
-    told = paragraph_of([finding("contents", groups=len(found), tasks=sum(len(one.tasks) for one in found))])
+def _sections(groups: Sequence[Entry]) -> Iterator[Section]:
+    summary = paragraph_of([finding("contents", groups=len(groups), tasks=sum(len(one.tasks) for one in groups))])
     columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
     rows = (
         (
             *(one.name, f"{len(one.tasks):,}", f"{one.queries:,}", f"{one.documents:,}"),
             *(decimals(one.means.get(kind)) for kind in KINDS),
         )
-        for one in found
+        for one in groups
     )
-    yield section("Groups", told, table(columns, rows, links=[f"{one.folder}/index" for one in found]))
-    for one in found:
+    yield section("Groups", summary, table(columns, rows, links=[f"{one.folder}/index" for one in groups]))
+    for one in groups:
         links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
         yield section(one.name, Links(links))
 

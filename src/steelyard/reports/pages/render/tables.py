@@ -143,7 +143,7 @@ def _place(part: SliceValues, parts: Sequence[SliceValues]) -> int:
 
 def _best(part: SliceValues) -> str:
     if part.queries < FEWEST:
-        return "too few to tell"
+        return "too few to test"
     return " or ".join(LABELS[kind] for kind in (part.best, *part.tied))
 
 
