@@ -55,7 +55,7 @@ class Settings:
     """
 
     device: str = "auto"
-    """Device of models whose names do not say one."""
+    """Device of models whose names do not include one."""
     offline: bool = False
     """Never use the network."""
     hub: str = HUBS[0]

@@ -1,7 +1,7 @@
-"""A benchmark in a few figures, as mteb sums up: the mean by task, the mean by type of task, and the Borda rank.
+"""The summary of a benchmark as in mteb: the mean over tasks, the mean over types of tasks, and the Borda rank.
 
-A task's figure is the mean over its subsets and splits. Where a model lacks one of them the task is missing, and
-where a task is missing there is no mean that holds it: None, never the mean of what happens to be there.
+The score of a task is the mean over its subsets and splits. If a model lacks one of them, the task is missing; a mean
+with a missing task is None, never the mean of the other tasks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ModelSummary:
 
     model: str
     rank: int | None
-    """By Borda count, from 1; equals share the better rank. None: there is no task that the model has whole."""
+    """By Borda count, from 1; ties share the better rank. None: the model has no complete task."""
     mean_by_task: float | None
     mean_by_type: float | None
     """The mean of the means of the types."""
@@ -37,7 +37,7 @@ class ModelSummary:
     tasks: Mapping[str, float | None]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the summary as JSON-ready values."""
         return {
             "model": self.model,
             "rank_borda": self.rank,
@@ -71,7 +71,7 @@ class Summary:
         return next(line for line in self.models if line.model == model)
 
     def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:
-        """Columns and rows: rank, model, the two means, a mean for each type."""
+        """Return columns and rows: rank, model, the two means, a mean for each type."""
         columns = ["rank", "model", "mean (task)", "mean (type)", *self.types]
         rows: list[list[str | int | float | None]] = [
             [line.rank, line.model, line.mean_by_task, line.mean_by_type, *line.types.values()] for line in self.models
@@ -79,7 +79,7 @@ class Summary:
         return columns, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the summary as JSON-ready values."""
         types = {type: list(tasks) for type, tasks in self.types.items()}
         return {"types": types, "models": [line.to_dict() for line in self.models]}
 
@@ -93,7 +93,7 @@ class Summary:
 
 @dataclass(eq=False)
 class _Task:
-    """The figures of one task: for each model, those of its subsets and splits."""
+    """The scores of one task: for each model, those of its subsets and splits."""
 
     type: str = UNKNOWN
     cells: set[_Cell] = field(default_factory=set)
@@ -108,19 +108,19 @@ class _Task:
             self.scores.setdefault(result.model, {})[cell] = score
 
     def needed(self) -> set[_Cell]:
-        """A failure before the data was read is of the data that others have read."""
+        """Return the subsets and splits; a failure before the data was read counts as one of the others."""
         read = {name for name, data_hash in self.cells if data_hash is not None}
         return {cell for cell in self.cells if cell[1] is not None or cell[0] not in read}
 
-    def whole(self, model: str) -> float | None:
-        """The mean over subsets and splits; None where one is missing."""
+    def mean(self, model: str) -> float | None:
+        """Return the mean over subsets and splits; None if one is missing."""
         scores = self.scores.get(model, {})
         return fmean(scores.values()) if scores and scores.keys() >= self.needed() else None
 
     def points(self, models: int) -> dict[str, float]:
-        """Borda: the number of models less the rank among those that have figures, equals sharing their ranks.
+        """Return Borda points: the number of models minus the rank among those with scores; ties share their ranks.
 
-        As in mteb, a model takes part with what it has of the subsets and splits.
+        As in mteb, a model is ranked by the subsets and splits that it has.
         """
         means = {model: fmean(scores.values()) for model, scores in self.scores.items()}
         ordered = sorted(means.values(), reverse=True)
@@ -129,11 +129,11 @@ class _Task:
 
 
 def summarise(results: Iterable[Result]) -> Summary:
-    """The summary of any results: every task that is among them counts for every model."""
-    found = list(results)
-    models = list(dict.fromkeys(result.model for result in found))
+    """Return the summary of any results: every task among them counts for every model."""
+    listed = list(results)
+    models = list(dict.fromkeys(result.model for result in listed))
     tasks: dict[str, _Task] = {}
-    for result in found:
+    for result in listed:
         tasks.setdefault(task_of(result), _Task()).add(result)
     types: dict[str, list[str]] = {}
     for name, task in tasks.items():
@@ -145,7 +145,7 @@ def summarise(results: Iterable[Result]) -> Summary:
 
 
 def task_of(result: Result) -> str:
-    """The name of the task that the result is a subset or split of.
+    """Return the name of the task that the result is a subset or split of.
 
     >>> from steelyard.results import TaskFacts
     >>> task_of(Result("C-MTEB/ATEC:validation", "m", {}, "", facts=TaskFacts(split="validation")))
@@ -157,34 +157,34 @@ def task_of(result: Result) -> str:
     parts = _PARTS.fullmatch(last)
     if parts is None:
         return result.task
-    told = result.facts.split if result.done or result.facts.data_hash else parts["split"]
-    return group + slash + parts["task"] if parts["split"] in (None, told) else result.task
+    split = result.facts.split if result.done or result.facts.data_hash else parts["split"]
+    return group + slash + parts["task"] if parts["split"] in (None, split) else result.task
 
 
 def main_score(result: Result) -> float | None:
-    """The main figure under mteb's rounding, where there is one."""
-    figure = result.mteb.get(result.main_metric, result.score)
-    return float(figure) if result.done and isinstance(figure, int | float) else None
+    """Return the main score with mteb's rounding; None if there is none."""
+    score = result.mteb.get(result.main_metric, result.score)
+    return float(score) if result.done and isinstance(score, int | float) else None
 
 
 def _line(model: str, rank: int | None, tasks: Mapping[str, _Task], types: Mapping[str, Sequence[str]]) -> ModelSummary:
-    figures = {name: task.whole(model) for name, task in tasks.items()}
-    by_type = {type: _mean([figures[name] for name in names]) for type, names in types.items()}
-    return ModelSummary(model, rank, _mean(list(figures.values())), _mean(list(by_type.values())), by_type, figures)
+    scores = {name: task.mean(model) for name, task in tasks.items()}
+    by_type = {type: _mean([scores[name] for name in names]) for type, names in types.items()}
+    return ModelSummary(model, rank, _mean(list(scores.values())), _mean(list(by_type.values())), by_type, scores)
 
 
 def _ranks(tasks: Sequence[_Task], models: Sequence[str]) -> dict[str, int]:
-    """Of the models that have at least one task whole, as only those stand in mteb's table."""
-    shown = [model for model in models if any(task.whole(model) is not None for task in tasks)]
+    """Return the ranks of the models with at least one complete task: only those are in mteb's table."""
+    shown = [model for model in models if any(task.mean(model) is not None for task in tasks)]
     points = [task.points(len(shown)) for task in tasks]
     totals = {model: sum(of_task.get(model, 0.0) for of_task in points) for model in models}
     scored = [total for model, total in totals.items() if any(model in of_task for of_task in points)]
     return {model: 1 + sum(total > totals[model] for total in scored) for model in shown}
 
 
-def _mean(figures: Sequence[float | None]) -> float | None:
-    there = [figure for figure in figures if figure is not None]
-    return fmean(there) if there and len(there) == len(figures) else None
+def _mean(scores: Sequence[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return fmean(known) if known and len(known) == len(scores) else None
 
 
 def _shown(cell: str | int | float | None) -> str:

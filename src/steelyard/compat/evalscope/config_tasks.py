@@ -101,7 +101,7 @@ def _only_split(name: str) -> str:
 
 
 def _of_mteb(name: str, error: UnknownName, settings: Settings | None) -> list[str]:
-    """Return the task of that name in the mteb package; without the package, raise an error that says so."""
+    """Return the task of that name in the mteb package; without the package, raise an error."""
     try:
         return task_names([f"mteb:{name}"], settings=settings)
     except MissingPart:
