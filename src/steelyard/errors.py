@@ -21,6 +21,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 
+def printable(text: str, longest: int | None = None) -> str:
+    r"""Return a text without control characters, so that names and values from files cannot change the terminal.
+
+    >>> printable("a\x1b[31mb\nc"), printable("abcdef", 3)
+    ('a\ufffd[31mb\nc', 'abc...')
+    """
+    shown = text if longest is None or len(text) <= longest else f"{text[:longest]}..."
+    return shown if shown.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in shown)
+
+
 class SteelyardError(Exception):
     """Something failed that a person can fix; `hint` is what to do, in the imperative.
 
@@ -42,9 +52,10 @@ class SteelyardError(Exception):
         found: Any = None,
         expected: str | None = None,
     ) -> None:
+        message = printable(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = None if hint is None else printable(hint)
         self.option = option
         self.path = None if path is None else str(path)
         self.row = row

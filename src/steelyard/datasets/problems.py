@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, printable
 
 if TYPE_CHECKING:
     from steelyard.types.samples import AnyTask
@@ -29,7 +29,7 @@ OUR_FAULT = "no problem was found in the data, so this is a defect of Steelyard:
 """The hint for a state that only a defect of Steelyard can cause."""
 SHOWN = 5
 LONGEST = 500
-"""Characters of a value from a file that a message shows."""
+"""Characters of a file's name or content that a message shows."""
 
 
 class DataWarning(UserWarning):
@@ -119,18 +119,6 @@ SAMPLE_KINDS: dict[str, Kind] = {
 KINDS |= SAMPLE_KINDS
 
 
-def printable(text: str) -> str:
-    r"""Return a text from a file as a message may show it: without control characters, and not too long.
-
-    >>> printable("a\x1b[31mb\nc")
-    'a\ufffd[31mb c'
-    """
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    if shown.isprintable():
-        return shown
-    return "".join(" " if mark in "\n\r\t" else mark if mark.isprintable() else "\ufffd" for mark in shown)
-
-
 @dataclass(frozen=True)
 class Problem:
     """A problem at a place.
@@ -204,8 +192,8 @@ class Report:
         """Add a problem; the kind determines how serious it is. What comes from files is made printable."""
         if kind not in KINDS:
             raise KeyError(kind)
-        rows = tuple(int(row) for row in rows)
-        self.problems.append(Problem(kind, printable(file), printable(found), rows, remedy))
+        numbers = tuple(int(row) for row in rows)
+        self.problems.append(Problem(kind, printable(file, LONGEST), printable(found, LONGEST), numbers, remedy))
 
     def of(self, severity: Severity) -> Sequence[Problem]:
         """Return the problems of one severity, in the order in which they were added."""

@@ -11,6 +11,7 @@ in several rows with the same question. A file goes by its path in the folder, o
 from __future__ import annotations
 
 import difflib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_obje
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
-from steelyard.datasets.tables.files import format_of
+from steelyard.datasets.tables.files import format_of, translated
 from steelyard.datasets.tables.tabular import Table, read_table
 from steelyard.errors import DataError
 from steelyard.types import Task
 
+HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+"""References to characters beyond Unicode, some with more digits than Python converts."""
 SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
 QUESTIONS = Role(
     "questions",
@@ -179,7 +182,9 @@ def _corpus(folder: Path, names: Sequence[str], report: Report) -> Table:
 
     titles, bodies = [], []
     for name in names:
-        content = (folder / name).read_bytes()
+        content = b""
+        with translated(report, name):
+            content = (folder / name).read_bytes()
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -212,7 +217,7 @@ def _read_html(text: str) -> tuple[str, str]:
     ('VPN', 'Ask IT.\nTwice.')
     """
     page = _Page()
-    page.feed(text)
+    page.feed(HUGE_REFERENCE.sub("\ufffd", text))
     page.close()
     lines = (" ".join(line.split()) for line in "".join(page.words).split("\n"))
     return " ".join("".join(page.title).split()), "\n".join(filter(None, lines))

@@ -7,14 +7,18 @@ Both are optional. `task.json` is one object: `name`, `language` or `languages`,
 
 from __future__ import annotations
 
+import copy
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.datasets.language_codes import language_code, overall_language
-from steelyard.errors import DataError
+from steelyard.datasets.tables.files import os_error
+from steelyard.errors import DataError, printable
 from steelyard.types import TaskInfo
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SIDECAR = "task.json"
 CATEGORIES = ("natural_language", "code")
+RECENT = 50_000_000
+"""Nanoseconds in which a file may change twice with the same time stamp."""
 EXPECTED = {
     "category": " or ".join(CATEGORIES),
     "language": 'a code such as "zh"',
@@ -34,15 +40,38 @@ EXPECTED = {
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is no such file."""
+    """Return the object in a JSON file; empty if there is no such file."""
+    try:
+        state = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"the file cannot be read: {error}", path=path, hint="check its name and permissions"
+        ) from error
     if not path.is_file():
         return {}
+    if time.time_ns() - state.st_mtime_ns < RECENT:  # it may change again without a new time stamp
+        return _parse(path)
+    return copy.copy(_parse_once(path, state.st_ino, state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=4)
+def _parse_once(path: Path, inode: int, changed: int, size: int) -> dict[str, Any]:
+    """Parse a file once as long as it does not change: a manifest is needed for each of its tasks."""
+    return _parse(path)
+
+
+def _parse(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:  # UnicodeDecodeError is one too
-        raise DataError(f"not JSON in UTF-8 ({error})", where=str(path), hint="mend or remove the file") from error
+    except OSError as error:
+        message, hint = os_error(error)
+        raise DataError(message, path=path, hint=hint) from error
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        raise DataError(f"the file must be JSON in UTF-8: {error}", path=path, hint="fix or remove the file") from error
     if not isinstance(value, dict):
-        raise DataError("not a JSON object", where=str(path), hint="mend or remove the file")
+        raise DataError.invalid("the content", expected="a JSON object", found=type(value).__name__, path=path)
     return value
 
 
@@ -86,17 +115,17 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
     language = language_code(facts["language"]) if facts.get("language") else overall_language(languages)
     reference = facts.get("reference")
     return TaskInfo(
-        name=name,
+        name=_text(name),
         language=language,
         languages=languages or ((language,) if language not in ("multilingual", "unknown") else ()),
-        category=str(facts.get("category") or "natural_language"),
-        type=str(facts.get("type") or "retrieval"),
-        main_metric=str(facts["main_metric"]) if facts.get("main_metric") else None,
-        source=str(facts.get("source") or source),
-        revision=facts.get("revision"),
-        split=str(facts.get("split") or "test"),
-        description=str(facts.get("description") or facts.get("note") or ""),
-        licence=facts.get("licence") or facts.get("license"),
+        category=_text(facts.get("category") or "natural_language"),
+        type=_text(facts.get("type") or "retrieval"),
+        main_metric=_text(facts["main_metric"]) if facts.get("main_metric") else None,
+        source=_text(facts.get("source") or source),
+        revision=_text(facts["revision"]) if facts.get("revision") else None,
+        split=_text(facts.get("split") or "test"),
+        description=_text(facts.get("description") or facts.get("note") or ""),
+        licence=_text(licence) if (licence := facts.get("licence") or facts.get("license")) else None,
         ignore_identical_ids=bool(facts.get("ignore_identical_ids", False)),
         reference={key: float(value) for key, value in reference.items()} if isinstance(reference, dict) else {},
     )
@@ -106,13 +135,11 @@ def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
     """Say which of the facts cannot be meant; a category that nobody knows would choose an analyser silently."""
     reference = facts.get("reference") or {}
     wrong = {
-        "category": (facts.get("category") or CATEGORIES[0]) not in CATEGORIES,
+        "category": (facts.get("category") or CATEGORIES[0]) not in list(CATEGORIES),
         "language": not isinstance(facts.get("language") or "", str),
         "languages": not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)),
         "ignore_identical_ids": not isinstance(facts.get("ignore_identical_ids", False), bool),
-        "reference": not (
-            isinstance(reference, dict) and all(isinstance(value, int | float) for value in reference.values())
-        ),
+        "reference": not (isinstance(reference, dict) and all(_is_number(value) for value in reference.values())),
     }
     for key in (key for key, is_wrong in wrong.items() if is_wrong):
         raise DataError(
@@ -120,6 +147,15 @@ def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
             where=name,
             hint=f"mend it in {SIDECAR} or {MANIFEST}",
         )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1023)
+
+
+def _text(value: Any) -> str:
+    """Return a fact as text that can be printed and encoded; null and numbers are possible in JSON."""
+    return printable(str(value).encode("utf-8", "replace").decode()).strip()
 
 
 def info_facts(info: TaskInfo) -> dict[str, Any]:

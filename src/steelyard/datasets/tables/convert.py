@@ -107,21 +107,15 @@ def as_grades(column: Any, add_problem: AddProblem) -> Any:
 
 
 def as_counts(column: Any, add_problem: AddProblem) -> Any:
-    """Numbers from 0 up as float64, null where there is none; yes and no count as 1 and 0."""
+    """Return numbers of at least 0 as float64, null for none; yes and no count as 1 and 0."""
     counts = _numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column, add_problem)
     if counts is None:
-        words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(TEXT)))
-        for word, number in WORDS.items():
-            words = pc.if_else(pc.equal(words, word), number, words)
-        counts = _numbers(words, add_problem)
+        counts = _counts_one_by_one(column, add_problem)
     if counts is None:
-        values = column.cast(TEXT).to_pylist()
-        bad = [row for row, value in enumerate(values) if value and not _counts(value)]
-        add_problem("value", f"{values[bad[0]]!r}, where a number was expected", bad)
         return None
     good = pc.and_(pc.greater_equal(counts, 0), pc.is_finite(counts))
     if rows := _rows(pc.fill_null(pc.invert(good), False)):
-        add_problem("value", f"{counts[rows[0]].as_py():g}, where a number from 0 up was expected", rows)
+        add_problem("value", f"a count must be at least 0, got {counts[rows[0]].as_py():g}", rows)
         return None
     return counts
 
@@ -133,7 +127,8 @@ def as_times(column: Any, add_problem: AddProblem) -> Any:
         return pc.divide(moments.cast(pa.int64()).cast(pa.float64()), 1e6)
     numbers = _numbers(column, add_problem)
     if numbers is None:
-        return _moments(column.cast(TEXT).to_pylist(), add_problem)
+        texts = as_texts(column, add_problem, missing=None)
+        return None if texts is None else _moments(texts.to_pylist(), add_problem)
     # The year 5138 in seconds is the year 1973 in milliseconds; logs are from between.
     for most, unit in ((1e14, 1e6), (1e11, 1e3)):
         numbers = pc.if_else(pc.greater(numbers, most), pc.divide(numbers, unit), numbers)
@@ -195,23 +190,32 @@ def _numbers(column: Any, add_problem: AddProblem) -> Any:
 
 
 def decimal(text: str) -> float:
-    """A number as files have it; a ValueError for anything else, Python's `1_0` (ten) too.
+    """Return the number in a text; a ValueError for anything else, also for Python's `1_0` and digits beyond ASCII.
 
     >>> decimal(" 2.50 "), decimal("1e-3")
     (2.5, 0.001)
     """
-    if "_" in text:
+    if "_" in text or not text.isascii():
         raise ValueError(f"not a number: {text!r}")
     return float(text)
 
 
-def _counts(value: str) -> bool:
-    """Whether a cell counts something."""
-    try:
-        decimal(value)
-    except ValueError:
-        return value.strip().lower() in WORDS
-    return True
+def _counts_one_by_one(column: Any, add_problem: AddProblem) -> Any:
+    texts = as_texts(column, add_problem, missing=None)
+    if texts is None:
+        return None
+    numbers: list[float | None] = []
+    bad = []
+    for row, text in enumerate(texts.to_pylist()):
+        word = (text or "").strip().lower()
+        try:
+            numbers.append(decimal(WORDS.get(word, word)) if word else None)
+        except ValueError:
+            bad.append(row)
+    if bad:
+        add_problem("value", f"a count must be a number, got {texts[bad[0]].as_py()!r}", bad)
+        return None
+    return pa.array(numbers, pa.float64())
 
 
 def _moments(values: Sequence[str | None], add_problem: AddProblem) -> Any:
@@ -222,10 +226,10 @@ def _moments(values: Sequence[str | None], add_problem: AddProblem) -> Any:
             continue
         try:
             known[value] = seconds(str(value))
-        except ValueError:
+        except (ValueError, OverflowError, OSError):
             bad.append(row)
     if bad:
-        add_problem("value", f"{values[bad[0]]!r}, where a time such as 2026-03-01T12:30:00 was expected", bad)
+        add_problem("value", f"a time must be like 2026-03-01T12:30:00, got {values[bad[0]]!r}", bad)
         return None
     return pa.array([known[value] for value in values], pa.float64())
 
@@ -239,7 +243,7 @@ def _numbers_one_by_one(values: Sequence[Any], add_problem: AddProblem) -> Any:
             bad.append(row)
             numbers.append(1.0)  # as where there is none, so that the others can be checked; nothing is loaded of them
     if bad:
-        add_problem("grade", f"the grade {values[bad[0]]!r}, which is not a number", bad)
+        add_problem("grade", f"a grade must be a number, got {values[bad[0]]!r}", bad)
     if len(bad) == len(values):
         return None
     return as_grades(pa.array(numbers, pa.float64()), add_problem)

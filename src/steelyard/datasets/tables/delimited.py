@@ -9,6 +9,7 @@ the role (`id text`; `query document grade`; trec_eval's `query 0 document grade
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
     """The file as columns of bytes; and the rows of another width, which are left out, with what they have."""
     from pyarrow import csv as arrow_csv
 
-    # Columns go by number: a header may name two alike.
+    # Columns are numbered: a header may repeat a name.
     names = [str(position) for position in range(width)]
     ragged: dict[int, int] = {}
 
@@ -105,12 +106,12 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
         ragged[row.number] = row.actual_columns
         return "skip"
 
-    def read(block: int) -> Any:
+    def read(block: int, handler: Any = None) -> Any:
         ragged.clear()
-        with open_bytes(path) as stream:
+        with open_bytes(path) if handler is None else io.BytesIO(_as_utf8(read_bytes(path))) as stream:
             return arrow_csv.read_csv(
                 stream,
-                # One thread, or Arrow does not know the numbers of bad rows.
+                # One thread, or Arrow does not report the numbers of bad rows.
                 read_options=arrow_csv.ReadOptions(
                     column_names=names, skip_rows=skip, use_threads=False, block_size=block
                 ),
@@ -118,20 +119,33 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
                     delimiter=delimiter,
                     quote_char='"' if quoted else False,
                     newlines_in_values=quoted,
-                    invalid_row_handler=note,
+                    invalid_row_handler=handler,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.large_binary()), strings_can_be_null=False
                 ),
             )
 
-    for block in BLOCKS[:-1]:
-        try:
-            return read(block), ragged
-        except pa.ArrowInvalid as error:
-            if "straddl" not in str(error):
-                raise
-    return read(BLOCKS[-1]), ragged
+    handler = None
+    for block in BLOCKS:
+        while True:
+            try:
+                return read(block, handler), ragged
+            except pa.ArrowInvalid as error:
+                if "straddl" in str(error) and block != BLOCKS[-1]:
+                    break
+                if handler is not None or "columns, got" not in str(error):
+                    raise
+                handler = note  # Arrow decodes each row that it passes to the handler, so it needs UTF-8
+    raise AssertionError("the last block returns or raises")
+
+
+def _as_utf8(data: bytes) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").encode()
+    return data
 
 
 def _with_gaps(table: Any, rows: Sequence[int]) -> Any:

@@ -44,7 +44,7 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
 
     try:
         first = json.loads(head.split(b"\n", 1)[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(first, dict):
         return None
@@ -110,7 +110,7 @@ def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]
                 text = line.decode(errors="replace")
             try:
                 record = json.loads(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 no_json[row] = f"not JSON ({error}): {text.strip()[:60]!r}"
                 record = {}
             if HALF.search(text) and (mended := _without_halves(record)) != record:
@@ -147,7 +147,7 @@ def _array(path: Path, name: str, report: Report) -> list[Any]:
     try:
         text = read_bytes(path).decode("utf-8-sig")
         records = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         report.add("unreadable", name, f"not JSON ({error})")
         return []
     records = records if isinstance(records, list) else [records]
@@ -168,6 +168,8 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
         rows.append(record if isinstance(record, dict) else {})
     _tell_once(no_object, name, report)
     if not rows:
+        if not report.fatal:
+            report.add("nothing-there", name, f"no {role.name}")
         return None
     keys = dict.fromkeys(key for record in rows for key in record)
     candidates = role.candidates(keys, [key for key in keys if _all_numbers(rows, key)])
@@ -202,8 +204,21 @@ def _column(values: list[Any], field: Field, name: str, report: Report) -> Any:
     if field.kind in LOOSE:
         return _strings(values)
     if field.kind == "ids" and any(isinstance(value, list) for value in values):
-        return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
+        return _lists(values, name, report)
     return _texts(values, field, name, report)
+
+
+def _lists(values: list[Any], name: str, report: Report) -> Any:
+    """Return lists of ids; a row that is not a list of texts or whole numbers is a problem."""
+    bad = [
+        row
+        for row, value in enumerate(values, 1)
+        if not (isinstance(value, list) and all(type(item) in (str, int) for item in value)) and value is not None
+    ]
+    if bad:
+        report.add("columns", name, f"a list of ids must hold texts, got {_shown(values[bad[0] - 1])}", bad)
+        return None
+    return pa.array([[str(item) for item in value or ()] for value in values], pa.large_list(pa.large_string()))
 
 
 def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
@@ -234,9 +249,13 @@ def _shown(value: Any) -> str:
 def _grades(values: list[Any], name: str, report: Report) -> Any:
     if any(isinstance(value, str) for value in values):
         return _strings(values)
-    bad = [row for row, value in enumerate(values, 1) if not isinstance(value, int | float | None)]
+    bad = [
+        row
+        for row, value in enumerate(values, 1)
+        if not isinstance(value, int | float | None) or (isinstance(value, int) and abs(value) > 2**1023)
+    ]
     if bad:
-        report.add("grade", name, f"the grade {values[bad[0] - 1]!r}, which is not a number", bad)
+        report.add("grade", name, f"a grade must be a number, got {_shown(values[bad[0] - 1])}", bad)
         if len(bad) == len(values):
             return None
         odd = set(bad)  # 1, as where there is none, so that the others can be checked; nothing is loaded of them

@@ -18,6 +18,8 @@ from steelyard.datasets.tables.columns import Field
 from steelyard.datasets.tables.convert import TEXT, AddProblem, as_texts, as_written, decimal
 
 KINDS = ("texts", "numbers", "labels")
+DEPTHS = {"texts": 1, "numbers": 1, "labels": 2}
+"""How deep the lists of a row may be nested, by kind: a list of texts, a list of labels or of levels of labels."""
 WHOLE = re.compile(r"[+-]?\d{1,18}")
 
 Convert = Callable[[Any, AddProblem], Any]
@@ -62,8 +64,11 @@ def or_lists(convert: Convert, name: str) -> Convert:
     """The same for a column of lists, or of lists of lists: their values are converted, their lengths stay."""
 
     def converted(column: Any, add_problem: AddProblem) -> Any:
-        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        if not is_list(column):
             return convert(column, add_problem)
+        if _nesting(column.type) > (2 if name == "labels" else 1):
+            add_problem("columns", f"lists of {name} are nested too deeply: {column.type}", ())
+            return None
         if column.null_count:
             add_problem("row", f"no list of {name}", np.flatnonzero(np.asarray(pc.is_null(column))))
             return None
@@ -95,6 +100,10 @@ def is_list(column: Any) -> bool:
     return bool(pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
 
 
+def _nesting(kind: Any) -> int:
+    return 1 + _nesting(kind.value_type) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
+
+
 def arrow_type(kind: str, example: Any) -> Any:
     """What Arrow's JSON reader is to expect, by the first record; None where that does not tell."""
     if isinstance(example, list):
@@ -110,6 +119,14 @@ def arrow_type(kind: str, example: Any) -> Any:
 def from_json(cells: Sequence[Any], field: Field, add_problem: AddProblem) -> Any:
     """A column from JSON values of any kind; rows are told from 1 here, as the caller counts them."""
     depths = {_depth(cell) for cell in cells if cell is not None}
+    if depths and max(depths) > DEPTHS[field.kind]:
+        deep = _rows(cells, lambda cell: _depth(cell) > DEPTHS[field.kind])
+        add_problem("columns", f"{field.name} is nested too deeply: {_shown(cells[deep[0] - 1])}", deep)
+        return None
+    huge = _rows(cells, lambda cell: any(_too_large(value, field.kind) for value in _leaves(cell)))
+    if huge:
+        add_problem("columns", f"{field.name} must be a number of at most 64 bits: {_shown(cells[huge[0] - 1])}", huge)
+        return None
     if len(depths) > 1:
         odd = _rows(cells, lambda cell: _depth(cell) == min(depths))
         add_problem("columns", f"{field.name} is a list in some rows and a single value in others", odd)
@@ -160,6 +177,12 @@ def _parsed(texts: Sequence[str | None], add_problem: AddProblem) -> Any:
 
 def _distinct(owner: Any, rows: Iterable[int]) -> list[int]:
     return np.unique(owner[list(rows)]).tolist() if len(owner) else []
+
+
+def _too_large(value: Any, kind: str) -> bool:
+    """Return whether a whole number cannot be a label (64 bits) or a score (a float)."""
+    limit = 2**63 - 1 if kind == "labels" else 2**1023
+    return isinstance(value, int) and abs(value) > limit
 
 
 def _depth(cell: Any) -> int:

@@ -158,7 +158,7 @@ def _usable(
     kept = np.ones(len(pairs.query), dtype=bool)
     reasons = {
         f"shown fewer than {grading.min_impressions} times": pairs.impressions < grading.min_impressions,
-        "of an empty query": np.array([not text.strip() for text in texts])[pairs.query],
+        "of an empty query": np.array([not text.strip() for text in texts], dtype=bool)[pairs.query],
     }
     if corpus is not None:
         there = np.asarray(pc.is_in(names, value_set=corpus["id"]))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,13 +30,15 @@ TrecKind = Literal["topics", "documents", "judgements", "run"]
 ROLES = {"topics": "queries", "documents": "documents", "judgements": "judgements", "run": "candidates"}
 
 TOPICS = re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<[a-z]\w*\b[^>]*>\s*)?<top(ic)?\b", re.S | re.I)
-TOPIC = re.compile(rb"<topi?c?\b(.*?)</topi?c?>", re.S | re.I)
+TOPIC = (re.compile(rb"<top(?:ic)?\b", re.I), re.compile(rb"</top(?:ic)?>", re.I))
 NUMBER = re.compile(r"\b(?:number|id|num)\s*=\s*[\"']([^\"']*)[\"']", re.I)
-DOCUMENT = re.compile(rb"<doc>(.*?)</doc>", re.S | re.I)
+DOCUMENT = (re.compile(rb"<doc>", re.I), re.compile(rb"</doc>", re.I))
 # Blanks or tabs, not both: a query after a tab is not three columns.
 JUDGEMENT = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)[+-]?\d+ *\r?(\n|$)")
 RUN = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)-?\d+(?P=gap)[-+.\deE]+(?P=gap)\S")
 TAG = re.compile(r"<[^<>]+>")
+HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+"""References to characters beyond Unicode, some with more digits than Python converts."""
 LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:\s*", re.I)
 
 
@@ -50,7 +53,7 @@ def trec_kind(name: str, path: Path) -> TrecKind | None:
         with open_bytes(path) as stream:
             head = bytes(stream.read(4096)).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
-        return None  # the reader of tables will say what is wrong with it
+        return None  # the reader of tables reports what is wrong with it
     if TOPICS.match(head):
         return "topics"
     if re.match(rb"<doc>", head, re.I):
@@ -98,7 +101,7 @@ def _topics(data: bytes, name: str, report: Report) -> dict[str, Any]:
     import pyarrow as pa
 
     ids, texts = [], []
-    for block in _blocks(TOPIC, data, name, report):
+    for block in _blocks(*TOPIC, data, name, report):
         attributes, _, body = block.partition(">")
         fields, number = _fields(body), NUMBER.search(attributes)
         ids.append(number[1].strip() if number else LABEL.sub("", fields.get("num", "")).strip())
@@ -110,31 +113,49 @@ def _documents(data: bytes, name: str, report: Report) -> dict[str, Any]:
     import pyarrow as pa
 
     ids, titles, texts = [], [], []
-    for body in _blocks(DOCUMENT, data, name, report):
-        number = re.search(r"<docno>(.*?)</docno>", body, re.S | re.I)
-        title = re.search(r"<(title|headline|hl)>(.*?)</\1>", body, re.S | re.I)
-        texts_found = re.findall(r"<(?:text|body|contents)>(.*?)</(?:text|body|contents)>", body, re.S | re.I)
-        ids.append(number[1].strip() if number else "")
-        titles.append(_plain(title[2]) if title else "")
-        texts.append(" ".join(map(_plain, texts_found)) if texts_found else _plain(_without(body, number, title)))
+    for body in _blocks(*DOCUMENT, data, name, report):
+        number, title = next(_elements(body, "docno"), None), next(_elements(body, "title|headline|hl"), None)
+        parts = list(_elements(body, "text|body|contents"))
+        ids.append(body[number[1] : number[2]].strip() if number else "")
+        titles.append(_plain(body[title[1] : title[2]]) if title else "")
+        text = " ".join(_plain(body[start:end]) for _, start, end, _ in parts)
+        texts.append(text if parts else _plain(_without(body, number, title)))
     columns = {"id": ids, "title": titles, "text": texts}
     return {field: pa.array(values, pa.large_string()) for field, values in columns.items()}
 
 
-def _blocks(pattern: re.Pattern[bytes], data: bytes, name: str, report: Report) -> list[str]:
-    found, bad = [], []
-    for number, match in enumerate(pattern.finditer(data), 1):
+def _blocks(opens: re.Pattern[bytes], closes: re.Pattern[bytes], data: bytes, name: str, report: Report) -> list[str]:
+    """Return what is between the tags of each record, in one pass over the data."""
+    blocks, bad, at = [], [], 0
+    while (begin := opens.search(data, at)) is not None and (end := closes.search(data, begin.end())) is not None:
+        content, at = data[begin.end() : end.start()], end.end()
         try:
-            found.append(match[1].decode())
+            blocks.append(content.decode())
         except UnicodeDecodeError:
-            bad.append(number)
-            found.append(match[1].decode(errors="replace"))
+            blocks.append(content.decode(errors="replace"))
+            bad.append(len(blocks))
     if bad:
-        report.add("encoding", name, "bytes that are not UTF-8", bad)
-    opened = len(re.findall(pattern.pattern.split(b"(")[0], data, re.I))
-    if opened != len(found):
-        report.add("unreadable", name, f"{opened} records begin, {len(found)} end")
-    return found
+        report.add("encoding", name, "the text must be UTF-8", bad)
+    opened = len(opens.findall(data))
+    if opened != len(blocks):
+        report.add("unreadable", name, f"{opened} records begin, but {len(blocks)} end")
+    return blocks
+
+
+def _elements(body: str, tags: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield begin, content begin, content end and end of the elements of these tags, in one pass over the text."""
+    at = 0
+    closing: dict[str, int] = {}
+    for match in re.finditer(f"<({tags})>", body, re.I):
+        tag = match[1].lower()
+        if match.start() < at or closing.get(tag) == -1:
+            continue
+        end = re.compile(f"</{tag}>" if "title" in tags else f"</(?:{tags})>", re.I).search(body, match.end())
+        if end is None:
+            closing[tag] = -1  # no later element of this tag is closed either
+            continue
+        yield match.start(), match.end(), end.start(), end.end()
+        at = end.end()
 
 
 def _fields(body: str) -> dict[str, str]:
@@ -150,12 +171,12 @@ def _fields(body: str) -> dict[str, str]:
     return fields
 
 
-def _without(body: str, *matches: re.Match[str] | None) -> str:
-    for match in matches:
-        body = body.replace(match[0], " ") if match else body
+def _without(body: str, *elements: tuple[int, int, int, int] | None) -> str:
+    for begin, _, _, end in sorted((element for element in elements if element), reverse=True):
+        body = f"{body[:begin]} {body[end:]}"
     return body
 
 
 def _plain(text: str) -> str:
     """Text without tags and entities, white space as single blanks."""
-    return " ".join(html.unescape(TAG.sub(" ", text)).split())
+    return " ".join(html.unescape(HUGE_REFERENCE.sub("\ufffd", TAG.sub(" ", text))).split())

@@ -21,6 +21,7 @@ import numpy as np
 
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENT_ID, JUDGEMENTS, QUERY_ID, Field, Role
+from steelyard.datasets.tables.files import first_line
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def _parquet(path: Path, data: bytes) -> dict[str, Any]:
     try:
         table = parquet.read_table(pa.BufferReader(data))
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
+        raise DataError(
+            f"the file is damaged or truncated ({first_line(error)})", path=path, hint="download or write it again"
+        ) from error
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
@@ -123,6 +126,8 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
         queries = json.loads(data, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
+    if not isinstance(queries, dict):
+        return None
     if MTEB in queries:
         queries = _only_part(path, queries)
     rows = []
@@ -131,9 +136,24 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
             if not isinstance(number, int | float):
                 hint = 'expected numbers by document by query: {"q1": {"d7": 2}}'
                 raise DataError(f"no number in {str(documents)[:60]!r}", where=f"{path}, {query!r}", hint=hint)
+            if abs(number) > 2**1023:
+                raise DataError(
+                    "a number must fit into a float", where=f"{path}, {query!r}", path=path, found=str(number)[:40]
+                )
             rows.append((query, document, float(number)))
     names = (QUERY_ID[0], DOCUMENT_ID[0], "score")
+    for name in (str(name) for row in rows for name in row[:2]):
+        if not _is_unicode(name):
+            raise DataError(f"an id must be valid Unicode, got {name!a}", path=path, found=ascii(name))
     return {name: pa.chunked_array([pa.array([row[place] for row in rows])]) for place, name in enumerate(names)}
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _only_part(path: Path, predictions: dict[str, Any]) -> dict[str, Any]:

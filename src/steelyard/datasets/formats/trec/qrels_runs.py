@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.datasets.formats.trec.named_tables import RUN, read_named
 from steelyard.datasets.tables.columns import JUDGEMENTS
-from steelyard.datasets.tables.files import UTF8_MARK, packing_of
+from steelyard.datasets.tables.files import UTF8_MARK, file_errors, unpack
 from steelyard.errors import DataError, MissingPart
 from steelyard.types import Float64, Int32, Qrels, Run
 
@@ -73,12 +73,13 @@ class RunLines(Lines):
 def read_qrels(path: str | Path) -> QrelsLines:
     """The judgements of a TREC qrels file, or of a table; no document twice for a query, every grade a whole number."""
     path = Path(path)
-    content, text = _read(path), None
-    if (table := read_named(path, content, JUDGEMENTS)) is None:
-        text = _even(content)
-        table = _table(path, text, QRELS_COLUMNS)
-    grades = _whole(path, text, table)
-    queries, query, documents, document = _ids(table)
+    with file_errors(path):
+        content, text = _read(path), None
+        if (table := read_named(path, content, JUDGEMENTS)) is None:
+            text = _even(content)
+            table = _table(path, text, QRELS_COLUMNS)
+        grades = _whole(path, text, table)
+        queries, query, documents, document = _ids(table)
     lines = QrelsLines(path, queries, documents, query, document, grades)
     _refuse_duplicates(lines, text)
     return lines
@@ -87,6 +88,11 @@ def read_qrels(path: str | Path) -> QrelsLines:
 def read_run(path: str | Path) -> RunLines:
     """The lists of a TREC run file, or of a table; no document twice for a query, every score a finite number."""
     path = Path(path)
+    with file_errors(path):
+        return _read_run(path)
+
+
+def _read_run(path: Path) -> RunLines:
     content, text = _read(path), None
     tag = path.name.removesuffix(".parquet").removesuffix(".json").removesuffix(".run")
     if (table := read_named(path, content, RUN)) is None:
@@ -195,19 +201,10 @@ def _compression(path: Path) -> str | None:
 
 def _read(path: Path) -> bytes:
     """The content of the file, unpacked."""
-    import pyarrow as pa
-
     try:
-        data = path.read_bytes()  # once, from the beginning to the end: it may be a pipe
-        if (packing := packing_of(data[:16])) is not None:
-            with pa.input_stream(pa.BufferReader(data), compression=packing) as stream:
-                data = stream.read()
+        data = unpack(path.read_bytes())  # once, from the beginning to the end: it may be a pipe
     except FileNotFoundError as error:
-        raise MissingPart(f"no file {path}", hint="check the path") from error
-    except IsADirectoryError as error:
-        raise DataError("a folder was found", where=str(path), hint="give a file") from error
-    except OSError as error:
-        raise DataError(f"cannot be read: {error}", where=str(path), hint="is it whole?") from error
+        raise MissingPart(f"the file does not exist: {path}", path=path, hint="check the path") from error
     return data.removeprefix(UTF8_MARK)
 
 
