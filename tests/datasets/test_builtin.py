@@ -71,10 +71,10 @@ def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], monkeypatch: pyte
 
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0]))
     for each in builtin.SETS:
-        assert len(store.load(replace(each, cut=cut), each.infos()[0], Settings.load().home).corpus) > 0
+        assert len(store.load(replace(each, build=cut), each.infos()[0], Settings.load().home).corpus) > 0
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0] / "elsewhere"))
     with pytest.raises(AssertionError):
-        store.load(replace(each, cut=cut), each.infos()[0], Settings.load().home)
+        store.load(replace(each, build=cut), each.infos()[0], Settings.load().home)
 
 
 @pytest.mark.parametrize("name", ALL)

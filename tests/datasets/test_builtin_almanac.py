@@ -30,7 +30,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def tasks() -> dict[str, Task]:
-    return {task.info.task: task for task in almanac.cut()}
+    return {task.info.task: task for task in almanac.build()}
 
 
 def test_every_file_is_used() -> None:

@@ -74,7 +74,7 @@ def test_a_row_may_be_longer_than_a_block(suffix: str, tmp_path: Path) -> None:
 def test_rows_of_another_width_are_counted_and_told_once_where_rows_are_long(tmp_path: Path) -> None:
     rows = "id\ttext\na\tone\ttoo many\nb\t" + "word " * 500_000 + "\nc\tone\tand\tmore\n"
     (problem,) = problems(folder(tmp_path, "corpus.tsv", documents=rows.encode()))
-    assert problem.rows == (1, 3) and problem.found == "3 columns, where the first line has 2"
+    assert problem.rows == (1, 3) and problem.kind == "row" and "2" in problem.found and "3" in problem.found
     assert "tabs" in problem.advice
 
 
@@ -127,7 +127,7 @@ def test_a_mark_in_front_of_trec_judgements_is_no_part_of_the_first_id(tmp_path:
 
 def test_a_grade_that_is_a_word_is_shown_as_it_is_written(tmp_path: Path) -> None:
     (problem,) = problems(folder(tmp_path, qrels="qrels.csv", judgements=b"qid,pid,label\n1,a,yes\n2,b,2\n"))
-    assert problem.rows == (1,) and "the grade 'yes'," in problem.found
+    assert problem.rows == (1,) and "'yes'" in problem.found
 
 
 def test_lists_of_one_length_are_lists(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_task_that_lacks_a_table_is_not_passed_over(tmp_path: Path) -> None:
     path = nano_set(tmp_path, {"corpus": "xyv", "queries": "xywv", "qrels": "xyw"})
     results = evaluate("bm25", str(path), results=None)
     assert [result.done for result in results] == [True, True, False, False]
-    assert "has no qrels/v.parquet" in str(results.failures[-1].error)
+    assert "qrels/v.parquet" in str(results.failures[-1].error)
 
 
 def test_one_corpus_for_several_splits_lacks_nothing(tmp_path: Path) -> None:
@@ -198,21 +198,21 @@ def test_one_corpus_for_several_splits_lacks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("content", "field"),
     [
-        ('{"category": "poetry"}', 'category is "poetry", where natural_language or code was expected'),
-        ('{"language": 5}', "language is 5"),
-        ('{"languages": {"zh": 1}}', "languages is"),
-        ('{"ignore_identical_ids": "no"}', 'ignore_identical_ids is "no", where true or false'),
-        ('{"reference": {"ndcg_at_10": "0.5"}}', "reference is"),
+        ('{"category": "poetry"}', "category"),
+        ('{"language": 5}', "language"),
+        ('{"languages": {"zh": 1}}', "languages"),
+        ('{"ignore_identical_ids": "no"}', "ignore_identical_ids"),
+        ('{"reference": {"ndcg_at_10": "0.5"}}', "reference"),
     ],
 )
-def test_what_task_json_cannot_mean_is_said(said: str, found: str, tmp_path: Path) -> None:
+def test_invalid_facts_of_task_json_are_errors(content: str, field: str, tmp_path: Path) -> None:
     path = folder(tmp_path)
-    (path / "task.json").write_text(said)
+    (path / "task.json").write_text(content)
     with pytest.raises(DataError) as caught:
         load_task(path)
-    assert found in caught.value.message and "task.json" in (caught.value.hint or "")
+    assert caught.value.field == field and "task.json" in (caught.value.hint or "")
 
 
 def test_one_language_may_stand_without_a_list(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_an_id_that_was_written_otherwise_is_named(corpus: str, judged: str, nea
 def test_documents_and_queries_in_the_other_order(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (checked,) = check(f"{path}/queries.tsv,{path}/corpus.jsonl,{path}/qrels.tsv")
-    assert "in the other order?" in checked.report.problems[-1].advice
+    assert "order" in checked.report.problems[-1].advice
 
 
 def test_an_archive_and_a_folder_around_the_folder(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_faults_of_a_run_are_told_under_its_lines(tmp_path: Path) -> None:
     found = {problem.kind: problem.rows for problem in problems(path)}
     assert found == {"unknown-candidate": (5,), "repeated-candidate": (6,)}
     (checked,) = check(f"{path}/corpus.jsonl,{path}/queries.tsv,{path}/candidates.run")
-    assert "a TREC run where judgements were expected" in checked.report.problems[0].found
+    assert "TREC run" in checked.report.problems[0].found
 
 
 def test_a_score_in_a_table_of_candidates_does_not_order_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables of documents, queries, judgements and candidates, joined into a `Task`: ids become rows here."""
+"""Assemble a `Task` from tables of documents, queries, judgements and candidates: ids become row numbers here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.types import Corpus, Int64, Qrels, Queries, Ragged, Task, TaskInf
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What a reader hands over; None stands for a table that could not be read."""
+    """The tables of a reader; None for a table that could not be read."""
 
     info: TaskInfo
     corpus: Table | None
@@ -28,9 +28,9 @@ class Tables:
 
 
 def assemble(tables: Tables, report: Report) -> Task | None:
-    """The task that the tables make, every fault told; None where something is missing altogether.
+    """Return the task of the tables and report every problem; None if a table is missing or empty.
 
-    With faults the task is what `validate="report"` promises; whether it may be used is the caller's to decide.
+    With problems the task is repaired as `validate="report"` promises; the caller decides whether to use it.
     """
     if tables.corpus is None or tables.queries is None or tables.qrels is None:
         for table in (tables.corpus, tables.queries):
@@ -39,36 +39,36 @@ def assemble(tables: Tables, report: Report) -> Task | None:
         return None
     for table in (tables.corpus, tables.queries, tables.qrels):
         if not len(table):
-            report.add("nothing-there", table.name, f"no {table.role.name}")
+            report.add("nothing-there", table.name, f"the table has no {table.role.name}")
             return None
     documents = validation.unique_ids(tables.corpus, report)
     validation.empty_texts(documents, "empty-document", report)
-    # Rows are numbered by descending id; nothing to sort where a file has its ids in the opposite order, as most have.
-    found = documents["id"]
-    order = None if validation.ascending(found) else pc.array_sort_indices(found, order="descending")
-    ids = found[::-1] if order is None else found.take(order)
+    # Rows are numbered by descending id; files with ascending ids, as most are, need no sorting.
+    stored = documents["id"]
+    order = None if validation.ascending(stored) else pc.array_sort_indices(stored, order="descending")
+    ids = stored[::-1] if order is None else stored.take(order)
     queries = validation.unique_ids(tables.queries, report)
     judged, qrels = _judgements(tables.qrels, queries, ids, report)
     if not len(judged):
         swapped = (validation.rows_of(tables.qrels, "query", ids) >= 0).all()
-        remedy = "were documents and queries given in the other order?" if swapped else ""
-        report.add("nothing-there", tables.qrels.name, "no judgement of a known query", remedy=remedy)
+        remedy = "check the order of the files: documents and queries may be swapped" if swapped else ""
+        report.add("nothing-there", tables.qrels.name, "no judgement is of a known query", remedy=remedy)
         return None
-    asked = queries.take(judged)
+    used = queries.take(judged)
     for table in tables.candidates.values():
         rows = validation.rows_of(table, "query", queries["id"])
         validation.known(table, "query", rows, "unknown-candidate-query", queries["id"], "queries", report)
     return Task(
         tables.info,
         _corpus(ids, documents, None if order is None else order.to_pylist()),
-        Queries(tuple(asked["id"].to_pylist()), tuple(asked["text"].to_pylist())),
+        Queries(tuple(used["id"].to_pylist()), tuple(used["text"].to_pylist())),
         qrels,
-        {name: _lists(table, asked["id"], ids, report) for name, table in tables.candidates.items()},
+        {name: _lists(table, used["id"], ids, report) for name, table in tables.candidates.items()},
     )
 
 
 def _corpus(ids: Any, documents: Table, order: Sequence[int] | None) -> Corpus:
-    """The documents in that order (None: from the last to the first), which is the one that `Corpus.of` would find."""
+    """Return the documents in that order (None: reversed), which is the order of `Corpus.of`."""
 
     def ordered(column: Any) -> tuple[str, ...]:
         values = column.to_pylist()
@@ -79,13 +79,13 @@ def _corpus(ids: Any, documents: Table, order: Sequence[int] | None) -> Corpus:
 
 
 def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple[Int64, Qrels]:
-    """The rows of the queries that somebody judged, in their order, and the judgements under new numbers."""
+    """Return the rows of the judged queries, in order, and the judgements with new row numbers."""
     query = validation.rows_of(table, "query", queries["id"])
     document = validation.rows_of(table, "document", ids)
     usable = validation.known(table, "query", query, "unknown-query", queries["id"], "queries", report)
-    # TREC judges pools that a given corpus need not hold.
+    # TREC judges pools of documents that a corpus need not contain.
     kind = "outside-document" if table.trec else "unknown-document"
-    near = ids[:0] if table.trec else ids  # where it is no fault, nobody need look for what was meant
+    near = ids[:0] if table.trec else ids  # not an error there, so no similar id is searched
     outside = ~validation.known(table, "document", document, kind, near, "corpus", report)
     grades, given = validation.whole_grades(table, report)
     distinct = document
@@ -95,17 +95,17 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
     usable = validation.one_per_pair(table, query, distinct, grades, usable & given, report)
     positive = usable & (grades > 0)
     if table.trec and positive.any() and outside[positive].all():
-        report.add("nothing-there", table.name, "no document that is judged relevant is in the corpus")
+        report.add("nothing-there", table.name, "none of the relevant documents is in the corpus")
     judged = np.unique(query[usable])
-    _tell_of_queries(table, queries, judged, query[usable], grades[usable], report)
+    _report_queries(table, queries, judged, query[usable], grades[usable], report)
     number = np.full(len(queries), -1, dtype=np.int64)
     number[judged] = np.arange(len(judged))
     qrels = Qrels.of(number[query[usable]], document[usable], grades[usable], queries=len(judged))
     return judged, qrels
 
 
-def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, grades: Any, report: Report) -> None:
-    """Queries without text, without judgement, without a relevant document."""
+def _report_queries(table: Table, queries: Table, judged: Int64, query: Int64, grades: Any, report: Report) -> None:
+    """Report queries without text, without judgement, or without a relevant document."""
     validation.empty_texts(queries.take(judged), "empty-query", report)
     unjudged = np.setdiff1d(np.arange(len(queries)), judged)
     if len(unjudged):
@@ -115,7 +115,7 @@ def _tell_of_queries(table: Table, queries: Table, judged: Int64, query: Int64, 
     if len(barren := np.setdiff1d(judged, positive)):
         example = queries["id"][int(barren[0])].as_py()
         queries.add_problem(
-            report, "no-positive", f"no relevant document for the query {example!r} in {table.name}", barren
+            report, "no-positive", f"the query {example!r} has no relevant document in {table.name}", barren
         )
 
 
@@ -123,10 +123,10 @@ def _queries(number: int) -> str:
     return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
-def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
-    """Candidate lists in the order of the queries, as rows."""
+def _lists(table: Table, query_ids: Any, ids: Any, report: Report) -> Ragged:
+    """Return candidate lists as row numbers, in the order of the queries."""
     column = table["documents"]
-    owner = validation.rows_of(table, "query", asked)
+    owner = validation.rows_of(table, "query", query_ids)
     values, source = column, np.arange(len(table))
     if pa.types.is_large_list(column.type):
         offsets: Int64 = np.asarray(column.offsets, dtype=np.int64)
@@ -136,15 +136,15 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     if (lost := (rows < 0) & (owner >= 0)).any():
         example = values[int(np.flatnonzero(lost)[0])].as_py()
         table.add_problem(report, "unknown-candidate", f"{example!r} is not in the corpus", np.unique(source[lost]))
-    if len(keep := np.flatnonzero((rows >= 0) & (owner >= 0))) < len(rows):
-        owner, rows, source = owner[keep], rows[keep], source[keep]
+    if len(valid := np.flatnonzero((rows >= 0) & (owner >= 0))) < len(rows):
+        owner, rows, source = owner[valid], rows[valid], source[valid]
     if "score" in table:
-        # A run: as in trec_eval the order follows from scores and ids, and rows are in the order of ids.
+        # A run is ordered by score and id, as in trec_eval; rows are in the order of ids.
         scores = np.asarray(pc.fill_null(table["score"], -np.inf), dtype=np.float32)[source]
         order = np.lexsort((rows, -scores, owner))
         owner, rows, source = owner[order], rows[order], source[order]
     if (owner[1:] < owner[:-1]).any():
-        # Stable: within a query the order of the file is the ranking.
+        # Stable: the order within a query is the ranking.
         order = np.argsort(owner, kind="stable")
         owner, rows, source = owner[order], rows[order], source[order]
     keys = owner * len(ids) + rows
@@ -152,11 +152,11 @@ def _lists(table: Table, asked: Any, ids: Any, report: Report) -> Ragged:
     if (ordered[1:] == ordered[:-1]).any():
         first = np.sort(np.unique(keys, return_index=True)[1])
         again = np.setdiff1d(np.arange(len(keys)), first)
-        found = f"{ids[int(rows[again[0]])].as_py()!r} twice for a query"
-        table.add_problem(report, "repeated-candidate", found, np.unique(source[again]))
+        message = f"{ids[int(rows[again[0]])].as_py()!r} is listed twice for a query"
+        table.add_problem(report, "repeated-candidate", message, np.unique(source[again]))
         owner, rows = owner[first], rows[first]
-    counts = np.bincount(owner, minlength=len(asked))
+    counts = np.bincount(owner, minlength=len(query_ids))
     if (none := counts == 0).any():
-        example = asked[int(np.flatnonzero(none)[0])].as_py()
+        example = query_ids[int(np.flatnonzero(none)[0])].as_py()
         report.add("no-candidates", table.name, f"{_queries(int(none.sum()))} without a list, such as {example!r}")
     return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))

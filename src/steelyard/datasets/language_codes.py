@@ -1,4 +1,4 @@
-"""Codes of languages as different sources write them, made into the two-letter codes of `TaskInfo`."""
+"""Convert the language codes of different sources into the two-letter codes of `TaskInfo`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import cache
 
 KEPT = ("multilingual", "unknown")
 ONE = {"nb": "no"}
-"""Two codes of one language, both in use: data in Norwegian is written Bokmål, and mostly says no more than `no`."""
+"""Two codes of one language: Norwegian data is usually Bokmål, and most of it has the code `no`."""
 
 
 @cache
 def language_code(tag: str) -> str:
-    """The shortest code of a language: `cmn-Hans`, `zho` and `zh-CN` are all `zh`.
+    """Return the shortest code of a language: `cmn-Hans`, `zho` and `zh-CN` are all `zh`.
 
     >>> [language_code(tag) for tag in ("cmn-Hans", "deu_Latn", "pt-BR", "ceb", "EN", "iw", "sh", "multilingual")]
     ['zh', 'de', 'pt', 'ceb', 'en', 'he', 'sr', 'multilingual']
@@ -27,7 +27,7 @@ def language_code(tag: str) -> str:
 
 
 def same_languages(tags: Iterable[str]) -> set[str]:
-    """One code for each language among these, by which a filter compares: `no` stands for `nb`, too.
+    """Return one code for each language, for comparison: `no` and `nb` are the same.
 
     >>> same_languages(["no", "nb", "nob"]), same_languages(["nn", "in", "id"]) == {"nn", "id"}
     ({'no'}, True)
@@ -36,7 +36,7 @@ def same_languages(tags: Iterable[str]) -> set[str]:
 
 
 def overall_language(languages: Iterable[str]) -> str:
-    """One word for a task's languages.
+    """Return one word for the languages of a task.
 
     >>> overall_language(["zh"]), overall_language(["zh", "en"]), overall_language([])
     ('zh', 'multilingual', 'unknown')

@@ -1,4 +1,4 @@
-"""How a task is to be loaded, whatever it comes from."""
+"""Options of loading a task, for every source."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Generation = Literal["v1", "v2"]
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """Every choice that a source may heed."""
+    """Every option that a source may use."""
 
     revision: str | None = None
     """A commit, tag or branch of a hub dataset."""
     validate: Validate | None = None
-    """None: `strict` for files of one's own, `report` for published sets, which nobody here can mend."""
+    """None: `strict` for your own files, `report` for published sets, which you cannot fix."""
     candidates: tuple[str, ...] | None = None
     """The candidate lists to load, by name; None: all."""
     generation: Generation | None = None
-    """None: `v2`, unless a name says otherwise."""
+    """None: `v2`, unless the name has another."""
     settings: Settings = field(default_factory=Settings.load)
     """Network, hub, folder of copies and cache folder."""

@@ -1,4 +1,4 @@
-"""What a task looks like in numbers, with a few examples: the profile that `steelyard show` prints."""
+"""Profiles of tasks: counts, lengths and a few examples, which `steelyard show` prints."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ DEPTH = 100
 
 
 def profile(task: AnyTask) -> dict[str, Any]:
-    """Counts, lengths in characters, judgements, candidate lists and examples, JSON-ready.
+    """Return counts, lengths in characters, judgements, candidate lists and examples, JSON-ready.
 
-    Of a task without documents: scores or labels instead (`sample_profile`).
+    A task without documents has scores or labels instead (`sample_profile`).
 
     >>> from steelyard.types import Corpus, Qrels, Queries, TaskInfo
     >>> corpus = Corpus.of(["a", "b"], ["one", "three"])
@@ -48,22 +48,22 @@ def profile(task: AnyTask) -> dict[str, Any]:
 
 
 def _candidates(task: Task, lists: Ragged) -> dict[str, Any]:
-    """Lengths of the lists, and the share of all positives among the first `DEPTH` of each."""
+    """Return lengths of the lists, and the share of all positives among the first `DEPTH` of each."""
     counts = lists.counts
     owner = np.repeat(np.arange(len(lists)), counts)
     early = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], counts) < DEPTH
     shown = owner[early] * len(task.corpus) + lists.rows[early]
     judged = np.repeat(np.arange(len(task.qrels)), task.qrels.counts) * len(task.corpus) + task.qrels.rows
-    wanted = judged[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
+    positive = judged[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
     total = int(task.qrels.positives.sum())
     return {
         "length": spread(counts),
-        f"pooled_recall_at_{DEPTH}": round(float(np.isin(wanted, shown).sum()) / total, 4) if total else None,
+        f"pooled_recall_at_{DEPTH}": round(float(np.isin(positive, shown).sum()) / total, 4) if total else None,
     }
 
 
 def _examples(task: Task) -> list[dict[str, Any]]:
-    """The first queries that have a positive, each with its best one."""
+    """Return the first queries that have a positive, each with its best one."""
     shown: list[dict[str, Any]] = []
     for query in np.flatnonzero(task.qrels.positives > 0):
         rows, grades = task.qrels.rows_of(int(query)), task.qrels.grades_of(int(query))
@@ -88,13 +88,13 @@ def _examples(task: Task) -> list[dict[str, Any]]:
 
 EXAMPLES = 3
 SHOWN = 30
-"""Labels that are counted one by one; the rarer ones together."""
+"""Labels with separate counts; rarer ones are counted together."""
 VALUES = 12
-"""Distinct scores that are counted one by one; more are put into bins."""
+"""Distinct scores with separate counts; more are put into bins."""
 
 
 def sample_profile(task: SampleTask) -> dict[str, Any]:
-    """Counts, lengths in characters, scores or labels, and examples, JSON-ready.
+    """Return counts, lengths in characters, scores or labels, and examples, JSON-ready.
 
     >>> from steelyard.types import TaskInfo
     >>> task = PairTask(TaskInfo("x/y", type="sts"), ("one", "two"), ("uno", "dos"), np.array([5.0, 4.5]))
@@ -111,14 +111,14 @@ def sample_profile(task: SampleTask) -> dict[str, Any]:
 
 
 def text_facts(texts: Sequence[str]) -> dict[str, Any]:
-    """How many texts, how many distinct and empty ones, and how long they are."""
+    """Return the number of texts, distinct and empty ones, and their lengths."""
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     empty = sum(not text.strip() for text in texts)
     return {"count": len(texts), "distinct": len(set(texts)), "empty": empty, "chars": spread(lengths)}
 
 
 def spread(values: Any) -> dict[str, Any]:
-    """Mean, median and range of whole numbers."""
+    """Return mean, median and range of integers."""
     return {
         "mean": round(float(values.mean()), 2),
         "median": float(np.median(values)),

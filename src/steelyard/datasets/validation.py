@@ -1,7 +1,7 @@
-"""Checks on tables that could be read: ids, texts, grades, and whether the tables know each other.
+"""Checks of tables: ids, texts, grades, and references between the tables.
 
-Each check tells the report what it found and returns what the next step needs; `docs/data.md` has the list with
-severities. Nothing here loops over rows unless a fault was found.
+Each check adds its problems to the report and returns what the next step needs; `docs/data.md` lists the kinds with
+their severities. Nothing here loops over rows unless there is a problem.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Float64, Int32, Int64
 
 NOWHERE = pa.scalar(-1, pa.int32())
-"""Arrow guesses the type of a bare number anew each time, and looks for packages on the disk to do so."""
+"""A typed scalar: Arrow infers the type of a plain number each time, which reads package metadata from disk."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def unique_ids(table: Table, report: Report) -> Table:
-    """The table with each id once: of repeated ids the first row stays."""
+    """Return the table with each id once: the first row of repeated ids is kept."""
     ids = table["id"]
     if ascending(ids) or pc.count_distinct(ids).as_py() == len(ids):
         return table
@@ -36,12 +36,12 @@ def unique_ids(table: Table, report: Report) -> Table:
 
 
 def ascending(ids: Any) -> bool:
-    """Whether each id comes after the one before in byte order, as in most files: then none comes twice."""
+    """Return whether ids ascend in byte order, as in most files: then none is repeated."""
     return bool(pc.all(pc.less(ids[:-1], ids[1:])).as_py())
 
 
 def empty_texts(table: Table, kind: str, report: Report) -> None:
-    """Rows that hold nothing but white space, in title and text."""
+    """Report rows whose title and text are only white space."""
     blank = _blank(table["text"])
     if "title" in table:
         blank &= _blank(table["title"])
@@ -51,43 +51,43 @@ def empty_texts(table: Table, kind: str, report: Report) -> None:
 
 
 def rows_of(table: Table, field: str, ids: Any) -> Int64:
-    """For each value of the field its place among the ids; -1 where it is not there."""
-    found = pc.index_in(table[field], value_set=ids)
-    return np.asarray(pc.fill_null(found, NOWHERE), dtype=np.int64)
+    """Return for each value of the field its position among the ids; -1 for none."""
+    positions = pc.index_in(table[field], value_set=ids)
+    return np.asarray(pc.fill_null(positions, NOWHERE), dtype=np.int64)
 
 
 def known(table: Table, field: str, rows: Int64, kind: str, ids: Any, place: str, report: Report) -> Mask:
-    """Which rows point at something that is there, among the ids of a place; the others are told."""
-    there: Mask = rows >= 0
-    if not there.all():
-        lost = np.flatnonzero(~there)
+    """Return which rows refer to an existing id of a table; the others are reported."""
+    exists: Mask = rows >= 0
+    if not exists.all():
+        lost = np.flatnonzero(~exists)
         example = table[field][int(lost[0])]
-        found = f"{example.as_py()!r} is not in the {place}"
+        message = f"{example.as_py()!r} is not in the {place}"
         if (near := _near(example, ids)) is not None:
-            found += f", but {near!r} is"
-        table.add_problem(report, kind, found, lost)
-    return there
+            message += f", but {near!r} is"
+        table.add_problem(report, kind, message, lost)
+    return exists
 
 
 def _near(id_: Any, ids: Any) -> str | None:
-    """An id that tools often make of another, or the other way round: `7` of `007`, `7.0` of `7`, `a` of ` A`."""
+    """Return an id that some tool may have changed into this one: `007` into `7`, `7` into `7.0`, ` A` into `a`."""
     same = pc.equal(_bare(ids), _bare(pa.array([id_], ids.type))[0])
     return str(ids[place].as_py()) if (place := pc.index(same, True).as_py()) >= 0 else None
 
 
 def _bare(ids: Any) -> Any:
-    """Ids without case, blanks around them, zeros in front, and a zero behind the point."""
+    """Return ids without case, surrounding blanks, leading zeros, and a trailing `.0`."""
     return pc.replace_substring_regex(pc.utf8_lower(ids), r"^\s*0*(.*?)(\.0)?\s*$", r"\1")
 
 
 def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
-    """Grades as whole numbers, 1 where the file has no such column, and which rows have one at all."""
+    """Return grades as integers, 1 if there is no such column, and which rows have a grade."""
     if "grade" not in table:
         return np.ones(len(table), dtype=np.int32), np.ones(len(table), dtype=bool)
     column = table["grade"]
     given: Mask = np.asarray(pc.is_valid(column)) & np.asarray(pc.is_finite(pc.fill_null(column, 0.0)))
     if not given.all():
-        table.add_problem(report, "missing-grade", "no grade, or one that is NaN or infinite", np.flatnonzero(~given))
+        table.add_problem(report, "missing-grade", "the grade is missing, NaN or infinite", np.flatnonzero(~given))
     values: Float64 = np.where(given, np.asarray(pc.fill_null(column, 0.0), dtype=np.float64), 0.0)
     floor = np.floor(values)
     if (fractional := floor != values).any():
@@ -98,15 +98,15 @@ def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
         table.add_problem(report, "negative-grade", f"the grade {values[rows[0]]:g}", rows)
     limit = np.iinfo(np.int32).max
     if (too_large := np.abs(floor) > limit).any():
-        table.add_problem(report, "grade", f"a grade beyond {limit:,}", np.flatnonzero(too_large))
+        table.add_problem(report, "grade", f"a grade must be at most {limit:,}", np.flatnonzero(too_large))
         floor = np.clip(floor, -limit, limit)
     return floor.astype(np.int32), given
 
 
 def one_per_pair(table: Table, queries: Int64, documents: Int64, grades: Int32, usable: Mask, report: Report) -> Mask:
-    """Which rows stay when each (query, document) is judged once: the last of several.
+    """Return which rows to keep so that each (query, document) is judged once: the last of several.
 
-    `documents` are any numbers that tell documents apart, those outside the corpus included.
+    `documents` are any distinct numbers of documents, including those outside the corpus.
     """
     rows = np.flatnonzero(usable)
     keys = queries[rows] * (int(documents.max(initial=0)) + 1) + documents[rows]
@@ -122,11 +122,11 @@ def one_per_pair(table: Table, queries: Int64, documents: Int64, grades: Int32, 
         )
     if disagree.any():
         a, b = earlier[disagree][0], later[disagree][0]
-        found = f"{_pair(table, b)} has the grade {grades[b]}, in row {a + 1} it had {grades[a]}"
-        table.add_problem(report, "contradiction", found, np.sort(later[disagree]))
-    stay = usable.copy()
-    stay[earlier] = False
-    return stay
+        message = f"{_pair(table, b)} has the grade {grades[b]}, but {grades[a]} in row {a + 1}"
+        table.add_problem(report, "contradiction", message, np.sort(later[disagree]))
+    remaining = usable.copy()
+    remaining[earlier] = False
+    return remaining
 
 
 def _pair(table: Table, row: int) -> str:
@@ -134,7 +134,7 @@ def _pair(table: Table, row: int) -> str:
 
 
 def _blank(texts: Any) -> Mask:
-    """Which texts hold nothing but white space."""
+    """Return which texts are only white space."""
     blank: Mask = np.asarray(pc.binary_length(texts)) == 0
     blank |= np.asarray(pc.utf8_is_space(texts))
     return blank

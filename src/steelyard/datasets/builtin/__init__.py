@@ -1,7 +1,7 @@
-"""Built-in sets: retrieval data that is on every machine, so that the main job needs no download.
+"""Built-in sets: retrieval data that needs no download.
 
-Each is made from something that is installed anyway (Python's own sources, Babel's CLDR data, names of emoji) or
-shipped here (the almanac), cut once and kept under `STEELYARD_HOME`. The same package versions give the same bytes.
+Each is built from something that is installed anyway (Python's own sources, Babel's CLDR data, names of emoji) or part
+of this package (the almanac), once, and stored under `STEELYARD_HOME`. The same package versions give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETS: tuple[BuiltinSet, ...] = (stdlib.SET, cldr.SET, emojis.SET, almanac.SET)
 
 
 def names() -> tuple[str, ...]:
-    """The tasks of demo size, which `steelyard run` weighs with no arguments.
+    """Return the tasks of demo size, which `steelyard run` evaluates without arguments.
 
     >>> "NanoStdlib/docstring-to-code" in names()
     True
@@ -34,7 +34,7 @@ def names() -> tuple[str, ...]:
 
 
 def full_names() -> tuple[str, ...]:
-    """The tasks of full size, where the source has more than the demo takes.
+    """Return the tasks of full size, for sources that have more than the demo uses.
 
     >>> "NanoStdlib/docstring-to-code-full" in full_names()
     True
@@ -49,7 +49,7 @@ def _tasks() -> dict[str, tuple[BuiltinSet, TaskInfo]]:
 
 @cache
 def infos() -> Mapping[str, TaskInfo]:
-    """What is known of each task, by name, in a fixed order; nothing is cut for it.
+    """Return what is known of each task, by name, in a fixed order, without building it.
 
     >>> infos()["NanoCLDR/names-to-english"].language
     'multilingual'
@@ -58,16 +58,16 @@ def infos() -> Mapping[str, TaskInfo]:
 
 
 def counts(settings: Settings | None = None) -> dict[str, dict[str, int]]:
-    """How many documents, queries and positives each task has, of the sets that were cut on this machine.
+    """Return the numbers of documents, queries and positives of each task whose set was built on this machine.
 
-    How many there are depends on the versions of the packages behind a set, so it is not known before.
+    They depend on the versions of the installed packages, so they are not known before.
     """
     home = (settings or Settings.load()).home
     return {name: found for builtin in SETS for name, found in store.counts(builtin, home).items()}
 
 
 def load(name: str, settings: Settings | None = None) -> Task:
-    """One task by name; cuts its set first if that has not been done on this machine."""
+    """Return one task by name; its set is built first if that was not done on this machine."""
     if name not in _tasks():
         raise UnknownName("built-in task", name, _tasks())
     return store.load(*_tasks()[name], (settings or Settings.load()).home)

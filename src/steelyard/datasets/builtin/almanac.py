@@ -1,4 +1,4 @@
-"""NanoAlmanac: short passages on the same subjects in ten languages, with questions; written for Steelyard.
+"""NanoAlmanac: short passages on the same subjects in ten languages, with questions, written for Steelyard.
 
 `almanac/<language>.jsonl` holds the passages, the same ids in each; `graded.jsonl` further paragraphs and judged
 queries; `health_zh.jsonl` questions and answers.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 EDITION = 1
-"""Goes up when the cutter changes the data."""
+"""Increased when the builder changes the data."""
 
 LANGUAGES = ("ar", "de", "en", "es", "fr", "hi", "ja", "ko", "ru", "zh")
 FILES = (*LANGUAGES, "graded", "health_zh")
@@ -37,7 +37,7 @@ DESCRIPTIONS = {
 
 
 def infos() -> tuple[TaskInfo, ...]:
-    """What the tasks of NanoAlmanac are."""
+    """Return the tasks of NanoAlmanac."""
     same = "Questions and the passages that answer them, with other passages on the same theme; {}. One positive."
     spoken = [(language, (language,), same.format(f"in the language {language!r}")) for language in LANGUAGES]
     others = [(task, _languages(task), description) for task, description in DESCRIPTIONS.items()]
@@ -61,7 +61,7 @@ def _languages(task: str) -> tuple[str, ...]:
 
 @cache
 def key() -> str:
-    """A hash of the files, and the version of this cutter."""
+    """Return a hash of the files, and the version of this builder."""
     digest = hashlib.blake2b(digest_size=5)
     for name in FILES:
         digest.update(_file(name).encode() + b"\x00")
@@ -76,14 +76,14 @@ def _rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _file(name).splitlines() if line.strip()]
 
 
-def cut() -> Iterator[Task]:
-    """The tasks of NanoAlmanac, in the order of `infos`."""
+def build() -> Iterator[Task]:
+    """Yield the tasks of NanoAlmanac, in the order of `infos`."""
     info = {task.task: task for task in infos()}
     passages = {language: _rows(language) for language in LANGUAGES}
     for language in LANGUAGES:
         yield _asked(info[language], [(row, (language,), (language,)) for row in passages[language]], passages)
     first = passages["en"]
-    # Passage by passage the languages move on by one: five to read it in, the other five to ask in.
+    # The languages rotate from passage to passage: five for the passages, the other five for the questions.
     turns = [LANGUAGES[n % 10 :] + LANGUAGES[: n % 10] for n in range(len(first))]
     half = len(LANGUAGES) // 2
     yield _asked(
@@ -99,9 +99,9 @@ def _asked(
     subjects: Sequence[tuple[dict[str, Any], Sequence[str], Sequence[str]]],
     passages: dict[str, list[dict[str, Any]]],
 ) -> Task:
-    """Questions and passages: of each subject, the languages to read it in and those to ask about it in.
+    """Return questions and passages: for each subject, the languages of its passages and of its questions.
 
-    Asked in one language a subject has both its questions; asked in several, one in each, by turns.
+    A subject with one question language has both its questions; with several, one in each, alternating.
     """
     rows = {(language, row["id"]): row for language in passages for row in passages[language]}
     texts: dict[str, str] = {}
@@ -140,4 +140,4 @@ def _graded(info: TaskInfo, passages: list[dict[str, Any]]) -> Task:
     )
 
 
-SET = BuiltinSet("NanoAlmanac", infos, key, cut)
+SET = BuiltinSet("NanoAlmanac", infos, key, build)

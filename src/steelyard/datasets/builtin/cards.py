@@ -1,4 +1,4 @@
-"""Cards of territories: documents that state facts, asked for by one of the facts in another language."""
+"""Cards of territories: documents that list facts; a query is one of the facts in another language."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 PAYDAY = date(2024, 1, 1)
-"""Currencies are those in use on this day: asking for today's would cut other bytes tomorrow."""
+"""Currencies are those in use on this day, so that the bytes do not depend on the date."""
 
 MOST = 12
-"""A query that fits more territories than this (English, say) is no query but a category."""
+"""A query that matches more territories than this (English, say) is a category, and not used."""
 
 
 def territory_cards(
     info: TaskInfo, entries: Sequence[Entry], languages: Sequence[str], *, documents: int, queries: int
 ) -> Task:
-    """Cards in `languages`; queries, in the other languages of `info`, are names of what stands on the cards."""
+    """Return cards in `languages`; queries, in the other languages of `info`, are names on the cards."""
     things = {entry.id: entry for entry in entries}
     facts = {territory: stated for territory, stated in _facts(things) if len(stated) > 2}
     chosen = shuffled(facts, "cards")[: documents // len(languages)]
@@ -35,7 +35,7 @@ def territory_cards(
         for language in languages:
             names = [things[thing].names.get(language, "") for thing in facts[territory]]
             card = _card(facts[territory], names)
-            # Here and there a card reads the same in two languages; it is kept once.
+            # Some cards are the same in two languages; they are kept once.
             if all(names) and fold(card) not in seen:
                 seen.add(fold(card))
                 texts[f"{territory}.{language}"] = card

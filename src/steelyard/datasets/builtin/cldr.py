@@ -1,4 +1,4 @@
-"""NanoCLDR: what territories, languages, currencies, scripts and units are called, from Babel's CLDR data."""
+"""NanoCLDR: names of territories, languages, currencies, scripts and units, from Babel's CLDR data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 EDITION = 1
-"""Goes up when the cutter changes the data."""
+"""Increased when the builder changes the data."""
 
 WRITTEN = {
     "Latn": "en es fr de it nl pt sv da nb is fi et ca eu ro pl cs sk sl hr hu sq lt lv tr az uz id ms vi sw zu af",
@@ -58,7 +58,7 @@ NOT_THINGS = {"XA", "XB", "ZZ", "mul", "und", "zxx", "root", "XXX", "XTS", "Zinh
 """Codes for "unknown", "several" and the like."""
 
 MARKS = dict.fromkeys(map(ord, "\u200e\u200f"))
-"""Marks of writing direction, which nobody types; they are removed."""
+"""Marks of writing direction, which are removed."""
 
 DESCRIPTIONS = {
     "names-to-english": "The name of a territory, language, currency, script or unit in one of {n} languages; "
@@ -74,7 +74,7 @@ DESCRIPTIONS = {
 
 
 def infos() -> tuple[TaskInfo, ...]:
-    """What the tasks of NanoCLDR are."""
+    """Return the tasks of NanoCLDR."""
     version = metadata.version("babel")
     languages = tuple(sorted(SCRIPTS))
     return tuple(
@@ -94,14 +94,14 @@ def infos() -> tuple[TaskInfo, ...]:
 
 @cache
 def key() -> str:
-    """The version of Babel, which carries one release of CLDR, and of this cutter."""
+    """Return the version of Babel, which carries one release of CLDR, and of this builder."""
     return f"babel{metadata.version('babel')}-e{EDITION}"
 
 
 def entries() -> list[Entry]:
-    """Everything that CLDR names in English and in other languages of the set, unambiguous.
+    """Return everything that CLDR names in English and in other languages of the set, unambiguous.
 
-    A name with a digit in it is left out: `(1946-1965)` is the same in every language and gives the answer away.
+    A name with a digit is excluded: `(1946-1965)` is the same in every language and reveals the answer.
     """
     names: dict[str, dict[str, str]] = {}
     for language in sorted(SCRIPTS):
@@ -112,7 +112,7 @@ def entries() -> list[Entry]:
 
 
 def _names(language: str) -> Iterator[tuple[str, str]]:
-    """(thing, name) for all that one language names; the thing is its kind and its CLDR code."""
+    """Yield (thing, name) for everything that one language names; the thing is its kind and its CLDR code."""
     from babel import Locale
 
     locale = Locale.parse(language)
@@ -125,14 +125,14 @@ def _names(language: str) -> Iterator[tuple[str, str]]:
     }
     for kind, table in kinds.items():
         for code, name in table.items():
-            # A missing translation is empty or the bare code, and a code in brackets gives the answer away.
+            # A missing translation is empty or the code, and a code in brackets reveals the answer.
             translated = name and name.casefold() != code.casefold() and f"({code})" not in name
             if code not in NOT_THINGS and translated:
                 yield f"{kind}-{code}", " ".join(name.translate(MARKS).split())
 
 
-def cut() -> Iterator[Task]:
-    """The tasks of NanoCLDR, in the order of `infos`."""
+def build() -> Iterator[Task]:
+    """Yield the tasks of NanoCLDR, in the order of `infos`."""
     things = entries()
     info = {task.task: task for task in infos()}
     yield to_english(info["names-to-english"], things, documents=10_000, queries=200)
@@ -151,4 +151,4 @@ def _other_script(one: str, other: str) -> bool:
     return SCRIPTS[one] != SCRIPTS[other]
 
 
-SET = BuiltinSet("NanoCLDR", infos, key, cut)
+SET = BuiltinSet("NanoCLDR", infos, key, build)

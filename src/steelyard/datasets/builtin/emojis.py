@@ -1,4 +1,4 @@
-"""NanoEmoji: what emoji are called in 14 languages, from the `emoji` package: parallel phrases of everyday things."""
+"""NanoEmoji: names of emoji in 14 languages, from the `emoji` package: parallel phrases of everyday things."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 EDITION = 1
-"""Goes up when the cutter changes the data."""
+"""Increased when the builder changes the data."""
 
 LANGUAGES = ("ar", "de", "en", "es", "fa", "fr", "id", "it", "ja", "ko", "pt", "ru", "tr", "zh")
 
@@ -33,7 +33,7 @@ DESCRIPTIONS = {
 
 
 def infos() -> tuple[TaskInfo, ...]:
-    """What the tasks of NanoEmoji are."""
+    """Return the tasks of NanoEmoji."""
     return tuple(
         TaskInfo(
             f"NanoEmoji/{task}{size}",
@@ -51,14 +51,14 @@ def infos() -> tuple[TaskInfo, ...]:
 
 @cache
 def key() -> str:
-    """The version of the package and of this cutter."""
+    """Return the version of the package and of this builder."""
     return f"emoji{metadata.version('emoji')}-e{EDITION}"
 
 
 def entries() -> list[Entry]:
-    """The emoji with their names, unambiguous.
+    """Return the emoji with their names, unambiguous.
 
-    Left out are variants by skin tone, whose names differ in the tone only; flags, whose names are those of
+    Excluded are variants by skin tone, whose names differ only in the tone; flags, whose names are those of
     territories (NanoCLDR has them); and names with a digit, which is the same in every language.
     """
     import emoji
@@ -76,7 +76,7 @@ def entries() -> list[Entry]:
 
 
 def _phrase(name: str) -> str:
-    """The phrase that a short name stands for.
+    """Return the phrase of a short name.
 
     >>> _phrase(":médaille_d’or:")
     'médaille d’or'
@@ -84,8 +84,8 @@ def _phrase(name: str) -> str:
     return " ".join(name.strip(":").replace("_", " ").split())
 
 
-def cut() -> Iterator[Task]:
-    """The tasks of NanoEmoji, in the order of `infos`."""
+def build() -> Iterator[Task]:
+    """Yield the tasks of NanoEmoji, in the order of `infos`."""
     things = entries()
     info = {task.task: task for task in infos()}
     yield to_english(info["names-to-english"], things, documents=10_000, queries=200)
@@ -96,4 +96,4 @@ def cut() -> Iterator[Task]:
     yield everywhere(info["names-in-all-languages-full"], things, documents=10_000, queries=1_000, each=len(LANGUAGES))
 
 
-SET = BuiltinSet("NanoEmoji", infos, key, cut)
+SET = BuiltinSet("NanoEmoji", infos, key, build)

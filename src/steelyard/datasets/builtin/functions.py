@@ -1,4 +1,4 @@
-"""Functions read from Python sources, without running them: what each is said to do, and the code that does it."""
+"""Functions read from Python sources, without running them: their descriptions and their code."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 from steelyard.datasets.builtin.sampling import fold
 
 WORDS = range(6, 81)
-"""How long a description may be, in words: shorter ones say too little, longer ones are manuals."""
+"""The length of a description in words: shorter ones say too little, longer ones are manuals."""
 
 CODE = range(120, 3_001)
-"""How long the code may be, in characters."""
+"""The length of the code in characters."""
 
 STATEMENTS = 2
-"""A function with fewer statements hands on its arguments and little more."""
+"""A function with fewer statements only passes on its arguments."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its qualified name, the first paragraph of its docstring (empty without one), the code beside it."""
+    """A function: its qualified name, the first paragraph of its docstring (empty without one), and its code."""
 
     name: str
     summary: str
@@ -35,36 +35,36 @@ class Function:
 
     @property
     def bare_name(self) -> str:
-        """The name without module and class."""
+        """Return the name without module and class."""
         return self.name.rpartition(".")[2]
 
 
 def functions_in(path: Path, module: str) -> Iterator[Function]:
-    """The functions and methods of a file that have no docstring, or one that is good enough to be asked for.
+    """Yield the functions and methods of a file that have no docstring, or one that is a good query.
 
-    The function's own name stays in its code, as a programmer finds it there; a description that repeats it as a
-    call (`dump(obj, file) -> None`) is a signature and is left out, and so is one that the code quotes.
+    The function's own name stays in its code; a description that repeats it as a call (`dump(obj, file) -> None`) is a
+    signature and excluded, and so is one that the code quotes.
     """
     try:
         with tokenize.open(path) as file:
             source = file.read()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old escapes in the sources are not our business
+            warnings.simplefilter("ignore")  # old escapes in the sources
             tree = ast.parse(source)
     except (SyntaxError, UnicodeDecodeError):
-        return  # templates and deliberate mistakes, of which the library ships a few
+        return  # templates and deliberate mistakes, of which the library has a few
     lines = source.splitlines()
     seen: set[str] = set()
     for name, node in _definitions(tree, module):
         function = _read(name, node, lines)
-        # A name that is defined again (properties, branches by platform) is taken once: ids are unique.
+        # A name that is defined repeatedly (properties, platform branches) is used once: ids are unique.
         if function and name not in seen:
             seen.add(name)
             yield function
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements right inside a statement; expressions, where most of a tree is, are not entered."""
+    """Yield the statements directly inside a statement; expressions, most of a tree, are skipped."""
     for block in ("body", "orelse", "finalbody", "handlers", "cases"):
         yield from getattr(node, block, ())
 
@@ -85,7 +85,7 @@ def _count(node: ast.AST) -> int:
 
 
 def _read(name: str, node: Definition, lines: list[str]) -> Function | None:
-    """The function, or None where its description or its code is not good enough."""
+    """Return the function; None if its description or its code is not suitable."""
     docstring = ast.get_docstring(node)
     if _count(node) - (docstring is not None) < STATEMENTS:
         return None
@@ -102,7 +102,7 @@ def _read(name: str, node: Definition, lines: list[str]) -> Function | None:
 
 
 def _code(node: Definition, lines: list[str], *, described: bool) -> str:
-    """The source of a definition from its first decorator on, its docstring cut out, moved to the left margin."""
+    """Return the source of a definition from its first decorator, without its docstring, dedented."""
     start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     kept = lines[start - 1 : node.end_lineno]
     if described:

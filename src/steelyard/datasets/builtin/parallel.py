@@ -1,8 +1,7 @@
-"""Three shapes of task from things that have a name in many languages.
+"""Three kinds of task from things that have a name in many languages.
 
-Before anything is drawn the names are made unambiguous: of things that share their English name one stays, and a
-string that names two things, in whatever languages, is used for neither. What is judged relevant is then all that
-is relevant.
+First the names are made unambiguous: of things with the same English name one is kept, and a string that names two
+things, in any languages, is used for neither. So everything relevant is judged relevant.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing and what it is called, by language."""
+    """One thing and its names by language."""
 
     id: str
     names: Mapping[str, str]
 
 
 def unambiguous(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries with a name in English, each string naming one of them only.
+    """Return the entries with a name in English, each string naming only one of them.
 
     >>> kept = unambiguous([
     ...     Entry("language-fr", {"en": "French", "de": "Französisch", "cs": "x"}),
@@ -54,7 +53,7 @@ def unambiguous(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def to_english(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int) -> Task:
-    """One positive: a name in any other language, found among English names. Languages take turns."""
+    """Return a task with one positive: a name in any other language, among English names. Languages alternate."""
     chosen = shuffled(entries, "documents", key=_id)[:documents]
     languages = [language for language in info.languages if language != "en"]
     asked: dict[str, str] = {}
@@ -73,7 +72,7 @@ def to_english(info: TaskInfo, entries: Sequence[Entry], *, documents: int, quer
 def across(
     info: TaskInfo, entries: Sequence[Entry], far: Callable[[str, str], bool], *, documents: int, queries: int
 ) -> Task:
-    """One positive: a corpus in all languages, each thing in one of them; the query is in another that is `far`."""
+    """Return a task with one positive: a corpus in all languages; the query is in another language that is `far`."""
     languages = info.languages
     texts: dict[str, str] = {}
     asked: dict[str, str] = {}
@@ -92,9 +91,9 @@ def across(
 
 
 def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int, each: int) -> Task:
-    """Many positives: an English name, and what the same thing is called in up to `each` other languages.
+    """Return a task with many positives: an English name, and names of the same thing in up to `each` languages.
 
-    A string that several languages share is one document; one that equals the English name is none. Entries are
+    A string that several languages share is one document; one that equals the English name is not used. Entries are
     added until `queries` or `documents` is reached.
     """
     texts: dict[str, str] = {}
@@ -120,6 +119,6 @@ def _id(entry: Entry) -> str:
 
 
 def _differs(entry: Entry, language: str, other: str) -> bool:
-    """Whether the entry has names in both languages, and they are not the same string."""
+    """Return whether the entry has different names in both languages."""
     names = entry.names
     return language in names and other in names and fold(names[language]) != fold(names[other])

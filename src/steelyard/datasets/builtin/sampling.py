@@ -1,4 +1,4 @@
-"""The few things that every built-in set is made with: a fair draw, and a task put together from columns."""
+"""Tools of every built-in set: a deterministic shuffle, and a task from columns."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 FULL = "-full"
-"""The ending of the name of a full-size task."""
+"""The suffix of full-size tasks."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class BuiltinSet:
-    """A set that is made on the machine: what its tasks are, what its bytes depend on, and how it is cut."""
+    """A set that is built on the machine: its tasks, what its bytes depend on, and how it is built."""
 
     name: str
     infos: Callable[[], tuple[TaskInfo, ...]]
-    """The tasks, without cutting anything."""
+    """The tasks, without building them."""
     key: Callable[[], str]
-    """Names everything that the bytes depend on: versions of packages and of the cutter. Fit for a folder name."""
-    cut: Callable[[], Iterable[Task]]
+    """Everything that the bytes depend on: versions of packages and of the builder, as a folder name."""
+    build: Callable[[], Iterable[Task]]
     """The tasks themselves, in the order of `infos`; the slow part."""
 
 
 def shuffled(items: Iterable[T], seed: str, key: Callable[[T], str] = str) -> list[T]:
-    """The items in an order that depends on nothing but `seed` and each one's key.
+    """Return the items in an order that depends only on `seed` and each item's key.
 
-    Unlike `random.shuffle` it is the same in every Python version, and an item that comes or goes with a new
-    release of its package does not move the others.
+    Unlike `random.shuffle` it is the same in every Python version, and an item that is added or removed by a new
+    release of its package does not change the order of the others.
 
     >>> shuffled(["a", "b", "c", "d"], seed="example")
     ['b', 'd', 'a', 'c']
@@ -49,7 +49,7 @@ def shuffled(items: Iterable[T], seed: str, key: Callable[[T], str] = str) -> li
 
 
 def fold(text: str) -> str:
-    """What two texts share when a reader takes them for the same string.
+    """Return the form that two texts share if a reader takes them for the same string.
 
     >>> fold("ＣÔTE  d’Ivoire") == fold("côte d’ivoire")
     True
@@ -64,7 +64,7 @@ def assemble(
     positives: Mapping[str, Mapping[str, int] | Iterable[str]],
     titles: Mapping[str, str] | None = None,
 ) -> Task:
-    """A task from texts by id and, for each query, the ids of its positives (or the grades of judged ids)."""
+    """Return a task from texts by id and, for each query, the ids of its positives (or the grades of judged ids)."""
     from steelyard.types import Corpus, Qrels, Queries, Task
 
     ids = list(documents)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 EDITION = 1
-"""Goes up when the cutter changes the data."""
+"""Increased when the builder changes the data."""
 
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo"}
 LEFT_OUT |= {"ensurepip", "__pycache__", "__phello__", "pydoc_data"}
@@ -29,7 +29,7 @@ LEFT_OUT |= {"ensurepip", "__pycache__", "__phello__", "pydoc_data"}
 
 DEMO = (1_200, 200)
 WHOLE = (10_000, 1_000)
-"""At most so many functions, and so many of them asked for."""
+"""The most functions, and the most queries."""
 
 DESCRIPTIONS = {
     "docstring-to-code": "What a function of the Python standard library does, in the first paragraph of its "
@@ -40,7 +40,7 @@ DESCRIPTIONS = {
 
 
 def infos() -> tuple[TaskInfo, ...]:
-    """What the tasks of NanoStdlib are."""
+    """Return the tasks of NanoStdlib."""
     return tuple(
         TaskInfo(
             f"NanoStdlib/{task}{size}",
@@ -59,32 +59,32 @@ def infos() -> tuple[TaskInfo, ...]:
 
 @cache
 def key() -> str:
-    """The running Python, whose library this is, and the version of this cutter."""
+    """Return the version of the running Python, whose library this is, and the version of this builder."""
     return f"{sys.implementation.name}{platform.python_version()}-e{EDITION}"
 
 
 def functions() -> tuple[list[Function], list[Function]]:
-    """The described functions of the library, each once, and the undescribed ones to hide them among.
+    """Return the described functions of the library, each once, and the undescribed ones as distractors.
 
-    Where two share a description or their code neither stays, and an undescribed function that bears the name of a
-    described one (a method that overrides it, often) does not: each could be a right answer that nobody judged.
+    If two share a description or their code, neither is used; nor is an undescribed function with the name of a
+    described one (often a method that overrides it): each could be a right answer that is not judged.
     """
-    found = [function for path, module in _modules() for function in functions_in(path, module)]
-    summaries = Counter(fold(function.summary) for function in found)
-    bodies = Counter(_body(function) for function in found)
-    alone = [function for function in found if bodies[_body(function)] == 1]
-    names = {function.bare_name for function in found if function.summary}
+    every = [function for path, module in _modules() for function in functions_in(path, module)]
+    summaries = Counter(fold(function.summary) for function in every)
+    bodies = Counter(_body(function) for function in every)
+    alone = [function for function in every if bodies[_body(function)] == 1]
+    names = {function.bare_name for function in every if function.summary}
     described = [function for function in alone if function.summary and summaries[fold(function.summary)] == 1]
     return described, [function for function in alone if not function.summary and function.bare_name not in names]
 
 
 def _body(function: Function) -> str:
-    """The code below the first line, so that two names for one body count as the same."""
+    """Return the code below the first line, so that two names for one body count as the same."""
     return fold(function.code.partition("\n")[2])
 
 
 def _modules() -> Iterator[tuple[Path, str]]:
-    """(file, module name) of the library's sources, in order of their names."""
+    """Return (file, module name) of the library's sources, ordered by name."""
     root = Path(sysconfig.get_path("stdlib"))
     found = []
     for folder, subfolders, files in os.walk(root):
@@ -103,8 +103,8 @@ def _modules() -> Iterator[tuple[Path, str]]:
     return iter(sorted(found, key=lambda item: item[1]))
 
 
-def cut() -> Iterator[Task]:
-    """The tasks of NanoStdlib, in the order of `infos`."""
+def build() -> Iterator[Task]:
+    """Yield the tasks of NanoStdlib, in the order of `infos`."""
     described, others = (shuffled(group, "functions", key=_name) for group in functions())
     for info in infos():
         to_code = info.task.startswith("docstring")
@@ -123,4 +123,4 @@ def _name(function: Function) -> str:
     return function.name
 
 
-SET = BuiltinSet("NanoStdlib", infos, key, cut)
+SET = BuiltinSet("NanoStdlib", infos, key, build)

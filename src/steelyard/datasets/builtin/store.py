@@ -1,4 +1,4 @@
-"""Built-in sets on disk: cut once, kept as Nano-set directories, whole or not at all."""
+"""Built-in sets on disk: built once, stored as Nano-sets, whole or not at all."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ STALE = 3600.0
 """An unfinished folder that is older than this, in seconds, was left by a process that died."""
 
 _elsewhere: dict[Path, Path] = {}
-"""Where the sets are that could not be kept in their places."""
+"""Temporary folders of sets that could not be stored."""
 
 
 def folder_of(builtin: BuiltinSet, home: Path) -> Path:
-    """Where the set is kept, whether or not it has been cut: `<home>/builtin/<set>-<key>`."""
+    """Return the folder of the set, whether or not it was built: `<home>/builtin/<set>-<key>`."""
     return home / "builtin" / f"{builtin.name}-{builtin.key()}"
 
 
 def ensure(builtin: BuiltinSet, home: Path) -> Path:
-    """The folder of the set, cut now unless it is there.
+    """Return the folder of the set; it is built now unless it exists.
 
-    The set is written beside its place and moved there in one step. Processes that cut at once do the work twice and
-    keep the first, which has the same bytes. Where the home folder cannot be written, the set is there for as long as
-    the process is.
+    The set is written to a temporary folder and moved in one step. Processes that build at once do the work twice and
+    keep the first, which has the same bytes. If the home folder cannot be written, the set exists as long as the
+    process.
     """
     folder = folder_of(builtin, home)
     if folder.is_dir() or (folder := _elsewhere.get(folder, folder)).is_dir():
         return folder
-    tasks = list(builtin.cut())
+    tasks = list(builtin.build())
     try:
         _keep(folder, builtin.name, tasks)
         return folder
     except OSError as error:
         warnings.warn(
-            f"{builtin.name} is cut anew each time: it cannot be kept in {folder.parent}, {error.strerror}; set "
-            "STEELYARD_HOME to a folder that can be written",
+            f"{builtin.name} is built each time, because it cannot be stored in {folder.parent}: {error.strerror}; set "
+            "STEELYARD_HOME to a writable folder",
             stacklevel=2,
         )
     try:
@@ -61,8 +61,8 @@ def ensure(builtin: BuiltinSet, home: Path) -> Path:
         _keep(passing / folder.name, builtin.name, tasks)
     except OSError as error:
         raise SteelyardError(
-            f"cannot keep the built-in set {builtin.name}, neither in {folder.parent} nor for a while: {error}",
-            hint="set STEELYARD_HOME to a folder that can be written",
+            f"the built-in set {builtin.name} cannot be stored, neither in {folder.parent} nor temporarily: {error}",
+            hint="set STEELYARD_HOME to a writable folder",
         ) from error
     _elsewhere[folder] = passing / folder.name
     return passing / folder.name
@@ -81,7 +81,7 @@ def _keep(folder: Path, title: str, tasks: Sequence[Task]) -> None:
 
 
 def counts(builtin: BuiltinSet, home: Path) -> dict[str, dict[str, int]]:
-    """Documents, queries and positives of each task by name; nothing where the set has not been cut yet."""
+    """Return the numbers of documents, queries and positives of each task by name; nothing if the set was not built."""
     manifest = read_json_object(folder_of(builtin, home) / MANIFEST)
     return {
         str(facts["name"]): {count: facts[count] for count in COUNTS}
@@ -91,7 +91,7 @@ def counts(builtin: BuiltinSet, home: Path) -> dict[str, dict[str, int]]:
 
 
 def load(builtin: BuiltinSet, info: TaskInfo, home: Path) -> Task:
-    """One task of the set."""
+    """Return one task of the set."""
     from steelyard.datasets.formats.folder import locate
 
     folder = ensure(builtin, home)
@@ -99,14 +99,14 @@ def load(builtin: BuiltinSet, info: TaskInfo, home: Path) -> Task:
         (place,) = locate(f"{folder}::{info.task}")
         return replace(place, info=info).load()
     except DataError as error:
-        raise DataError(error.message, hint=f"remove {folder}, and the next run cuts the set again") from error
+        raise DataError(error.message, hint=f"remove the folder to build the set again: rm -r {folder}") from error
 
 
 def _write(folder: Path, title: str, tasks: Sequence[Task]) -> None:
     from steelyard.datasets.formats.nano.write import write_nano_set
 
     info = tasks[0].info
-    description = f"Cut by Steelyard from {info.source}."
+    description = f"Built by Steelyard from {info.source}."
     write_nano_set(folder, tasks, title=title, description=description, licence=info.licence or "")
 
 

@@ -1,13 +1,12 @@
 """Published tasks that load by name: facts about them, without their data.
 
-`nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published figures of BM25, a dense model
-and their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their present and their first form, and the nine that mteb
-has made anew since (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. Nothing heavy is imported to
-read them.
+`nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published scores of BM25, a dense model and
+their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their current and their first form, and the nine that mteb has
+revised (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. Reading them imports nothing heavy.
 
-A task is named `Group/task`. Where a group stands on several hub datasets, the dataset stands in between:
+A task is named `Group/task`. If a group has several hub datasets, the name includes the dataset:
 `MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task. A task that is
-weighed on several splits goes by its last one; the others are named `C-MTEB/ATEC:validation`.
+evaluated on several splits is named by its last one; the others are named `C-MTEB/ATEC:validation`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FIGURES = tuple(
     for profile in ("bm25", "dense", "hybrid")
     for metric in ("ndcg_at_10", "hit_at_10", "pooled_recall_at_100")
 )
-"""The published figures of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
+"""The published scores of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
 
 CMTEB = "C-MTEB"
 
@@ -40,7 +39,7 @@ USUAL_METRICS = {
     "classification": "accuracy",
     "clustering": "v_measure",
 }
-"""What tasks of each type are ranked by, unless they say otherwise."""
+"""The default main metric of each type."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Entry:
     category: str = "natural_language"
     type: str = "retrieval"
     revision: str | None = None
-    """The commit that the facts describe, where it is known."""
+    """The commit that the facts describe, if known."""
     licence: str | None = None
     ignore_identical_ids: bool = False
     counts: Mapping[str, float] = field(default_factory=dict)
@@ -63,20 +62,20 @@ class Entry:
     reference: Mapping[str, float] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What only some types have: main score, constants of the task, repositories of its first version."""
+    """Facts of some types: main score, constants of the task, repositories of its first version."""
 
     @property
     def group(self) -> str:
-        """The first part of the name."""
+        """Return the first part of the name."""
         return self.name.split("/")[0]
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Every split that it is weighed on, its own last."""
+        """Return every split that the task is evaluated on, its own last."""
         return tuple(self.extra.get("splits") or (self.split,))
 
     def of_split(self, split: str) -> Entry:
-        """The same task on another of its splits, under the name `Group/task:split`."""
+        """Return the same task on another of its splits, with the name `Group/task:split`."""
         if split == self.split:
             return self
         counts = self.extra["counts"].get(split, {})
@@ -84,7 +83,7 @@ class Entry:
 
     @property
     def info(self) -> TaskInfo:
-        """What goes with the task's data and into its results."""
+        """Return the description of the task for its data and results."""
         from steelyard.types import TaskInfo
 
         main = self.extra.get("main_score")
@@ -106,7 +105,7 @@ class Entry:
 
 @cache
 def entries() -> Mapping[str, Entry]:
-    """Every published task by name, groups in alphabetical order.
+    """Return every published task by name, groups in alphabetical order.
 
     >>> entries()["NanoMMTEB-v2/belebele"].counts["documents"]
     10000
@@ -117,23 +116,23 @@ def entries() -> Mapping[str, Entry]:
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """Other spellings of task names: hub ids in front, the data set without its group, C-MTEB's own names.
+    """Return other spellings of task names: with the hub id, the dataset without its group, C-MTEB's own names.
 
     >>> aliases()["CMedQAv1"], aliases()["hakari-bench/NanoMMTEB-v2/belebele"]
     ('C-MTEB/CMedQAv1-reranking', 'NanoMMTEB-v2/belebele')
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for entry in entries().values():
         for alias in entry.aliases:
-            found.setdefault(alias, entry.name)
-    return found
+            names.setdefault(alias, entry.name)
+    return names
 
 
 def find(name: str) -> Entry | None:
-    """The task of that name, in any spelling, with a split behind a colon or without; None where there is none.
+    """Return the task of that name, in any spelling, optionally with `:split`; None if there is none.
 
-    >>> found = find("ATEC:validation")
-    >>> found.name, found.split, found.counts["samples"], find("CMedQAv1").name
+    >>> entry = find("ATEC:validation")
+    >>> entry.name, entry.split, entry.counts["samples"], find("CMedQAv1").name
     ('C-MTEB/ATEC:validation', 'validation', 20000, 'C-MTEB/CMedQAv1-reranking')
     """
     name = aliases().get(name, name)
@@ -147,11 +146,11 @@ def find(name: str) -> Entry | None:
 
 @cache
 def groups() -> Mapping[str, tuple[Entry, ...]]:
-    """The tasks of each group."""
-    found: dict[str, list[Entry]] = {}
+    """Return the tasks of each group."""
+    members: dict[str, list[Entry]] = {}
     for entry in entries().values():
-        found.setdefault(entry.group, []).append(entry)
-    return {name: tuple(members) for name, members in found.items()}
+        members.setdefault(entry.group, []).append(entry)
+    return {name: tuple(tasks) for name, tasks in members.items()}
 
 
 def _read(name: str) -> str:

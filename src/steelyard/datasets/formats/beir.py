@@ -1,12 +1,12 @@
-"""The layout of BEIR and of one's own files: a file a table, judgements of several splits in a folder.
+"""The layout of BEIR and of your own files: one file per table, judgements of several splits in a folder.
 
     corpus.jsonl       _id, text[, title]       also documents, docs, collection, passages
     queries.jsonl      _id, text                also query, questions, topics
     qrels/{split}.tsv  query-id, corpus-id, score     or one file qrels.tsv
-    candidates.tsv     query-id, corpus-id      optional; one a line, best first, or lists
+    candidates.tsv     query-id, corpus-id      optional; one per line, best first, or lists
 
-Any of the formats of `tabular` will do for each. A split is a task; a single `qrels` file makes a task without a
-name of its own. Splits may also stand in the names, as in MS MARCO: `qrels.dev.tsv` beside `queries.dev.tsv`.
+Each may have any format of `tabular`. A split is a task; a single `qrels` file is a task without a name. Splits may
+also be part of the names, as in MS MARCO: `qrels.dev.tsv` and `queries.dev.tsv`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ QUERIES = ("queries", "query", "questions", "topics")
 QRELS = ("qrels", "judgements", "judgments", "relevance")
 CANDIDATES = ("candidates", "top_ranked")
 TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics", ".run")
-"""A TREC file (`topics`, `qrels.trec`) is known by what is in it; its name need only say what it is."""
+"""Suffixes of TREC files (`topics`, `qrels.trec`), whose format is detected by their content."""
 ORDER = {stem: place for place, stem in enumerate((*CORPUS, *QUERIES, *QRELS, *CANDIDATES))}
-"""Of several names for the same thing the first is read."""
+"""The order of preference of names for the same table."""
 
 
 class Part(NamedTuple):
-    """A file of a folder: what it holds by its name, and of which split ('' where it does not say)."""
+    """A file of a folder: its table, and its split ('' if the name has none)."""
 
     name: str
     stem: str
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 def find(names: Iterable[str]) -> dict[str, TaskFiles]:
-    """The tasks of a folder in this layout: by split, or under '' where there is but one.
+    """Return the tasks of a folder in this layout: by split, or under '' if there is only one.
 
     >>> list(find(["corpus.jsonl.gz", "queries.jsonl", "qrels/dev.tsv", "qrels/test.tsv"]))
     ['dev', 'test']
@@ -56,7 +56,7 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
             inside.append(Part(name, "qrels", plain_name(path.name).rsplit(".", 1)[0]))
     judged = inside or [part for part in flat if part.stem in QRELS]
     splits = list(dict.fromkeys(part.split for part in judged))
-    found = {}
+    tasks = {}
     for split in splits:
         chosen = {
             role: _choose([part for part in (judged if role == QRELS else flat) if part.stem in role], split)
@@ -67,12 +67,12 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
             lists = {stem: files[stem,] for stem in CANDIDATES if (stem,) in files}
             aside = tuple((names[0], other) for names in chosen.values() for other in names[1:])
             name = split if inside or len(splits) > 1 else ""
-            found[name] = TaskFiles(files[CORPUS], files[QUERIES], files[QRELS], lists, aside)
-    return found
+            tasks[name] = TaskFiles(files[CORPUS], files[QUERIES], files[QRELS], lists, aside)
+    return tasks
 
 
 def default_split(splits: Iterable[str]) -> str | None:
-    """The split that a folder stands for when none is named: `test`, else the only one.
+    """Return the split that a folder means when none is named: `test`, else the only one.
 
     >>> default_split(["dev", "test"]), default_split(["dev", "train"])
     ('test', None)
@@ -82,7 +82,7 @@ def default_split(splits: Iterable[str]) -> str | None:
 
 
 def _stem_and_split(file: str) -> tuple[str, str]:
-    """What a file is, and of which split, as MS MARCO names its files.
+    """Return the table and the split of a file, as MS MARCO names its files.
 
     >>> _stem_and_split("qrels.dev.small.tsv"), _stem_and_split("Corpus.jsonl.gz"), _stem_and_split("topics")
     (('qrels', 'dev.small'), ('corpus', ''), ('topics', ''))
@@ -92,9 +92,9 @@ def _stem_and_split(file: str) -> tuple[str, str]:
 
 
 def _choose(parts: list[Part], split: str) -> list[str]:
-    """The file of the split, or of all splits, or any; behind it those that could as well have been meant."""
-    for wanted in (split, ""):
-        if fitting := [part for part in parts if part.split == wanted]:
+    """Return the file of the split, or of all splits, or any; then the other candidates."""
+    for own in (split, ""):
+        if fitting := [part for part in parts if part.split == own]:
             break
     else:
         fitting = parts

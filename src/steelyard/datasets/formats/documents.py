@@ -1,11 +1,11 @@
-"""A folder of documents and a table of questions: how most people's own data looks.
+"""A folder of documents and a table of questions.
 
     handbook/                      any folder, with folders inside
         leave.md, it/vpn.html ...  .txt, .md and .html files are the documents; a file's path is its id
         questions.csv              question, file[, id][, grade]
 
-A row asks a question and names the file that answers it. Several files may stand in one cell, separated by `;`, or
-in several rows with the same question. A file goes by its path in the folder, or by its name where that is unique.
+A row has a question and the file that answers it. Several files may be in one cell, separated by `;`, or in several
+rows with the same question. A file is named by its path in the folder, or by its name if that is unique.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ QUESTIONS = Role(
         Field("grade", "grade", JUDGEMENTS.field("grade").aliases, required=False),
     ),
 )
-TEACH = (
-    "put a questions.csv beside the documents, with the columns question,file: a question in each row and the name of "
-    "the file that answers it (several: separated by ;)"
+EXPECTED = (
+    "add a questions.csv to the folder, with the columns question,file: a question in each row and the name of the "
+    "file that answers it (several: separated by ;)"
 )
 
 
 @dataclass(frozen=True)
 class DocumentFolder(TaskLocation):
-    """A task that is read from documents as people write them."""
+    """A task of documents in a folder and questions about them."""
 
     @property
     def reference(self) -> str:
-        """The folder, and the questions where they are elsewhere."""
+        """Return the folder, and the questions if they are elsewhere."""
         table = self.files.queries[0]
         return f"{self.folder},{table}" if Path(table).is_absolute() else str(self.folder)
 
     def read(self, report: Report, candidates: Iterable[str] | None = None) -> Task | None:
-        """Read every document and question; every fault goes into the report."""
+        """Read every document and question; every problem goes into the report."""
         names = self.files.corpus
-        asked = read_table([(self.files.queries[0], self.folder / self.files.queries[0])], QUESTIONS, report)
-        if asked is None:
+        rows = read_table([(self.files.queries[0], self.folder / self.files.queries[0])], QUESTIONS, report)
+        if rows is None:
             return None
-        queries, qrels = _questions(asked, names, report)
+        queries, qrels = _questions(rows, names, report)
         return assemble(Tables(self.info, _corpus(self.folder, names, report), queries, qrels), report)
 
 
 def find_documents(folder: Path) -> DocumentFolder | None:
-    """The task of a folder of documents; None where it has none. Documents without questions are a DataError."""
-    tables = [path for path in sorted(folder.iterdir()) if path.is_file() and _asks(path)]
+    """Return the task of a folder of documents; None if it has none. Documents without questions are a DataError."""
+    tables = [path for path in sorted(folder.iterdir()) if path.is_file() and _has_questions(path)]
     if not tables and not any(path.suffix.lower() in SUFFIXES for path in folder.iterdir() if path.is_file()):
-        return None  # a folder of anything: nobody wants to wait while a whole home folder is searched
+        return None  # not searched: it could be a whole home folder
     if len(tables) == 1:
         return with_questions(folder, tables[0])
     count = len(_documents(folder))
@@ -80,19 +80,21 @@ def find_documents(folder: Path) -> DocumentFolder | None:
     if tables:
         shown = ", ".join(path.name for path in tables)
         raise DataError(
-            f"{len(tables)} tables of questions: {shown}", where=str(folder), hint=f"name one: {folder},{tables[0]}"
+            f"the folder must have one table of questions, got {len(tables)}: {shown}",
+            path=folder,
+            hint=f"name one: {folder},{tables[0]}",
         )
-    raise DataError(f"{count:,} documents, but no table of questions", where=str(folder), hint=TEACH)
+    raise DataError(f"the folder has {count:,} documents, but no table of questions", path=folder, hint=EXPECTED)
 
 
 def with_questions(folder: Path, questions: Path) -> DocumentFolder:
-    """The task of a folder of documents and a table of questions, wherever that is."""
+    """Return the task of a folder of documents and a table of questions."""
     if not questions.is_file():
-        raise DataError("no such file", where=str(questions), hint=TEACH)
+        raise DataError("the file does not exist", path=questions, hint=EXPECTED)
     names = _documents(folder)
     if not names:
-        wanted = ", ".join(SUFFIXES)
-        raise DataError(f"no documents ({wanted})", where=str(folder), hint="give the folder that holds them")
+        suffixes = ", ".join(SUFFIXES)
+        raise DataError(f"the folder has no documents ({suffixes})", path=folder, hint="give the folder with documents")
     inside = questions.resolve().is_relative_to(folder.resolve())
     table = questions.resolve().relative_to(folder.resolve()).as_posix() if inside else str(questions.absolute())
     root = folder.resolve().name
@@ -102,13 +104,13 @@ def with_questions(folder: Path, questions: Path) -> DocumentFolder:
 
 
 def _documents(folder: Path) -> list[str]:
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    names = (path.relative_to(folder) for path in found)
+    paths = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    names = (path.relative_to(folder) for path in paths)
     return sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
 
 
-def _asks(path: Path) -> bool:
-    """Whether a file is a table with a question and a file in each row, as far as its columns tell."""
+def _has_questions(path: Path) -> bool:
+    """Return whether a file is a table with a question and a file in each row, by its columns."""
     if format_of(path.name) is None or path.suffix.lower() == ".txt" or path.name in (MANIFEST, SIDECAR):
         return False
     report = Report()
@@ -116,7 +118,7 @@ def _asks(path: Path) -> bool:
 
 
 def _questions(table: Table, names: Sequence[str], report: Report) -> tuple[Table, Table]:
-    """Each question once, and a judgement for each file that it names."""
+    """Return each question once, and a judgement for each file that it names."""
     import numpy as np
     import pyarrow as pa
 
@@ -125,34 +127,34 @@ def _questions(table: Table, names: Sequence[str], report: Report) -> tuple[Tabl
     grades = table["grade"].to_pylist() if "grade" in table else None
     first: dict[str, int] = {}
     number = {text: f"q{place}" for place, text in enumerate(dict.fromkeys(texts), 1)}
-    asked: list[tuple[str, str, float | None]] = []
+    pairs: list[tuple[str, str, float | None]] = []
     lost: dict[str, list[int]] = defaultdict(list)
     look = _Names(names)
     for row, text in enumerate(texts):
         query = ids[row] if ids else number[text]
         first.setdefault(query, row)
         for file in filter(None, map(str.strip, files[row].split(";"))):
-            found = look.find(file)
-            if found is None:
+            match = look.find(file)
+            if match is None:
                 lost[file].append(row)
             else:
-                asked.append((query, found, grades[row] if grades else None))
+                pairs.append((query, match, grades[row] if grades else None))
     for file, bad in lost.items():
         table.add_problem(report, "unknown-document", f"{file!r} is not among the documents{look.hint(file)}", bad)
     rows = np.array(list(first.values()), dtype=np.int64)
     string = pa.large_string()
     queries = {"id": pa.array(list(first), string), "text": pa.array([texts[row] for row in rows], string)}
     judged: dict[str, Any] = {
-        "query": pa.array([query for query, _, _ in asked], string),
-        "document": pa.array([file for _, file, _ in asked], string),
+        "query": pa.array([query for query, _, _ in pairs], string),
+        "document": pa.array([file for _, file, _ in pairs], string),
     }
     if grades:
-        judged["grade"] = pa.array([grade for _, _, grade in asked], pa.float64())
+        judged["grade"] = pa.array([grade for _, _, grade in pairs], pa.float64())
     return Table(QUERIES, queries, table.names, (0,), rows), Table(JUDGEMENTS, judged, table.names, (0,))
 
 
 class _Names:
-    """Files by what people call them: the path, the name, the name without its suffix."""
+    """Files by path, by name, and by name without suffix."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -166,8 +168,8 @@ class _Names:
         key = file.replace("\\", "/").removeprefix("./")
         if key in self.names:
             return key
-        found = self.known.get(key, [])
-        return found[0] if len(found) == 1 else None
+        matches = self.known.get(key, [])
+        return matches[0] if len(matches) == 1 else None
 
     def hint(self, file: str) -> str:
         several = self.known.get(file, [])
@@ -188,7 +190,7 @@ def _corpus(folder: Path, names: Sequence[str], report: Report) -> Table:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            report.add("encoding", name, "bytes that are not UTF-8")
+            report.add("encoding", name, "the text must be UTF-8")
             text = content.decode("utf-8", errors="replace")
         title, body = _read_html(text) if name.lower().endswith((".html", ".htm")) else ("", text)
         titles.append(title)
@@ -199,7 +201,7 @@ def _corpus(folder: Path, names: Sequence[str], report: Report) -> Table:
 
 
 def _without_front_matter(text: str) -> str:
-    r"""Markdown without the YAML block that some tools put before it.
+    r"""Return Markdown without its YAML front matter.
 
     >>> _without_front_matter("---\nlayout: page\n---\n# Leave\n")
     '# Leave'
@@ -211,7 +213,7 @@ def _without_front_matter(text: str) -> str:
 
 
 def _read_html(text: str) -> tuple[str, str]:
-    r"""Title and words of a page.
+    r"""Return title and text of an HTML page.
 
     >>> _read_html("<title>VPN</title><style>p{}</style><p>Ask <b>IT</b>.</p><p>Twice.</p>")
     ('VPN', 'Ask IT.\nTwice.')

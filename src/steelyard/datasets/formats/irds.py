@@ -1,4 +1,4 @@
-"""Tasks of `ir_datasets` by id (`pip install 'steelyard[ir-datasets]'`): `ir_datasets:beir/scifact/test`."""
+"""Load tasks of `ir_datasets` by id (`pip install 'steelyard[ir-datasets]'`): `ir_datasets:beir/scifact/test`."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ class IrDatasetsSource:
         self.options = options
 
     def accepts(self, reference: str) -> bool:
-        """Whether the reference begins with `ir_datasets:` or `irds:`."""
+        """Return whether the reference begins with `ir_datasets:` or `irds:`."""
         return reference.startswith(PREFIXES)
 
     def names(self, reference: str) -> Sequence[str]:
-        """The reference itself: an id is one task."""
+        """Return the reference itself: an id is one task."""
         return [reference]
 
     def load(self, name: str) -> Task:
-        """Read the dataset through its own package, which downloads what it must."""
+        """Read the dataset with its own package, which downloads what is missing."""
         identity = name.partition(":")[2]
         dataset = _dataset(identity)
         for part in ("docs", "queries", "qrels"):
             if not getattr(dataset, f"has_{part}")():
                 raise UsageError(
-                    f"{identity} of ir_datasets has no {part}", hint="choose a subset that has, such as /test"
+                    f"{identity} of ir_datasets does not have {part}", hint="choose a subset that has, such as /test"
                 )
         report = Report()
         try:
             tables = _tables(identity, dataset)
         except OSError as error:  # its downloads raise errors of requests, which are OSErrors
             raise HubError(
-                f"{identity} could not be fetched: {error}", hint="see ir_datasets on manual copies"
+                f"{identity} could not be downloaded: {error}",
+                hint="see the documentation of ir_datasets on manual copies",
             ) from error
         return report.finish(assemble(tables, report), self.options.validate or "report", name, local=False)
 
@@ -89,7 +90,7 @@ def _tables(identity: str, dataset: Any) -> Tables:
     }
     if title:
         corpus["title"] = pa.array((getattr(d, title) or "" for d in documents), text)
-    asked = _field(queries, QUERY)
+    text_field = _field(queries, QUERY)
     return Tables(
         info,
         Table(DOCUMENTS, corpus, ("docs",), (0,)),
@@ -97,7 +98,7 @@ def _tables(identity: str, dataset: Any) -> Tables:
             QUERIES,
             {
                 "id": pa.array((q.query_id for q in queries), text),
-                "text": pa.array((getattr(q, asked) for q in queries), text),
+                "text": pa.array((getattr(q, text_field) for q in queries), text),
             },
             ("queries",),
             (0,),
@@ -117,14 +118,14 @@ def _tables(identity: str, dataset: Any) -> Tables:
 
 
 def _field(rows: Sequence[Any], names: Iterable[str], needed: bool = True) -> str:
-    """The first of the names that the records have."""
+    """Return the first of the names that the records have."""
     first = rows[0] if rows else None
-    found = next((name for name in names if hasattr(first, name)), "")
-    if needed and not found:
+    match = next((name for name in names if hasattr(first, name)), "")
+    if needed and not match:
         fields = ", ".join(getattr(first, "_fields", ())) or "nothing"
         raise DataError(
-            f"none of {', '.join(names)} among the fields {fields}",
+            f"the records must have one of {', '.join(names)}, got {fields}",
             where="ir_datasets",
-            hint="export it as JSONL with one of these names, and give the files",
+            hint="export them as JSONL with one of these names, and give the files",
         )
-    return found
+    return match

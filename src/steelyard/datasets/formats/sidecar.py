@@ -1,4 +1,4 @@
-"""What is known of a set beside its tables: `manifest.json` of a Nano-set, `task.json` of a folder of one's own.
+"""What is known of a set besides its tables: `manifest.json` of a Nano-set, `task.json` of your own folder.
 
 Both are optional. `task.json` is one object: `name`, `language` or `languages`, `category`, `type`, `source`,
 `licence`, `description`, `ignore_identical_ids`, `main_metric`, and the constants of a type (`samples_per_label`).
@@ -36,7 +36,7 @@ EXPECTED = {
     "ignore_identical_ids": "true or false",
     "reference": "an object of numbers",
 }
-"""What these facts may be; the others are taken as they are."""
+"""What these facts may be; the others may be anything."""
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -76,34 +76,36 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def candidates_path(folder: Path, task: str) -> Path:
-    """Where a Nano-set keeps how the candidate lists of a task were made."""
+    """Return where a Nano-set documents how the candidate lists of a task were made."""
     return folder / "metadata" / f"{task}.candidates.json"
 
 
 def with_safeguards(task: Task, made: Mapping[str, Any]) -> Task:
-    """The task with its candidate lists as `made` tells of them: which end in a safeguard, and in which.
+    """Return the task with the safeguards of its candidate lists, which `made` records.
 
-    A list whose last candidate is another than was written down has been made anew since; nothing is known of it.
+    A list whose last candidate is not the recorded one was made again since, so it has no known safeguards.
     """
     import numpy as np
 
     from steelyard.types import Guarded
 
     lists = dict(task.candidates)
-    for name, found in task.candidates.items():
+    for name, ranked in task.candidates.items():
         facts = made.get(name)
-        kept = facts.get("safeguards") if isinstance(facts, dict) else None
-        if not isinstance(kept, dict):
+        recorded = facts.get("safeguards") if isinstance(facts, dict) else None
+        if not isinstance(recorded, dict):
             continue
         rows, queries = task.corpus.row_of, task.queries.row_of
-        told = {queries[query]: rows.get(document, -1) for query, document in kept.items() if query in queries}
-        if all(found.rows_of(query)[-1:].tolist() == [row] for query, row in told.items()):
-            lists[name] = Guarded(found.offsets, found.rows, np.array(sorted(told), dtype=np.int64))
+        guarded = {
+            queries[query]: rows.get(str(document), -1) for query, document in recorded.items() if query in queries
+        }
+        if all(ranked.rows_of(query)[-1:].tolist() == [row] for query, row in guarded.items()):
+            lists[name] = Guarded(ranked.offsets, ranked.rows, np.array(sorted(guarded), dtype=np.int64))
     return replace(task, candidates=lists)
 
 
 def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
-    """A `TaskInfo` from what a sidecar says; what it does not say has the usual value.
+    """Return a `TaskInfo` from the facts of a sidecar; missing ones have their defaults.
 
     >>> task_info({"languages": ["cmn", "eng"], "licence": "MIT"}, name="local/x", source="x").language
     'multilingual'
@@ -132,7 +134,7 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
 
 
 def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
-    """Say which of the facts cannot be meant; a category that nobody knows would choose an analyser silently."""
+    """Raise a DataError for an invalid fact; an unknown category would choose an analyser silently."""
     reference = facts.get("reference") or {}
     wrong = {
         "category": (facts.get("category") or CATEGORIES[0]) not in list(CATEGORIES),
@@ -143,9 +145,12 @@ def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
     }
     for key in (key for key, is_wrong in wrong.items() if is_wrong):
         raise DataError(
-            f"{key} is {json.dumps(facts[key], ensure_ascii=False)}, where {EXPECTED[key]} was expected",
+            f"{key} must be {EXPECTED[key]}, got {json.dumps(facts[key], ensure_ascii=False)[:200]}",
             where=name,
-            hint=f"mend it in {SIDECAR} or {MANIFEST}",
+            field=key,
+            found=facts[key],
+            expected=EXPECTED[key],
+            hint=f"fix it in {SIDECAR} or {MANIFEST}",
         )
 
 
@@ -159,7 +164,7 @@ def _text(value: Any) -> str:
 
 
 def info_facts(info: TaskInfo) -> dict[str, Any]:
-    """The other way: what a manifest says of a task."""
+    """Return the facts of a task for a manifest."""
     facts: dict[str, Any] = {
         "name": info.name,
         "language": info.language,

@@ -1,7 +1,7 @@
-"""Tasks from the Hugging Face hub, through its own client: only the files of the task, at a recorded commit.
+"""Load tasks from the Hugging Face hub with its own client: only the files of the task, at a recorded commit.
 
-The client keeps what it fetched, resumes a connection that broke off, and heeds HF_TOKEN, HF_HOME, HF_ENDPOINT and
-HF_HUB_OFFLINE. Here its errors become ours, a hub that stumbles is asked again, and the commit is remembered.
+The client caches downloads, resumes broken ones, and reads HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE. This
+module translates its errors, retries temporary failures, and stores the commit.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from steelyard.errors import HubError
 PREFIX = "hf://"
 HUB = "huggingface"
 WAITS = (0.5, 1.0, 2.0)
-"""Seconds before each new try."""
-PASSING = {408, 425, 429, 500, 502, 503, 504}
-"""Answers that may be another a moment later."""
+"""Seconds before each retry."""
+TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
+"""HTTP statuses that may be temporary."""
 DISK = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),
 }
-"""What a folder answers to whoever may not write there, or finds no room."""
+"""Errors of a folder that cannot be written, or of a full disk."""
 
 T = TypeVar("T")
 
@@ -39,41 +39,41 @@ class HubSource(RemoteSource):
     prefix = PREFIX
 
     def open(self, repository: str, revision: str | None) -> HubDataset:
-        """The dataset at a commit, tag or branch."""
+        """Return the dataset at a commit, tag or branch."""
         return open_dataset(repository, revision, self.options)
 
 
 def open_dataset(repository: str, revision: str | None, options: LoadOptions) -> HubDataset:
-    """A dataset at a revision, unless the options name another."""
+    """Return a dataset at a revision, unless the options name another."""
     offline = options.settings.offline
     snapshot = resolve(repository, options.revision or revision, options.settings)
-    return HubDataset(snapshot, lambda name, afresh: _fetch(snapshot, name, offline=offline, afresh=afresh))
+    return HubDataset(snapshot, lambda name, again: _fetch(snapshot, name, offline=offline, again=again))
 
 
 def resolve(repository: str, revision: str | None, settings: Settings) -> Snapshot:
-    """The commit and the files that a revision stands for; asks the hub only for what may have changed."""
-    wanted = revision or "main"
-    known = stored_snapshot(settings.home, HUB, repository, wanted)
-    if known is not None and is_commit(wanted):
+    """Return commit and files of a revision; only revisions that can change are requested from the hub."""
+    name = revision or "main"
+    known = stored_snapshot(settings.home, HUB, repository, name)
+    if known is not None and is_commit(name):
         return known
     if settings.offline:
-        # What `hf download` or another tool fetched is nowhere noted but in the client's own folder.
-        kept = in_cache(repository, wanted)
-        if known is not None and (kept is None or in_cache(repository, known.commit) is not None):
+        # What `hf download` or another tool downloaded is only in the client's own cache.
+        cached = in_cache(repository, name)
+        if known is not None and (cached is None or in_cache(repository, known.commit) is not None):
             return known
-        if kept is not None:
-            return kept
+        if cached is not None:
+            return cached
         raise HubError(
-            f"the network is off limits, and {repository} at {wanted!r} was never loaded on this machine",
-            hint="load it once with the network; HF_HUB_OFFLINE and STEELYARD_OFFLINE must then be unset",
+            f"{repository} at {name!r} is not on this machine, and the network is disabled",
+            hint="load it once with HF_HUB_OFFLINE and STEELYARD_OFFLINE unset",
         )
-    snapshot = _patiently(lambda: _asked(repository, revision), repository, wanted)
-    store_snapshot(settings.home, HUB, snapshot, wanted)
+    snapshot = _with_retries(lambda: _request(repository, revision), repository, name)
+    store_snapshot(settings.home, HUB, snapshot, name)
     return snapshot
 
 
 def in_cache(repository: str, revision: str) -> Snapshot | None:
-    """What the client's own folder holds of a revision, whoever put it there; None where it holds nothing."""
+    """Return what the client's cache has of a revision; None if nothing."""
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HUB_CACHE) / f"datasets--{repository.replace('/', '--')}"
@@ -83,36 +83,37 @@ def in_cache(repository: str, revision: str) -> Snapshot | None:
     return Snapshot(repository, commit, files) if files else None
 
 
-def _asked(repository: str, revision: str | None) -> Snapshot:
-    """What the hub says of a revision."""
+def _request(repository: str, revision: str | None) -> Snapshot:
+    """Request a revision from the hub."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError
 
     try:
-        # Without a limit the client waits for an answer for ever.
+        # Without a timeout the client waits for ever.
         info = HfApi().dataset_info(repository, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except HFValidationError as error:
         raise HubError(
-            f"{repository!r} cannot be the name of a dataset", hint="write hf://owner/dataset[/task][@revision]"
+            f"the name of a dataset must be owner/dataset, got {repository!r}",
+            hint="write hf://owner/dataset[/task][@revision]",
         ) from error
-    except (ValueError, TypeError, LookupError) as error:  # the client trusts that it is told JSON of its own shape
-        raise _no_hub(repository, error) from error
+    except (ValueError, TypeError, LookupError) as error:  # the client does not check the response
+        raise _not_a_hub(repository, error) from error
     if not is_commit(info.sha) or info.siblings is None:
-        raise _no_hub(repository, f"its commit is {info.sha!r}")
+        raise _not_a_hub(repository, f"its commit is {info.sha!r}")
     return Snapshot(repository, str(info.sha), tuple(sorted(sibling.rfilename for sibling in info.siblings)))
 
 
-def _no_hub(repository: str, reason: object) -> HubError:
-    """A page to log in, or a proxy that answers for the hub."""
+def _not_a_hub(repository: str, reason: object) -> HubError:
+    """Return the error for a login page, or a proxy that answers instead of the hub."""
     from huggingface_hub import constants
 
     return HubError(
-        f"{constants.ENDPOINT} does not answer as a hub does, when asked for {repository}: {_first_line(reason)}",
-        hint="does a proxy or a page to log in stand before it? HF_ENDPOINT names the hub",
+        f"{constants.ENDPOINT} does not answer like a hub when asked for {repository}: {_first_line(reason)}",
+        hint="check HF_ENDPOINT, and whether a proxy or a login page answers instead",
     )
 
 
-def _fetch(snapshot: Snapshot, name: str, *, offline: bool, afresh: bool) -> Path:
+def _fetch(snapshot: Snapshot, name: str, *, offline: bool, again: bool) -> Path:
     from huggingface_hub import hf_hub_download
 
     def download() -> str:
@@ -122,30 +123,30 @@ def _fetch(snapshot: Snapshot, name: str, *, offline: bool, afresh: bool) -> Pat
             repo_type="dataset",
             revision=snapshot.commit,
             local_files_only=offline,
-            force_download=afresh and not offline,
+            force_download=again and not offline,
         )
 
-    return Path(_patiently(download, snapshot.repository, snapshot.commit, name))
+    return Path(_with_retries(download, snapshot.repository, snapshot.commit, name))
 
 
-def _patiently(call: Callable[[], T], repository: str, revision: str, name: str = "") -> T:
-    """Call until it succeeds, the trouble is not a passing one, or patience ends; the one border to the client."""
+def _with_retries(call: Callable[[], T], repository: str, revision: str, name: str = "") -> T:
+    """Call with retries of temporary failures; the one border to the client."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    # The client's HTTP library changes with its version; its base error is the first base of this one.
-    troubles: tuple[type[BaseException], ...] = (HfHubHTTPError.__bases__[0], OSError)
+    # The client's HTTP library depends on its version; its base error is the first base of this one.
+    errors: tuple[type[BaseException], ...] = (HfHubHTTPError.__bases__[0], OSError)
     for wait in (*WAITS, None):
         try:
             return call()
-        except troubles as error:
-            if wait is None or not _passing(error):
+        except errors as error:
+            if wait is None or not _is_temporary(error):
                 raise _translated(error, repository, revision, name) from error
             time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 
 
 def _status(error: BaseException | None) -> int | None:
-    """The HTTP status at the root of an error."""
+    """Return the HTTP status at the root of an error."""
     while error is not None:
         response: Any = getattr(error, "response", None)
         if response is not None:
@@ -154,19 +155,19 @@ def _status(error: BaseException | None) -> int | None:
     return None
 
 
-def _passing(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     status = _status(error)
     if status is not None:
-        return status in PASSING
+        return status in TEMPORARY
     if isinstance(error, LocalEntryNotFoundError):
         return error.__cause__ is not None and not isinstance(error.__cause__, OfflineModeIsEnabled)
     return not isinstance(error, EntryNotFoundError | OfflineModeIsEnabled) and not _of_this_disk(error)
 
 
 def _of_this_disk(error: BaseException) -> bool:
-    """Whether it is the client's own folder, and no connection, that failed."""
+    """Return whether the client's own folder failed, not a connection."""
     return isinstance(error, OSError) and error.errno in DISK
 
 
@@ -182,35 +183,35 @@ def _translated(error: BaseException, repository: str, revision: str, name: str)
     status = _status(error)
     if isinstance(error, GatedRepoError):
         return HubError(
-            f"{repository} is gated: its owners must grant access",
+            f"{repository} is gated: its owner must grant access",
             hint="accept its terms on the hub, then set HF_TOKEN",
         )
     if isinstance(error, RevisionNotFoundError):
         return HubError(
-            f"{repository} has no revision {revision!r}",
-            hint="leave the revision out for the newest, or give a branch, tag or full commit hash",
+            f"{repository} does not have the revision {revision!r}",
+            hint="omit the revision for the newest, or give a branch, tag or full commit hash",
         )
     if status in (401, 403):
         return HubError(
-            f"the hub refuses {what} ({status}): it is private, the token is wrong, or there is no such dataset",
+            f"the hub refused {what} ({status}): it is private, the token is wrong, or it does not exist",
             hint="check the name, and set HF_TOKEN to a token that may read it",
         )
     if isinstance(error, LocalEntryNotFoundError) and status is None and error.__cause__ is None:
-        return HubError(f"{what} is not on this machine, and the network is off limits", hint="load it once online")
+        return HubError(f"{what} is not on this machine, and the network is disabled", hint="load it once online")
     if status == 404 or (isinstance(error, EntryNotFoundError) and status is None and error.__cause__ is None):
-        return HubError(f"the hub has no {what}", hint="check the name; a private dataset needs HF_TOKEN")
+        return HubError(f"{what} does not exist on the hub", hint="check the name; a private dataset needs HF_TOKEN")
     if status is None and _of_this_disk(error):
         from huggingface_hub import constants
 
         return HubError(
-            f"{what} cannot be kept on this machine: {_first_line(error)}",
-            hint=f"HF_HOME must be a folder to write in, on a disk with room: it is {constants.HF_HOME}",
+            f"{what} cannot be stored on this machine: {_first_line(error)}",
+            hint=f"set HF_HOME to a writable folder with enough space; it is {constants.HF_HOME}",
         )
     if status is not None:
-        return HubError(f"the hub answers {status} for {what}", hint="try again later")
+        return HubError(f"the hub answered {status} for {what}", hint="try again later")
     return HubError(
-        f"{what} could not be fetched: {_first_line(error)}",
-        hint="check the network and HF_ENDPOINT; HF_HUB_OFFLINE=1 uses what is on this machine",
+        f"{what} could not be downloaded: {_first_line(error)}",
+        hint="check the network and HF_ENDPOINT; HF_HUB_OFFLINE=1 uses the files on this machine",
     )
 
 

@@ -1,5 +1,5 @@
 """Tasks without a corpus, and reranking rows: from tables to the values of `steelyard.types.samples`.
 
-`roles` knows the columns, `splits` the files, `pairs`, `labelled`, `clusters` and `rows` make a task of tables each,
-`place` finds one's own data, `published` that of the catalogue.
+`roles` has the columns, `splits` the files; `pairs`, `labels`, `clusters` and `rows` build a task from tables;
+`location` finds your own data, `hubs.published` that of the catalogue.
 """

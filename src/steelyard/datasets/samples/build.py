@@ -1,4 +1,4 @@
-"""From the tables of a task to the task, by its type."""
+"""Build a task from its tables, by its type."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ TRAIN = "train"
 def build(
     tables: Mapping[str, Table], split: str, info: TaskInfo, constants: Constants, report: Report
 ) -> AnyTask | None:
-    """The task that a split of the tables makes.
+    """Return the task of a split of the tables.
 
-    A table under `''` is the only one; a column of it may tell splits, of which `split` is one, or the usual one.
+    A table under `''` is the only one; it may have a column of splits, of which `split`, or the default, is used.
     """
     if "" in tables:
         tables, chosen = divided(tables[""], split)
         if chosen is None:
             known = ", ".join(tables) or "none"
-            report.add("nothing-there", next(iter(tables.values())).name, f"no split {split!r}; its splits: {known}")
+            report.add(
+                "nothing-there",
+                next(iter(tables.values())).name,
+                f"the split {split!r} does not exist; the splits are {known}",
+            )
             return None
         split = chosen
         info = replace(info, split=split or info.split)
     table = tables[split]
     if info.type == "classification":
-        learnt = matching_split(TRAIN, tables)
-        train = tables[learnt] if learnt is not None and learnt != split else None
+        training = matching_split(TRAIN, tables)
+        train = tables[training] if training is not None and training != split else None
         return label_task(train, table, info, constants, report)
     if info.type == "clustering":
         return cluster_task(table, info, constants, report)
@@ -49,12 +53,12 @@ def build(
 
 
 def divided(table: Table, split: str) -> tuple[dict[str, Table], str | None]:
-    """A table for each value of its column `split`, and the name of the one to weigh; None where it is not there."""
+    """Return a table for each value of the column `split`, and the one to evaluate; None if it does not exist."""
     if "split" not in table:
         return {"": table}, None if split else ""
     words = (value.strip().lower() for value in pc.unique(table["split"]).to_pylist() if value)
     known = list(dict.fromkeys(filter(None, words)))
     chosen = matching_split(split, known) if split else evaluation_split(known)
-    if chosen is None and not split:  # not a word in it names a split: it is some other column
+    if chosen is None and not split:  # no value names a split: it is another column
         return {"": table}, ""
     return {name: rows_of_split(table, name) for name in known}, chosen

@@ -1,4 +1,4 @@
-"""What every type does to its table: unfold lists, leave rows out, tell of empty texts."""
+"""Steps of every type: unfold lists, remove rows without a value, report empty texts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,25 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def unfold(table: Table, fields: Sequence[str], report: Report) -> Table | None:
-    """One value a row. Lists of a row stand side by side, so they must be equally long; else None."""
+    """Return one value per row. The lists of a row must be equally long; else None."""
     lists = [field for field in fields if is_list(table[field])]
     if not lists:
         return table
     if single := [field for field in fields if field not in lists]:
-        found = f"{', '.join(lists)} hold lists, {', '.join(single)} single values"
-        report.add("columns", table.name, found, remedy="write lists in all of them, or one value a row")
+        message = f"{', '.join(lists)} are lists, but {', '.join(single)} single values"
+        report.add("columns", table.name, message, remedy="write lists in all of them, or one value per row")
         return None
     lengths = lengths_of(table, lists[0])
     for field in lists[1:]:
         others = lengths_of(table, field)
         if (bad := np.flatnonzero(others != lengths)).size:
             row = int(bad[0])
-            table.add_problem(report, "ragged", f"{lengths[row]:,} in {lists[0]}, {others[row]:,} in {field}", bad)
+            table.add_problem(
+                report,
+                "ragged",
+                f"the lists must be equally long, got {lengths[row]:,} in {lists[0]} and {others[row]:,} in {field}",
+                bad,
+            )
             return None
     owner = np.repeat(np.arange(len(table)), lengths)
     columns = {
@@ -42,21 +47,21 @@ def unfold(table: Table, fields: Sequence[str], report: Report) -> Table | None:
 
 
 def lengths_of(table: Table, field: str) -> Int64:
-    """How long the list of each row is."""
+    """Return the length of the list of each row."""
     return np.asarray(pc.list_value_length(table[field]), dtype=np.int64)
 
 
-def given(table: Table, field: str, kind: str, found: str, report: Report) -> Table:
-    """The rows that have a value in the field; the others are told and left out."""
-    there: Mask = np.asarray(pc.is_valid(table[field]))
-    if there.all():
+def rows_with(table: Table, field: str, kind: str, found: str, report: Report) -> Table:
+    """Return the rows that have a value in the field; the others are reported and removed."""
+    present: Mask = np.asarray(pc.is_valid(table[field]))
+    if present.all():
         return table
-    table.add_problem(report, kind, found, np.unique(np.flatnonzero(~there)))
-    return table.take(np.flatnonzero(there).astype(np.int64))
+    table.add_problem(report, kind, found, np.unique(np.flatnonzero(~present)))
+    return table.take(np.flatnonzero(present).astype(np.int64))
 
 
 def empty_texts(table: Table, fields: Sequence[str], report: Report) -> None:
-    """AddProblem of texts that hold nothing but white space, and how many there are."""
+    """Report texts that are only white space, with their number."""
     for field in fields:
         blank: Mask = np.asarray(pc.equal(pc.utf8_trim_whitespace(pc.fill_null(table[field], "")), ""))
         if blank.any():
@@ -64,13 +69,13 @@ def empty_texts(table: Table, fields: Sequence[str], report: Report) -> None:
             table.add_problem(report, "empty-text", f"{len(rows):,} empty texts ({field})", rows)
 
 
-def some(table: Table, report: Report) -> bool:
-    """Whether there are rows at all; if not, that is told."""
+def not_empty(table: Table, report: Report) -> bool:
+    """Return whether the table has rows; report if it does not."""
     if not len(table):
         report.add("nothing-there", table.name, f"no {table.role.name}")
     return len(table) > 0
 
 
 def texts(table: Table, field: str) -> tuple[str, ...]:
-    """The column as strings."""
+    """Return the column as strings."""
     return tuple(pc.fill_null(table[field], "").to_pylist())

@@ -1,6 +1,6 @@
-"""What a task fixes beside its data: how many samples are drawn, how texts are bootstrapped, the range of scores.
+"""Constants of a task besides its data: how many samples are drawn, how texts are bootstrapped, the range of scores.
 
-The same names serve in a reference (`classification:./x?samples_per_label=16`), in `task.json`, and in the catalogue.
+The same names are used in a reference (`classification:./x?samples_per_label=16`), in `task.json` and the catalogue.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ SEED = 42
 
 @dataclass(frozen=True)
 class Constants:
-    """Checked values; what was not said has mteb's default."""
+    """Checked values; the defaults are mteb's."""
 
     samples_per_label: int = SAMPLES_PER_LABEL
     experiments: int = EXPERIMENTS
     bootstrap: bool | None = None
-    """None: only where labels have levels."""
+    """None: only if labels have levels."""
     documents: int | float | None = None
-    """How many texts, or which share of them, a bootstrapped clustering takes."""
+    """The number or share of texts in a bootstrapped clustering."""
     stratified: int | None = None
     size: int = Bootstrap.size
     rounds: int = Bootstrap.rounds
     min_score: float | None = None
     max_score: float | None = None
     share: float = SHARE
-    """How much of a single file becomes the test texts of a classification."""
+    """The share of a single file that becomes the test texts of a classification."""
     seed: int = SEED
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], type: str, where: str) -> Constants:
-        """From what a reference or `task.json` says. Names of another type, and impossible values, are UsageErrors."""
+    def of(cls, options: Mapping[str, Any], type: str, where: str) -> Constants:
+        """Return the constants of a reference or `task.json`; unknown names and invalid values are UsageErrors."""
         values = {}
-        for name, value in said.items():
+        for name, value in options.items():
             if name not in ALLOWED[type]:
                 known = ", ".join(ALLOWED[type]) or "none"
                 raise UnknownName("option", name, ALLOWED[type], hint=f"options of {where}: {known}")
@@ -51,22 +51,23 @@ class Constants:
 
     @property
     def sampling(self) -> Bootstrap:
-        """How a bootstrapped clustering draws."""
+        """Return how a bootstrapped clustering draws."""
         return Bootstrap(self.documents, self.stratified, self.size, self.rounds)
 
 
 def known_facts(facts: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """The constants among other facts, under the names of mteb, too."""
+    """Return the constants among other facts, also by their names in mteb."""
     renamed = {"experiments" if name == "n_experiments" else name: value for name, value in facts.items()}
     return {name: value for name, value in renamed.items() if name in ALLOWED[type]}
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
-    convert, wanted = FORMS[name]
+    convert, expected = FORMS[name]
     try:
         return convert(value)
-    except ValueError:
-        raise UsageError(f"{where}: {name}={value!r}", hint=f"{name} is {wanted}") from None
+    except (ValueError, TypeError, OverflowError):
+        found = f"{name}={value!r}"
+        raise UsageError.invalid(f"{name} of {where}", expected=expected, found=value, option=found) from None
 
 
 def _positive(value: Any) -> int:
@@ -97,17 +98,17 @@ def _switch(value: Any) -> bool:
 
 
 FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "samples_per_label": (_positive, "a whole number from 1"),
-    "experiments": (_positive, "a whole number from 1"),
+    "samples_per_label": (_positive, "an integer of at least 1"),
+    "experiments": (_positive, "an integer of at least 1"),
     "bootstrap": (_switch, "true or false"),
     "documents": (_amount, "a number of texts, a share such as 0.04, or all"),
-    "stratified": (_positive, "a whole number from 1"),
-    "size": (_positive, "a whole number from 1"),
-    "rounds": (_positive, "a whole number from 1"),
+    "stratified": (_positive, "an integer of at least 1"),
+    "size": (_positive, "an integer of at least 1"),
+    "rounds": (_positive, "an integer of at least 1"),
     "min_score": (float, "a number"),
     "max_score": (float, "a number"),
     "share": (_share, "between 0 and 1"),
-    "seed": (int, "a whole number"),
+    "seed": (int, "an integer"),
 }
 ALLOWED: dict[str, tuple[str, ...]] = {
     "retrieval": (),

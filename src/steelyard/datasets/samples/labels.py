@@ -1,4 +1,4 @@
-"""Texts with a label each, some to learn from and some to be classified."""
+"""Build classification tasks: labelled texts, some for training and some for the test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.samples.common import empty_texts, given, some, texts, unfold
+from steelyard.datasets.samples.common import empty_texts, not_empty, rows_with, texts, unfold
 from steelyard.datasets.samples.constants import Constants
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Int64, TaskInfo
@@ -20,23 +20,23 @@ from steelyard.types.samples import Label, LabelTask
 def label_task(
     train: Table | None, test: Table, info: TaskInfo, constants: Constants, report: Report
 ) -> LabelTask | None:
-    """The task; without a table to learn from, a seeded share of each label's texts is kept for the test."""
+    """Return the task; without a training table, a seeded share of each label's texts becomes the test."""
     tested = _usable(test, report)
     learnt = _usable(train, report) if train is not None else None
     if tested is None or (train is not None and learnt is None):
         return None
     if learnt is None:
         learnt, tested = _divided(tested, constants, report)
-        told = f"{constants.share:.0%} of each label as test, drawn with the seed {constants.seed}"
-        info = replace(info, description=f"{info.description} ({told})".strip())
-        if not some(learnt, report) or not some(tested, report):
+        note = f"{constants.share:.0%} of each label as test, drawn with the seed {constants.seed}"
+        info = replace(info, description=f"{info.description} ({note})".strip())
+        if not not_empty(learnt, report) or not not_empty(tested, report):
             return None
     train_labels, labels = _labels(learnt), _labels(tested)
     if {type(label) for label in train_labels} != {type(label) for label in labels}:
-        found = f"labels such as {labels[0]!r} here, such as {train_labels[0]!r} in {learnt.name}"
-        report.add("label-type", tested.name, found)
+        message = f"labels like {labels[0]!r} differ in type from labels like {train_labels[0]!r} in {learnt.name}"
+        report.add("label-type", tested.name, message)
         train_labels, labels = tuple(map(str, train_labels)), tuple(map(str, labels))
-    if not _can_be_told_apart(learnt, tested, train_labels, labels, constants, report):
+    if not _has_enough_labels(learnt, tested, train_labels, labels, constants, report):
         return None
     return LabelTask(
         info,
@@ -53,15 +53,15 @@ def _usable(table: Table, report: Report) -> Table | None:
     flat = unfold(table, ("text", "label"), report)
     if flat is None:
         return None
-    flat = given(flat, "label", "missing-label", "no label", report)
-    if not some(flat, report):
+    flat = rows_with(flat, "label", "missing-label", "no label", report)
+    if not not_empty(flat, report):
         return None
     empty_texts(flat, ("text",), report)
     return flat
 
 
 def _divided(table: Table, constants: Constants, report: Report) -> tuple[Table, Table]:
-    """Each label's texts divided by a seeded shuffle; both parts keep the order of the file."""
+    """Divide each label's texts by a seeded shuffle; both parts keep the order of the file."""
     codes = np.asarray(table["label"].dictionary_encode().indices)
     random = np.random.default_rng(constants.seed)
     picked: list[Int64] = []
@@ -71,8 +71,8 @@ def _divided(table: Table, constants: Constants, report: Report) -> tuple[Table,
         picked.append(random.permutation(mine)[:count])
     tested = np.sort(np.concatenate(picked)).astype(np.int64)
     learnt = np.setdiff1d(np.arange(len(table)), tested)
-    found = f"no split: {len(tested):,} of {len(table):,} texts, {constants.share:.0%} of each label, are the test"
-    report.add("split-here", table.name, f"{found} (seed {constants.seed})")
+    message = f"no split: {len(tested):,} of {len(table):,} texts, {constants.share:.0%} of each label, are the test"
+    report.add("split-here", table.name, f"{message} (seed {constants.seed})")
     return table.take(learnt), table.take(tested)
 
 
@@ -80,7 +80,7 @@ def _labels(table: Table) -> tuple[Label, ...]:
     return tuple(table["label"].to_pylist())
 
 
-def _can_be_told_apart(
+def _has_enough_labels(
     learnt: Table,
     tested: Table,
     train_labels: Sequence[Label],
@@ -90,20 +90,20 @@ def _can_be_told_apart(
 ) -> bool:
     counts = Counter(train_labels)
     if len(counts) < 2:
-        report.add("one-label", learnt.name, f"every text to learn from has the label {train_labels[0]!r}")
+        report.add("one-label", learnt.name, f"every training text has the label {train_labels[0]!r}")
         return False
     if unknown := sorted(map(repr, set(labels) - counts.keys())):
         rows = [row for row, label in enumerate(labels) if label not in counts]
         shown = ", ".join(unknown[:5]) + (" ..." if len(unknown) > 5 else "")
-        tested.add_problem(report, "untrained-label", f"no text to learn from has the label {shown}", rows)
+        tested.add_problem(report, "untrained-label", f"no training text has the label {shown}", rows)
     few = [label for label, count in counts.items() if count < constants.samples_per_label]
     if few:
-        found = f"{len(few)} of {len(counts)} labels have fewer than {constants.samples_per_label} texts to learn from"
-        report.add("few-samples", learnt.name, f"{found}, such as {few[0]!r} with {counts[few[0]]}")
+        message = f"{len(few)} of {len(counts)} labels have fewer than {constants.samples_per_label} training texts"
+        report.add("few-samples", learnt.name, f"{message}, such as {few[0]!r} with {counts[few[0]]}")
     return True
 
 
 def rows_of_split(table: Table, split: str) -> Table:
-    """The rows that a column `split` gives to a split."""
+    """Return the rows of a split, by the column `split`."""
     mask = np.asarray(pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(table["split"])), split))
     return table.take(np.flatnonzero(mask).astype(np.int64))

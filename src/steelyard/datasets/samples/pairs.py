@@ -1,11 +1,11 @@
-"""Pairs of texts with a score or a label of 0 and 1."""
+"""Build tasks of text pairs with a score, or a label of 0 or 1."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.samples.common import empty_texts, given, some, texts, unfold
+from steelyard.datasets.samples.common import empty_texts, not_empty, rows_with, texts, unfold
 from steelyard.datasets.samples.constants import Constants
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Float64, TaskInfo
@@ -13,14 +13,14 @@ from steelyard.types.samples import PairTask
 
 
 def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report) -> PairTask | None:
-    """The task; None, with the reason in the report, where none can be made."""
+    """Return the task; None, with the reason in the report, if it cannot be built."""
     flat = unfold(table, ("first", "second", "value"), report)
     if flat is None:
         return None
     binary = info.type == "pair_classification"
     kind, what = ("missing-label", "label") if binary else ("missing-score", "score")
-    flat = given(flat, "value", kind, f"no {what}, or one that is NaN or infinite", report)
-    if not some(flat, report):
+    flat = rows_with(flat, "value", kind, f"the {what} is missing, NaN or infinite", report)
+    if not not_empty(flat, report):
         return None
     empty_texts(flat, ("first", "second"), report)
     gold: Float64 = np.array(flat["value"], dtype=np.float64)
@@ -30,7 +30,7 @@ def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report
 
 def _matches(table: Table, gold: Float64, report: Report) -> bool:
     if (bad := np.flatnonzero((gold != 0) & (gold != 1))).size:
-        table.add_problem(report, "pair-label", f"the label {gold[bad[0]]:g}, where 0 or 1 was expected", bad)
+        table.add_problem(report, "pair-label", f"a label must be 0 or 1, got {gold[bad[0]]:g}", bad)
         return False
     if len(np.unique(gold)) < 2:
         report.add("one-label", table.name, f"every pair has the label {gold[0]:g}")
@@ -42,8 +42,8 @@ def _scores(table: Table, gold: Float64, constants: Constants, report: Report) -
     low = -np.inf if constants.min_score is None else constants.min_score
     high = np.inf if constants.max_score is None else constants.max_score
     if (outside := np.flatnonzero((gold < low) | (gold > high))).size:
-        found = f"the score {gold[outside[0]]:g}, outside {low:g} to {high:g}"
-        table.add_problem(report, "score-range", found, outside)
+        message = f"a score must be between {low:g} and {high:g}, got {gold[outside[0]]:g}"
+        table.add_problem(report, "score-range", message, outside)
     if len(np.unique(gold)) < 2:
         report.add("constant-score", table.name, f"every pair has the score {gold[0]:g}")
     return True

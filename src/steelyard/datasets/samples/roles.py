@@ -1,4 +1,4 @@
-"""The columns of each type of task, with the names that published data uses for them."""
+"""The columns of each type of task, with the names that published data uses."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ ROLES: dict[str, Role] = {
     "clustering": CLUSTERED,
     "reranking": RANKED,
 }
-"""What a table of each type holds."""
+"""The columns of a table of each type."""

@@ -1,6 +1,6 @@
-"""Reranking as rows of a query, its positives and its negatives: how the first MTEB wrote it.
+"""Build reranking tasks from rows of a query, its positives and its negatives, as in the first MTEB.
 
-The ids are those that mteb 2 gives such rows. The letter before `positive` makes positives sort below negatives, so
+The ids are those of mteb 2. The letter before `positive` makes positives sort below negatives, so
 that under the tie rule (score, then id, both descending) a negative of the same score comes first.
 """
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.problems import Report
-from steelyard.datasets.samples.common import some
+from steelyard.datasets.samples.common import not_empty
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Task, TaskInfo
@@ -23,23 +23,23 @@ LISTS = "top_ranked"
 
 
 def reranking_task(table: Table, info: TaskInfo, report: Report) -> Task | None:
-    """The task, whose candidates are the positives and the negatives of each query, in this order."""
-    if not some(table, report):
+    """Return the task; its candidates are the positives and the negatives of each query, in this order."""
+    if not not_empty(table, report):
         return None
     sides = [(_several(q), _several(p), _several(n)) for q, p, n in zip(*_columns(table), strict=True)]
-    kept = [row for row, (_, positive, negative) in enumerate(sides) if positive and negative]
-    if len(kept) < len(sides):
-        dropped = sorted(set(range(len(sides))) - set(kept))
+    complete = [row for row, (_, positive, negative) in enumerate(sides) if positive and negative]
+    if len(complete) < len(sides):
+        dropped = sorted(set(range(len(sides))) - set(complete))
         table.add_problem(
             report, "one-sided", f"{len(dropped):,} queries without positives or without negatives", dropped
         )
-    joined = [row for row in kept if len(sides[row][0]) > 1]
+    joined = [row for row in complete if len(sides[row][0]) > 1]
     if joined:
         table.add_problem(report, "list-query", f"{len(joined):,} queries that are lists", joined)
-    if not kept:
-        report.add("nothing-there", table.name, "no query with both positives and negatives")
+    if not complete:
+        report.add("nothing-there", table.name, "no query has both positives and negatives")
         return None
-    return assemble(_tables(table, info, [(row, *sides[row]) for row in kept]), report)
+    return assemble(_tables(table, info, [(row, *sides[row]) for row in complete]), report)
 
 
 def _columns(table: Table) -> list[list[Any]]:
@@ -47,7 +47,7 @@ def _columns(table: Table) -> list[list[Any]]:
 
 
 def _several(cell: Any) -> list[str]:
-    """A list of texts; a single one may stand alone."""
+    """Return a list of texts; a cell may be a single text."""
     return [text or "" for text in cell] if isinstance(cell, list) else [cell] if cell else []
 
 

@@ -1,4 +1,4 @@
-"""Which files hold which split of a dataset, told from their names: as `datasets` pushes them, or as people write them.
+"""Which files hold which split of a dataset, by their names: as `datasets` writes them, or as people do.
 
 data/test-00000-of-00001-0a1b2c3d4e5f6071.parquet    default/test/0000.parquet    test.jsonl.gz    sts/test.csv
 """
@@ -19,15 +19,15 @@ FILE = re.compile(
     re.IGNORECASE,
 )
 NO_DATA = {"task", "manifest", "dataset_infos", "dataset_info", "dataset_dict", "state", "config"}
-"""Files beside the data."""
+"""Files that are not data."""
 USUAL = ("", "data", "default", "data/default")
-"""Folders of the only configuration, in the order in which they are looked into."""
+"""Folders of the only configuration, in order of preference."""
 SYNONYMS = (("test", "testing"), ("validation", "valid", "val", "dev", "eval"), ("train", "training"))
-"""Names of the same split; what an evaluation prefers comes first."""
+"""Names of the same split; the preferred split for evaluation comes first."""
 
 
 def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, ...]]:
-    """The files of each split, in the order of their shards. A DataError where shards are missing.
+    """Return the files of each split, in the order of their shards. A DataError if shards are missing.
 
     >>> find_splits(["README.md", "data/test-00000-of-00001-0123456789abcdef.parquet", "data/train.jsonl"])
     {'test': ('data/test-00000-of-00001-0123456789abcdef.parquet',), 'train': ('data/train.jsonl',)}
@@ -43,15 +43,15 @@ def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, 
     for split, folder in chosen.items():
         if folder is not None and (missing := missing_shards(found[split][folder])):
             raise DataError(
-                f"the split {split!r} has no {', '.join(missing)}",
+                f"the split {split!r} lacks {', '.join(missing)}",
                 where=f"{folder}/{split}".lstrip("/"),
-                hint="fetch the missing files, or remove a leftover of an earlier version",
+                hint="download the missing files, or remove those of an older version",
             )
     return {split: tuple(found[split][folder]) for split, folder in chosen.items() if folder is not None}
 
 
 def matching_split(split: str, known: Iterable[str]) -> str | None:
-    """The split of that name, or one that goes by another name of it.
+    """Return the split of that name, or of a synonym; None if there is none.
 
     >>> matching_split("dev", ["train", "validation"]), matching_split("test", ["train"])
     ('validation', None)
@@ -64,11 +64,11 @@ def matching_split(split: str, known: Iterable[str]) -> str | None:
 
 
 def evaluation_split(known: Iterable[str]) -> str | None:
-    """The split that stands for a dataset: test, else validation, else the only one that is not for training."""
+    """Return the split to evaluate: test, else validation, else the only one that is not for training."""
     listed = list(known)
-    for wanted in ("test", "validation"):
-        if (found := matching_split(wanted, listed)) is not None:
-            return found
+    for preferred in ("test", "validation"):
+        if (match := matching_split(preferred, listed)) is not None:
+            return match
     others = [split for split in listed if split not in SYNONYMS[2]]
     return others[0] if len(others) == 1 else listed[0] if len(listed) == 1 else None
 

@@ -1,7 +1,7 @@
-"""Two columns of one meaning in one table, such as `score` and `relevance`: which is read, and what is said of it.
+"""Two columns for one field in one table, such as `score` and `relevance`: which one is read, and how it is reported.
 
-The order of the names in `columns` decides, and the other is told. Grades are what figures are made of: where two
-columns of them differ nobody can know which was meant, and nothing is loaded.
+The order of the names in `columns` decides, and the other column is reported. Grades determine the scores: if two
+columns of grades differ, the intended one is unknown, and nothing is loaded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def report_ambiguous_columns(held: Mapping[str, Mapping[str, Any]], role: Role, 
 
 
 def aside(field: str, read: str, other: str) -> str:
-    """What is said of a column that is not read.
+    """Return the message for a column that is not read.
 
     >>> aside("text", "text", "contents")
     "two columns could be the text: 'text' is read, 'contents' is not"
@@ -45,13 +45,13 @@ def aside(field: str, read: str, other: str) -> str:
 def _compare_grades(read: tuple[str, Any], other: tuple[str, Any], name: str, report: Report) -> None:
     first, second = (None if column is None else as_grades(column, _silent) for _, column in (read, other))
     if first is None or second is None:
-        return  # no grades: what is wrong with those that are read is told there
+        return  # not grades: the reader of the first column reports it
     same = pc.or_(pc.is_null(second), pc.fill_null(pc.equal(first, second), False))
     differing = np.flatnonzero(~np.asarray(same))
     if len(differing):
         one, two = (_shown(grades[int(differing[0])].as_py()) for grades in (first, second))
-        found = f"two columns of grades that differ: {read[0]!r} has {one}, {other[0]!r} has {two}"
-        report.add("two-grades", name, found, differing + 1)
+        message = f"two columns of grades differ: {read[0]!r} has {one}, {other[0]!r} has {two}"
+        report.add("two-grades", name, message, differing + 1)
 
 
 def _shown(grade: float | None) -> str:
@@ -59,7 +59,7 @@ def _shown(grade: float | None) -> str:
 
 
 def _nothing_more(first: Any, second: Any) -> bool:
-    """Whether the second column is empty, or the same as the first."""
+    """Return whether the second column is empty, or equal to the first."""
     if second is None or first is None:
         return False
     one, two = (as_texts(column, _silent) for column in (first, second))

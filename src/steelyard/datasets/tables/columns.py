@@ -1,7 +1,7 @@
-"""The names that columns go by, in the order in which they are looked for.
+"""The names of columns, in order of preference.
 
-A file is a table with a role: documents, queries, judgements, candidate lists. Each role has fields; each field
-has the names that published data uses for it. Upper and lower case are the same.
+A file is a table with a role: documents, queries, judgements, candidate lists. Each role has fields; each field has
+the names that published data uses for it. Case is ignored.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 FieldKind = Literal["id", "text", "grade", "ids", "count", "time", "texts", "numbers", "labels"]
-"""The last three, of tasks without a corpus, may be one value a row or a list of values."""
+"""The last three, of tasks without a corpus, may be one value per row or a list of values."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One column of a role: what it holds and what it may be called."""
+    """One column of a role: what it holds and its possible names."""
 
     name: str
     kind: FieldKind
@@ -24,21 +24,21 @@ class Field:
     required: bool = True
 
     def __str__(self) -> str:
-        """As an error asks for it: the name, and the first few that its column may have."""
+        """Return the name for an error, with the first few names of its column."""
         return f"{self.name}: {' | '.join(self.aliases[:5])}"
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a table is to a task."""
+    """The function of a table in a task."""
 
     name: str
     fields: tuple[Field, ...]
     positions: tuple[tuple[str, ...], ...] = ()
-    """What the columns of a file without a header hold, one entry for each width that is understood."""
+    """The columns of a file without a header, one entry for each supported width."""
 
     def match(self, columns: Iterable[str], numbers: Collection[str] = ()) -> dict[str, str]:
-        """Which column holds which field; a field that is not there is left out. `numbers` are columns of numbers.
+        """Return which column holds which field; missing fields are omitted. `numbers` are columns of numbers.
 
         >>> DOCUMENTS.match(["docid", "Title", "contents", "url"])
         {'id': 'docid', 'title': 'Title', 'text': 'contents'}
@@ -46,9 +46,9 @@ class Role:
         return {field: candidates[0] for field, candidates in self.candidates(columns, numbers).items()}
 
     def candidates(self, columns: Iterable[str], numbers: Collection[str] = ()) -> dict[str, list[str]]:
-        """Every column that could hold a field, the one that does first: by the order of the names.
+        """Return every column that could hold a field, the preferred one first.
 
-        A column of numbers is no text, and stands behind one that may be.
+        A column of numbers is not a text, so other columns are preferred for texts.
 
         >>> JUDGEMENTS.candidates(["qid", "docid", "relevance", "score"])["grade"]
         ['score', 'relevance']
@@ -56,26 +56,26 @@ class Role:
         {'id': ['id'], 'text': ['contents']}
         """
         by_name = {column.strip().lower(): column for column in reversed(list(columns))}
-        found = {}
+        columns_of = {}
         for field in self.fields:
             named = [by_name[alias] for alias in dict.fromkeys(field.aliases) if alias in by_name]
             worded = [column for column in named if column not in numbers]
             if named:
-                found[field.name] = worded or named if field.kind in ("text", "texts") else named
-        return found
+                columns_of[field.name] = worded or named if field.kind in ("text", "texts") else named
+        return columns_of
 
-    def missing(self, found: Iterable[str]) -> list[Field]:
-        """The required fields that are not among the found ones."""
-        there = set(found)
-        return [field for field in self.fields if field.required and field.name not in there]
+    def missing(self, fields: Iterable[str]) -> list[Field]:
+        """Return the required fields that are not among these."""
+        present = set(fields)
+        return [field for field in self.fields if field.required and field.name not in present]
 
     def field(self, name: str) -> Field:
-        """The field of that name."""
+        """Return the field of that name."""
         return next(field for field in self.fields if field.name == name)
 
 
 def numbers_in(record: Mapping[str, Any]) -> list[str]:
-    """The names under which a record holds numbers.
+    """Return the names of a record whose values are numbers.
 
     >>> numbers_in({"id": 7, "text": "seven"})
     ['id']
@@ -114,7 +114,7 @@ JUDGEMENTS = Role(
         Field("document", "id", DOCUMENT_ID),
         Field("grade", "grade", ("score", "relevance", "label", "rel", "grade", "judgement", "judgment"), False),
     ),
-    # Two columns could be anything; a grade that is a number shows that the first row is no header.
+    # Two columns could be anything; a numeric grade shows that the first row is not a header.
     positions=(("query", "document", "grade"), ("query", "", "document", "grade")),
 )
 CANDIDATES = Role(
@@ -122,7 +122,7 @@ CANDIDATES = Role(
     (
         Field("query", "id", QUERY_ID),
         Field("documents", "ids", ("corpus-ids", "corpus_ids", "candidates", "docids", "doc_ids", *DOCUMENT_ID)),
-        # Of TREC runs only: other tables are in the order of their rows, whatever they call a score.
+        # Only in TREC runs: other tables are in the order of their rows, even if they have scores.
         Field("score", "grade", (), required=False),
     ),
 )
@@ -138,7 +138,7 @@ CLICKS = Role(
         Field(
             "document",
             "id",
-            # A bare `id` is not among them: in a log it numbers the events.
+            # Not a plain `id`: in a log it numbers the events.
             (*DOCUMENT_ID, "url", "item_id", "product_id", "asin", "sku", "article_id", "result_id", "clicked_id"),
             required=False,
         ),

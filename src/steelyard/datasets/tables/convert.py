@@ -1,7 +1,7 @@
-"""Columns as they were read, made into columns of one type: ids, texts, grades, lists of ids.
+"""Convert columns as they were read into columns of one type: ids, texts, grades, lists of ids.
 
-Every function returns an array of the promised type, or None where nothing sensible can be made of the column;
-what was wrong is told to the table it belongs to. Texts are `large_string`, so that a corpus may pass 2 GB.
+Every function returns an array of its type, or None if the column cannot be converted; problems are reported with
+`add_problem`. Texts are `large_string`, so that a corpus may exceed 2 GB.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 AddProblem = Callable[[str, str, Iterable[int]], None]
-"""Called with the kind of problem, what was found, and the rows (from 0)."""
+"""Called with the kind of problem, a message, and the rows (from 0)."""
 
 TEXT = pa.large_string()
 LISTS = pa.large_list(TEXT)
@@ -24,26 +24,26 @@ WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 
 
 def whole(column: Any) -> Any:
-    """A column in one piece: no chunks, no dictionary, no UUIDs as bytes, and no limit of 2 GB on its text."""
+    """Return a column without chunks, dictionary, UUIDs as bytes, and the limit of 2 GB of text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if isinstance(column.type, pa.UuidType):  # bytes, of which nobody would know the id that a query names
+    if isinstance(column.type, pa.UuidType):  # bytes would not match ids in other files
         column = pa.array([value and str(value) for value in column.to_pylist()], TEXT)
     if pa.types.is_string(column.type):
         column = column.cast(TEXT)
-    if pa.types.is_fixed_size_list(column.type):  # as lists are written that all have one length
+    if pa.types.is_fixed_size_list(column.type):  # how lists of equal length are written
         column = column.cast(pa.large_list(column.type.value_type))
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def as_ids(column: Any, add_problem: AddProblem) -> Any:
-    """Ids as text. Whole numbers are written in decimal; a missing or empty id is told.
+    """Return ids as text. Integers are written in decimal; a missing or empty id is reported.
 
-    A row without one goes by its number, so that the rest can be checked; nothing is loaded from such a file.
+    A row without an id gets its number, so that the rest can be checked; nothing is loaded from such a file.
     """
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
-        add_problem("id-type", f"ids of type {kind}, where text or whole numbers were expected", ())
+        add_problem("id-type", f"ids must be text or integers, got {kind}", ())
         if pa.types.is_nested(kind):
             return None
     ids = as_texts(column, add_problem, missing=None)
@@ -51,7 +51,7 @@ def as_ids(column: Any, add_problem: AddProblem) -> Any:
         return None
     absent = pc.or_kleene(pc.is_null(ids), pc.equal(ids, NOTHING))
     if rows := _rows(absent):
-        add_problem("missing-id", "no id", rows)
+        add_problem("missing-id", "the id is missing", rows)
         named = ids.to_pylist()
         for row in rows:
             named[row] = f"(row {row + 1})"
@@ -60,10 +60,10 @@ def as_ids(column: Any, add_problem: AddProblem) -> Any:
 
 
 def as_texts(column: Any, add_problem: AddProblem, missing: str | None = "") -> Any:
-    """Texts, with `missing` where there is none; bytes that are not UTF-8 are told and read as U+FFFD."""
+    """Return texts, with `missing` for none; bytes that are not UTF-8 are reported and read as U+FFFD."""
     kind = column.type
     if pa.types.is_nested(kind):
-        add_problem("columns", f"a column of type {kind}, where text was expected", ())
+        add_problem("columns", f"the column must be text, got {kind}", ())
         return None
     try:
         column.validate(full=True)
@@ -74,28 +74,28 @@ def as_texts(column: Any, add_problem: AddProblem, missing: str | None = "") -> 
 
 
 def as_written(column: Any, add_problem: AddProblem) -> Any:
-    """Texts of a table that knows types: a column of numbers, dates or truth values is told, since it is no text."""
+    """Return texts of a table with types: a column of numbers, dates or booleans is reported."""
     kind = column.type
     if is_number(kind) or pa.types.is_temporal(kind):
-        add_problem("columns", f"a column of type {kind}, where text was expected", ())
+        add_problem("columns", f"the column must be text, got {kind}", ())
         return None
     return as_texts(column, add_problem)
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a column of that type holds numbers or truth values."""
+    """Return whether a type is a number or a boolean."""
     types = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     return any(test(kind) for test in types)
 
 
 def as_grades(column: Any, add_problem: AddProblem) -> Any:
-    """Grades as float64, null where there is none (NaN too); whether they are whole is judged later."""
+    """Return grades as float64, null for none and NaN; whether they are integers is checked later."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         if pa.types.is_nested(kind):
-            add_problem("columns", f"a grade column of type {kind}, where numbers were expected", ())
+            add_problem("columns", f"grades must be numbers, got {kind}", ())
             return None
         texts = as_texts(column, add_problem, missing=None)
         try:
@@ -121,7 +121,7 @@ def as_counts(column: Any, add_problem: AddProblem) -> Any:
 
 
 def as_times(column: Any, add_problem: AddProblem) -> Any:
-    """Times as seconds since 1970, null where there is none: numbers (seconds, milli- or microseconds) or ISO 8601."""
+    """Return times as seconds since 1970, null for none: numbers (seconds, milli- or microseconds) or ISO 8601."""
     if pa.types.is_temporal(column.type):
         moments = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
         return pc.divide(moments.cast(pa.int64()).cast(pa.float64()), 1e6)
@@ -129,14 +129,14 @@ def as_times(column: Any, add_problem: AddProblem) -> Any:
     if numbers is None:
         texts = as_texts(column, add_problem, missing=None)
         return None if texts is None else _moments(texts.to_pylist(), add_problem)
-    # The year 5138 in seconds is the year 1973 in milliseconds; logs are from between.
+    # 1e11 is the year 5138 in seconds and 1973 in milliseconds; logs are from between.
     for most, unit in ((1e14, 1e6), (1e11, 1e3)):
         numbers = pc.if_else(pc.greater(numbers, most), pc.divide(numbers, unit), numbers)
     return numbers
 
 
 def seconds(text: str) -> float:
-    """A time as people write it, as seconds since 1970; without a zone it is UTC. A ValueError where it is none.
+    """Return a written time as seconds since 1970; UTC without a zone. A ValueError for anything else.
 
     >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
     (86400.0, 0.0)
@@ -146,17 +146,17 @@ def seconds(text: str) -> float:
 
 
 def as_lists(column: Any, add_problem: AddProblem) -> Any:
-    """Lists of ids; a column of single ids stays as it is, one id a row."""
+    """Return lists of ids; a column of single ids is kept, one id per row."""
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         return as_ids(column, add_problem)
     values = as_texts(column.values if column.offset == 0 else column.flatten(), add_problem, missing=None)
     if values is None:
         return None
     if column.null_count:
-        add_problem("row", "no list of candidates", _rows(pc.is_null(column)))
+        add_problem("row", "the list of candidates is missing", _rows(pc.is_null(column)))
         return None
     if values.null_count:
-        add_problem("missing-id", "a list that holds an empty place", ())
+        add_problem("missing-id", "a list has a missing id", ())
         return None
     offsets = np.asarray(column.offsets, dtype=np.int64)
     return pa.LargeListArray.from_arrays(pa.array(offsets - offsets[0], pa.int64()), values)
@@ -171,12 +171,12 @@ def _decode(column: Any, add_problem: AddProblem) -> Any:
             bad.append(row)
             texts.append(value.decode(errors="replace"))
     if bad:
-        add_problem("encoding", f"bytes that are not UTF-8: {column[bad[0]].as_py()[:40]!r}", bad)
+        add_problem("encoding", f"the text must be UTF-8, got {column[bad[0]].as_py()[:40]!r}", bad)
     return pa.array(texts, TEXT)
 
 
 def _numbers(column: Any, add_problem: AddProblem) -> Any:
-    """The column as float64, null where it is empty; None where it holds something else."""
+    """Return the column as float64, null for empty; None if it holds something else."""
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         texts = as_texts(column, add_problem, missing=None)
         if texts is None:
@@ -241,7 +241,7 @@ def _numbers_one_by_one(values: Sequence[Any], add_problem: AddProblem) -> Any:
             numbers.append(None if value is None or not value.strip() else decimal(value))
         except ValueError:
             bad.append(row)
-            numbers.append(1.0)  # as where there is none, so that the others can be checked; nothing is loaded of them
+            numbers.append(1.0)  # as without a grade, so that the others can be checked; nothing is loaded
     if bad:
         add_problem("grade", f"a grade must be a number, got {values[bad[0]]!r}", bad)
     if len(bad) == len(values):

@@ -1,9 +1,9 @@
-"""CSV and TSV into columns. CSV fields may be quoted; in TSV a quotation mark is a character like any other.
+"""Read CSV and TSV into columns. CSV fields may be quoted; in TSV a quotation mark is an ordinary character.
 
-CSV of a spreadsheet where the comma is the decimal mark has semicolons: the header tells.
+CSV may have semicolons, as spreadsheets write it where the comma is the decimal mark: the header shows it.
 
-The header names the columns. A TSV file without one is read by position where the number of its columns is that of
-the role (`id text`; `query document grade`; trec_eval's `query 0 document grade`).
+The header names the columns. A TSV file without a header is read by position if its number of columns is that of the
+role (`id text`; `query document grade`; trec_eval's `query 0 document grade`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from steelyard.datasets.tables.convert import whole
 from steelyard.datasets.tables.files import header_line, look_at_head, open_bytes, read_bytes
 
 BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
-"""Bytes that Arrow parses at a time: a row must fit into one block, and few are longer than the first."""
-HEADER = "rename the columns; if the first line is a row of data, put a header above it"
-QUOTE = 'write a text that holds the separator or a line break between quotation marks: "like, this"'
-BLANK = "write blanks for the tabs and line breaks inside a text, or write JSON Lines; a file named .csv may be quoted"
+"""Bytes that Arrow parses at a time: a row must fit into one block, and few rows exceed the first size."""
+HEADER = "rename the columns; if the first line is data, add a header above it"
+QUOTE = 'put a text with the separator or a line break between quotation marks: "like, this"'
+BLANK = "replace tabs and line breaks inside a text by blanks, or write JSON Lines; a .csv file may be quoted"
 """What to do about rows with too many columns."""
 DOUBLED = r'(?s)^"(?:[^"]|"")*""(?:[^"]|"")*"$'
-"""A text between quotation marks, with doubled ones inside: what spreadsheets and pandas make of a text with marks."""
+"""A quoted text with doubled quotation marks inside, as spreadsheets and pandas write it."""
 
 
 def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: bool) -> dict[str, Any] | None:
-    """The columns of a role, by field, as text; None, with problems in the report, where they cannot be read."""
+    """Return the columns of a role, by field, as bytes; None, with problems in the report, if they cannot be read."""
     head = look_at_head(path, name, report)
     if head is None:
         return None
@@ -44,58 +44,62 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     first = _cells(line, delimiter)
     fields, header = _fields(first, role)
     if fields is None:
-        wanted = "; ".join(map(str, role.missing(role.match(first))))
-        report.add("columns", name, f"no column for {wanted}; the first line is {_cut(first)}", remedy=HEADER)
+        missing = "; ".join(map(str, role.missing(role.match(first))))
+        report.add("columns", name, f"no column for {missing}; the first line is {_shown(first)}", remedy=HEADER)
         return None
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)
-        report.add("no-header", name, f"no header: the first line, {_cut(first)}, is read as {shown}")
+        report.add("no-header", name, f"no header: the first line, {_shown(first)}, is read as {shown}")
     table, ragged = _table(path, len(fields), delimiter, quoted=comma, skip=int(header))
     if ragged:
-        found = next(iter(ragged.values()))
-        remedy = "" if found < len(fields) else QUOTE if comma else BLANK
+        width = next(iter(ragged.values()))
+        remedy = "" if width < len(fields) else QUOTE if comma else BLANK
         rows = [row - int(header) for row in ragged]
-        report.add("row", name, f"{found} columns, where the first line has {len(fields)}", rows, remedy=remedy)
-        if len(ragged) > len(table):  # a file of another shape: there is nothing else to be said of it
+        report.add(
+            "row", name, f"a row must have {len(fields)} columns like the first line, got {width}", rows, remedy=remedy
+        )
+        if len(ragged) > len(table):  # a file of another shape: further problems would be misleading
             return None
         table = _with_gaps(table, rows)
     if comma and len(table) and _runs_on(path, table[-1][-1].as_py() or b""):
-        report.add("row", name, "a quotation mark that is never closed: all that follows is one text", [len(table)])
+        report.add("row", name, "a quotation mark is never closed: the rest of the file is one text", [len(table)])
         return None
-    _tell_of_columns(first if header else [], fields, name, role, report)
+    _report_columns(first if header else [], fields, name, role, report)
     if header:
         several = {field: names for field, names in role.candidates(first).items() if names[1:]}
-        rivals = {field: {column: whole(table[first.index(column)]) for column in several[field]} for field in several}
-        report_ambiguous_columns(rivals, role, name, report)
+        ambiguous = {
+            field: {column: whole(table[first.index(column)]) for column in several[field]} for field in several
+        }
+        report_ambiguous_columns(ambiguous, role, name, report)
     columns = {field: whole(table[i]) for i, field in enumerate(fields) if field}
     if not comma:
-        _tell_of_marks(columns, name, role, report)
+        _report_quotes(columns, name, role, report)
     return columns
 
 
-def _tell_of_columns(first: list[str], fields: list[str], name: str, role: Role, report: Report) -> None:
-    """A column that is left aside because another has its name."""
+def _report_columns(first: list[str], fields: list[str], name: str, role: Role, report: Report) -> None:
+    """Report a column that is not read because another has its name."""
     read = {column.strip().lower() for column, field in zip(first, fields, strict=False) if field}
     for column, field in zip(first, fields, strict=False):
         if not field and (same := column.strip().lower()) in read:
             read.discard(same)
-            found = f"two columns are called {column.strip()!r}: the first of them is read"
-            report.add("aside", name, found, remedy="remove one of the two, or rename it")
+            message = f"two columns have the name {column.strip()!r}: the first one is read"
+            report.add("aside", name, message, remedy="remove one of the two, or rename it")
 
 
-def _tell_of_marks(columns: dict[str, Any], name: str, role: Role, report: Report) -> None:
-    """Texts that whoever wrote them put between quotation marks, which a TSV file keeps."""
+def _report_quotes(columns: dict[str, Any], name: str, role: Role, report: Report) -> None:
+    """Report quoted texts, whose quotation marks a TSV file keeps."""
     for field, column in columns.items():
         if role.field(field).kind not in ("text", "texts"):
             continue
         quoted = column.filter(pc.starts_with(column, '"'))
         if len(quoted) and pc.any(pc.match_substring_regex(quoted, DOUBLED)).as_py():
             rows = np.flatnonzero(np.asarray(pc.match_substring_regex(column, DOUBLED))) + 1
-            report.add("quoted", name, f"a {field} between quotation marks, with doubled ones inside", rows)
+            report.add("quoted", name, f"a {field} is quoted, with doubled quotation marks inside", rows)
 
 
 def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -> tuple[Any, dict[int, int]]:
-    """The file as columns of bytes; and the rows of another width, which are left out, with what they have."""
+    """Return the file as columns of bytes, and the rows of another width, which are skipped, with their widths."""
     from pyarrow import csv as arrow_csv
 
     # Columns are numbered: a header may repeat a name.
@@ -149,23 +153,23 @@ def _as_utf8(data: bytes) -> bytes:
 
 
 def _with_gaps(table: Any, rows: Sequence[int]) -> Any:
-    """The table with empty rows where those of another width stood: the others keep their numbers, and are checked."""
+    """Return the table with empty rows for the skipped ones, so that the others keep their numbers."""
     gap = np.zeros(len(table) + len(rows), dtype=bool)
     gap[np.asarray(rows) - 1] = True
     return table.take(pa.array(np.cumsum(~gap) - 1, mask=gap))
 
 
 def _runs_on(path: Path, last: bytes) -> bool:
-    """Whether the last field has line breaks, so that it must be quoted, and yet no quotation mark ends the file."""
+    """Return whether the last field has line breaks, but no quotation mark ends the file."""
     return b"\n" in last.strip() and not read_bytes(path).rstrip().endswith(b'"')
 
 
-def _cut(first: list[str]) -> str:
+def _shown(first: list[str]) -> str:
     return repr("\t".join(first)[:60])
 
 
 def _separator(line: str, role: Role) -> str:
-    """The mark between the cells of a header; a comma where none makes sense of it."""
+    """Return the separator of a header; a comma if none matches the role."""
     return next((mark for mark in ",;\t" if not role.missing(role.match(_cells(line, mark)))), ",")
 
 
@@ -174,24 +178,24 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
-    """The field that each column holds ('' for none), and whether the first row is a header."""
-    found = {column: field for field, column in role.match(first).items()}
-    if not role.missing(found.values()):
+    """Return the field of each column ('' for none), and whether the first row is a header."""
+    field_of = {column: field for field, column in role.match(first).items()}
+    if not role.missing(field_of.values()):
         taken: set[str] = set()
         fields = []
         for column in first:
-            field = found.get(column, "")
+            field = field_of.get(column, "")
             fields.append("" if field in taken else field)
             taken.add(field)
         return fields, True
     for fields_by_place in role.positions:
-        if len(fields_by_place) == len(first) and not found and _fits(first, fields_by_place):
+        if len(fields_by_place) == len(first) and not field_of and _fits(first, fields_by_place):
             return list(fields_by_place), False
     return None, True
 
 
 def _fits(first: list[str], fields: tuple[str, ...]) -> bool:
-    """A grade, or the value of a pair, must be a number: a header of unknown names is not taken for data."""
+    """Return whether grades and values of pairs are numbers, so that an unknown header is not read as data."""
     return all(field not in ("grade", "value") or _is_number(cell) for cell, field in zip(first, fields, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Opening files: compression by the first bytes, byte order marks, and what an unreadable file is called."""
+"""Open files: compression by the first bytes, byte order marks, and the border that translates errors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 PACKED = re.compile(
     rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>[\x50-\x5f]\x2a\x4d\x18|\x28\xb5\x2f\xfd)|(?P<bz2>BZh[1-9]1AY&SY)", re.S
 )
-"""How packed files begin; zstd's may begin with a frame that is skipped."""
+"""How compressed files begin; zstd files may begin with a skippable frame."""
 
 
 def plain_name(name: str) -> str:
-    """The file's name without a compression suffix.
+    """Return the file's name without a compression suffix.
 
     >>> plain_name("corpus.jsonl.gz"), plain_name("qrels.tsv")
     ('corpus.jsonl', 'qrels.tsv')
@@ -44,7 +44,7 @@ def plain_name(name: str) -> str:
 
 
 def format_of(name: str) -> str | None:
-    """How the file is written, by its suffix; None where the suffix says nothing.
+    """Return the format of a file by its suffix; None if it is unknown.
 
     >>> format_of("corpus.jsonl.zst"), format_of("README.md")
     ('jsonl', None)
@@ -53,15 +53,15 @@ def format_of(name: str) -> str | None:
 
 
 def packing_of(head: bytes) -> str | None:
-    r"""How a file is packed, by its first bytes; None where it is not.
+    r"""Return how a file is compressed, by its first bytes; None if it is not.
 
-    The suffix is not asked: browsers unpack what they fetch and keep the name, and others pack without a new name.
+    The suffix is not used: browsers unpack downloads and keep the name, and others compress without a new name.
 
     >>> packing_of(b"\x1f\x8b\x08\x00"), packing_of(b'{"_id": "d1"}')
     ('gzip', None)
     """
-    found = PACKED.match(head)
-    return found.lastgroup if found else None
+    match = PACKED.match(head)
+    return match.lastgroup if match else None
 
 
 def open_bytes(path: Path) -> Any:
@@ -204,11 +204,11 @@ def translated(report: Report, name: str) -> Iterator[None]:
 
 
 def look_at_head(path: Path, name: str, report: Report) -> bytes | None:
-    """The first bytes without a byte order mark; None, and a problem, where the file is empty or not UTF-8."""
+    """Return the first bytes without a byte order mark; None, and a problem, if the file is empty or UTF-16."""
     with open_bytes(path) as stream:
         head = bytes(stream.read(1 << 16))
     if head.startswith(UTF16_MARKS):
-        report.add("unreadable", name, "the file is written in UTF-16", remedy="save it as UTF-8")
+        report.add("unreadable", name, "the file must be UTF-8, got UTF-16", remedy="save it as UTF-8")
         return None
     if head.startswith(UTF8_MARK):
         report.add("byte-order-mark", name, "the file begins with a byte order mark")
@@ -220,7 +220,7 @@ def look_at_head(path: Path, name: str, report: Report) -> bytes | None:
 
 
 def header_line(head: bytes) -> str:
-    r"""The first line of a table; a carriage return alone ends it, too: so Arrow has it, and old spreadsheets wrote it.
+    r"""Return the first line of a table; a carriage return alone ends it, too, as in Arrow and old spreadsheets.
 
     >>> header_line(b"id,text\rd1,one\r"), header_line(b"id\ttext\r\n")
     ('id,text', 'id\ttext')
@@ -237,19 +237,19 @@ SHARD = re.compile(r"-(?P<shard>\d{5})-of-(?P<shards>\d{5})(?:-[0-9a-f]{16,})?(?
 
 
 def missing_shards(files: Sequence[str]) -> list[str]:
-    """What the files of one table lack; files of two versions of it lack a single one.
+    """Return the missing files of a table in shards; files of two versions are reported as such.
 
     >>> missing_shards(["x-00000-of-00003.parquet", "x-00002-of-00003.parquet"]), missing_shards(["x.parquet"])
     (['x-00001-of-00003.parquet'], [])
     >>> missing_shards(["x-00000-of-00001.parquet", "x.parquet"])
     ['single version: x-00000-of-00001.parquet and x.parquet are of two']
     """
-    found = [SHARD.search(file) for file in files]
-    totals = {match and match["shards"] for match in found}
+    matches = [SHARD.search(file) for file in files]
+    totals = {match and match["shards"] for match in matches}
     if totals <= {None}:
         return []
-    numbers = [int(match["shard"]) for match in found if match]
-    first = next(match for match in found if match)
+    numbers = [int(match["shard"]) for match in matches if match]
+    first = next(match for match in matches if match)
     if len(totals) > 1 or len(set(numbers)) < len(numbers):
         return [f"single version: {files[0]} and {files[-1]} are of two"]
     before, after = first.string[: first.start()], first.string[first.end() :]

@@ -1,4 +1,4 @@
-"""JSON Lines (and a JSON array of objects) into columns: Arrow's parser, or line by line where something is wrong."""
+"""Read JSON Lines, or a JSON array of objects, into columns: with Arrow's parser, or line by line if irregular."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from steelyard.datasets.tables.values import KINDS as SAMPLES
 from steelyard.datasets.tables.values import arrow_type, from_json
 
 BLOCK = 64 << 20
-"""Bytes that Arrow parses at a time; a single record may not be longer (those are read line by line)."""
+"""Bytes that Arrow parses at a time; longer records are read line by line."""
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
-HALF_FOUND = "half of a surrogate pair such as \\ud83d, which stands for no character"
-HALF_REMEDY = "write the whole character: texts are often cut in the middle of an emoji"
+HALF_FOUND = "half of a surrogate pair such as \\ud83d, which is not a character"
+HALF_REMEDY = "write the whole character: texts are often truncated in the middle of an emoji"
 LOOSE = ("count", "time")
-"""Kinds that may be written as numbers, truth values or text; their converters sort that out."""
+"""Kinds that may be written as numbers, booleans or text."""
 
 
 def read_json(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
-    """The columns of a role, by field; None, with problems in the report, where they cannot be read."""
+    """Return the columns of a role, by field; None, with problems in the report, if they cannot be read."""
     head = look_at_head(path, name, report)
     if head is None:
         return None
@@ -39,7 +39,7 @@ def read_json(path: Path, name: str, role: Role, report: Report) -> dict[str, An
 
 
 def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
-    """Arrow's parser with the types of the first record; None where the file is not as regular as that."""
+    """Parse with Arrow and the types of the first record; None if the file is not that regular."""
     from pyarrow import json as arrow_json
 
     try:
@@ -51,10 +51,10 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     candidates = role.candidates(first, numbers_in(first))
     found = {name: columns[0] for name, columns in candidates.items()}
     if role.missing(found) or any(columns[1:] for columns in candidates.values()):
-        return None  # nothing to read, or more than one column for something: then every record is looked at
+        return None  # a missing or an ambiguous column: every record has to be checked
     owner = {column: name for name, column in found.items()}
     for field in role.fields:
-        # The first record has no title or grade; a later one may, under any name of it, and another grade besides.
+        # A later record may have a title or grade that the first does not have, under any of its names.
         if field.name not in found or field.kind == "grade":
             owner |= {alias: field.name for alias in field.aliases if alias not in owner}
     types = {column: _type(role.field(name), first.get(column)) for column, name in owner.items()}
@@ -74,14 +74,14 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     for column, name in owner.items():
         values = whole(table[column])
         if values.null_count < len(values) or (name in found and role.field(name).required):
-            if name in columns:  # under two names: which one counts is told by looking at each record
+            if name in columns:  # under two names: every record has to be checked
                 return None
             columns[name] = values
     return columns
 
 
 def _type(field: Field, example: Any) -> Any:
-    """What Arrow is to read the column as; None where the first record does not tell."""
+    """Return the Arrow type of the column; None if the first record does not show it."""
     if field.kind in SAMPLES:
         return arrow_type(field.kind, example)
     if field.kind == "grade":
@@ -94,7 +94,7 @@ def _type(field: Field, example: Any) -> Any:
 
 
 def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]:
-    """Record number and record of every line that is not blank; one that is no JSON is told, and empty."""
+    """Yield number and record of every non-blank line; a line that is not JSON is reported, and empty."""
     row, bad_bytes, halves = 0, [], []
     no_json: dict[int, str] = {}
     with text_lines(path) as lines:
@@ -111,27 +111,27 @@ def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]
             try:
                 record = json.loads(text)
             except (ValueError, RecursionError) as error:
-                no_json[row] = f"not JSON ({error}): {text.strip()[:60]!r}"
+                no_json[row] = f"the line must be JSON ({error}), got {text.strip()[:60]!r}"
                 record = {}
             if HALF.search(text) and (mended := _without_halves(record)) != record:
                 halves.append(row)
                 record = mended
             yield row, record
-    _tell_once(no_json, name, report)
+    _report_once(no_json, name, report)
     if bad_bytes:
-        report.add("encoding", name, "bytes that are not UTF-8", bad_bytes)
+        report.add("encoding", name, "the text must be UTF-8", bad_bytes)
     if halves:
         report.add("encoding", name, HALF_FOUND, halves, remedy=HALF_REMEDY)
 
 
-def _tell_once(found: dict[int, str], name: str, report: Report) -> None:
-    """One problem for all the rows that are no records: a file of another format has nothing else."""
-    if found:
-        report.add("row", name, next(iter(found.values())), found)
+def _report_once(messages: dict[int, str], name: str, report: Report) -> None:
+    """Report one problem for all rows that are not records: a file of another format has only those."""
+    if messages:
+        report.add("row", name, next(iter(messages.values())), messages)
 
 
 def _without_halves(value: Any) -> Any:
-    r"""The value with U+FFFD for every half of a surrogate pair in its texts, which no UTF-8 can hold.
+    r"""Return the value with U+FFFD for every half of a surrogate pair, which UTF-8 cannot encode.
 
     >>> _without_halves({"text": ["cut \ud83d", "whole \ud83d\ude00"]}) == {"text": ["cut \ufffd", "whole \U0001f600"]}
     True
@@ -148,7 +148,7 @@ def _array(path: Path, name: str, report: Report) -> list[Any]:
         text = read_bytes(path).decode("utf-8-sig")
         records = json.loads(text)
     except (ValueError, RecursionError) as error:
-        report.add("unreadable", name, f"not JSON ({error})")
+        report.add("unreadable", name, f"the file must be JSON ({error})")
         return []
     records = records if isinstance(records, list) else [records]
     if HALF.search(text) and (mended := _without_halves(records)) != records:
@@ -159,40 +159,40 @@ def _array(path: Path, name: str, report: Report) -> list[Any]:
 
 
 def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: Report) -> dict[str, Any] | None:
-    """Columns from records of any kind; what does not fit is told row by row."""
+    """Return columns from records of any kind; problems are reported row by row."""
     rows: list[dict[str, Any]] = []
     no_object: dict[int, str] = {}
     for row, record in records:
         if not isinstance(record, dict):
-            no_object[row] = f"{json.dumps(record)[:60]} where a JSON object was expected"
+            no_object[row] = f"a row must be a JSON object, got {json.dumps(record)[:60]}"
         rows.append(record if isinstance(record, dict) else {})
-    _tell_once(no_object, name, report)
+    _report_once(no_object, name, report)
     if not rows:
         if not report.fatal:
             report.add("nothing-there", name, f"no {role.name}")
         return None
     keys = dict.fromkeys(key for record in rows for key in record)
     candidates = role.candidates(keys, [key for key in keys if _all_numbers(rows, key)])
-    found = {field: columns[0] for field, columns in candidates.items()}
-    if missing := role.missing(found):
-        wanted = "; ".join(map(str, missing))
-        report.add("columns", name, f"no column for {wanted}; found {', '.join(sorted(keys)) or 'none'}")
+    chosen = {field: columns[0] for field, columns in candidates.items()}
+    if missing := role.missing(chosen):
+        fields = "; ".join(map(str, missing))
+        report.add("columns", name, f"no column for {fields}; the columns are {', '.join(sorted(keys)) or 'none'}")
         return None
-    rivals = {
+    ambiguous = {
         field: {key: _column([row.get(key) for row in rows], role.field(field), name, Report()) for key in several}
         for field, several in candidates.items()
         if several[1:]
     }
-    report_ambiguous_columns(rivals, role, name, report)
+    report_ambiguous_columns(ambiguous, role, name, report)
     columns = {
         field: _column([record.get(key) for record in rows], role.field(field), name, report)
-        for field, key in found.items()
+        for field, key in chosen.items()
     }
     return None if any(column is None for column in columns.values()) else columns
 
 
 def _all_numbers(rows: list[dict[str, Any]], key: str) -> bool:
-    """Whether all that the records have under a key are numbers."""
+    """Return whether all values of a key are numbers."""
     return all(isinstance(row.get(key), int | float | None) for row in rows)
 
 
@@ -222,26 +222,26 @@ def _lists(values: list[Any], name: str, report: Report) -> Any:
 
 
 def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
-    """Texts, or ids, which may be numbers; but all of them, or none."""
-    # bool is an int to Python, but nobody means it as an id.
+    """Return texts, or ids; ids may be numbers if all of them are."""
+    # A bool is an int in Python, but not an id.
     numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
     others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
     strings = len(values) - len(numbers) - len(others) - values.count(None)
     if rows := others or (numbers if field.kind == "text" else []):
         remedy = "write every id as a string" if field.kind == "id" else ""
-        found = f"{field.name} {_shown(values[rows[0] - 1])} where text was expected"
-        report.add("columns", name, found, rows, remedy=remedy)
-        # As it is written, so that the others can be checked; nothing is loaded of them.
+        message = f"{field.name} must be text, got {_shown(values[rows[0] - 1])}"
+        report.add("columns", name, message, rows, remedy=remedy)
+        # Kept as written, so that the others can be checked; nothing is loaded.
         return _strings(values) if len(rows) < len(values) else None
     if numbers and strings:
         minority = numbers if len(numbers) <= strings else [r for r, v in enumerate(values, 1) if isinstance(v, str)]
-        found = f"{field.name} {values[minority[0] - 1]!r}: some ids are numbers, some are strings"
-        report.add("id-type", name, found, minority)
+        message = f"ids must be all numbers or all strings, got {values[minority[0] - 1]!r} as {field.name}"
+        report.add("id-type", name, message, minority)
     return _strings(values)
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON has it, cut: a text that is no text may be a whole document."""
+    """Return a value as JSON, shortened: it may be a whole document."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
@@ -258,8 +258,8 @@ def _grades(values: list[Any], name: str, report: Report) -> Any:
         report.add("grade", name, f"a grade must be a number, got {_shown(values[bad[0] - 1])}", bad)
         if len(bad) == len(values):
             return None
-        odd = set(bad)  # 1, as where there is none, so that the others can be checked; nothing is loaded of them
-        values = [1 if row in odd else value for row, value in enumerate(values, 1)]
+        wrong = set(bad)  # 1, as without a grade, so that the others can be checked; nothing is loaded
+        values = [1 if row in wrong else value for row, value in enumerate(values, 1)]
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 

@@ -1,7 +1,7 @@
-"""Columns of tasks without a corpus: texts, scores and labels, one a row or a list of them a row.
+"""Convert columns of tasks without a corpus: texts, scores and labels, one per row or a list of them per row.
 
-As in `convert`, a function returns an array of the promised type, or None where nothing sensible can be made of the
-column. Labels stay what they were written as: whole numbers are `int64`, anything else is text.
+As in `convert`, a function returns an array of its type, or None if the column cannot be converted. Labels keep their
+type: integers are `int64`, anything else is text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Convert = Callable[[Any, AddProblem], Any]
 
 
 def as_numbers(column: Any, add_problem: AddProblem) -> Any:
-    """Scores as float64, null where there is none; NaN and infinity count as none."""
+    """Return scores as float64, null for none, NaN and infinity."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
@@ -42,7 +42,7 @@ def as_numbers(column: Any, add_problem: AddProblem) -> Any:
 
 
 def as_labels(column: Any, add_problem: AddProblem) -> Any:
-    """Labels as int64 or text, null where there is none. Of CSV and TSV, which know no types, numbers are numbers."""
+    """Return labels as int64 or text, null for none. CSV and TSV have no types: integers in them are int64."""
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_integer(kind):
         return column.cast(pa.int64())
@@ -61,7 +61,7 @@ def as_labels(column: Any, add_problem: AddProblem) -> Any:
 
 
 def or_lists(convert: Convert, name: str) -> Convert:
-    """The same for a column of lists, or of lists of lists: their values are converted, their lengths stay."""
+    """Return the converter for lists, or lists of lists: values are converted, lengths are kept."""
 
     def converted(column: Any, add_problem: AddProblem) -> Any:
         if not is_list(column):
@@ -70,11 +70,11 @@ def or_lists(convert: Convert, name: str) -> Convert:
             add_problem("columns", f"lists of {name} are nested too deeply: {column.type}", ())
             return None
         if column.null_count:
-            add_problem("row", f"no list of {name}", np.flatnonzero(np.asarray(pc.is_null(column))))
+            add_problem("row", f"the list of {name} is missing", np.flatnonzero(np.asarray(pc.is_null(column))))
             return None
         lengths = np.asarray(pc.list_value_length(column), dtype=np.int64)
         owner = np.repeat(np.arange(len(column)), lengths)
-        # A fault inside a list is told under the row that holds the list.
+        # A problem inside a list is reported for the row of the list.
         inner = converted(column.flatten(), lambda kind, found, rows: add_problem(kind, found, _distinct(owner, rows)))
         if inner is None:
             return None
@@ -92,7 +92,7 @@ CONVERTERS = {
 
 
 def is_list(column: Any) -> bool:
-    """Whether the rows hold lists.
+    """Return whether the rows are lists.
 
     >>> is_list(pa.array([1, 2])), is_list(pa.array([[1], [2, 3]]))
     (False, True)
@@ -105,7 +105,7 @@ def _nesting(kind: Any) -> int:
 
 
 def arrow_type(kind: str, example: Any) -> Any:
-    """What Arrow's JSON reader is to expect, by the first record; None where that does not tell."""
+    """Return the type for Arrow's JSON reader, by the first record; None if it does not show it."""
     if isinstance(example, list):
         inner = arrow_type(kind, next((item for item in example if item is not None), None))
         return None if inner is None else pa.list_(inner)
@@ -117,7 +117,7 @@ def arrow_type(kind: str, example: Any) -> Any:
 
 
 def from_json(cells: Sequence[Any], field: Field, add_problem: AddProblem) -> Any:
-    """A column from JSON values of any kind; rows are told from 1 here, as the caller counts them."""
+    """Return a column from JSON values of any kind; rows are counted from 1 here."""
     depths = {_depth(cell) for cell in cells if cell is not None}
     if depths and max(depths) > DEPTHS[field.kind]:
         deep = _rows(cells, lambda cell: _depth(cell) > DEPTHS[field.kind])
@@ -128,14 +128,14 @@ def from_json(cells: Sequence[Any], field: Field, add_problem: AddProblem) -> An
         add_problem("columns", f"{field.name} must be a number of at most 64 bits: {_shown(cells[huge[0] - 1])}", huge)
         return None
     if len(depths) > 1:
-        odd = _rows(cells, lambda cell: _depth(cell) == min(depths))
-        add_problem("columns", f"{field.name} is a list in some rows and a single value in others", odd)
+        shallow = _rows(cells, lambda cell: _depth(cell) == min(depths))
+        add_problem("columns", f"{field.name} is a list in some rows and a single value in others", shallow)
         return None
     expected: tuple[type, ...] = (str,) if field.kind == "texts" else (int, float, str)
     wrong = _rows(cells, lambda cell: not all(isinstance(value, expected) for value in _leaves(cell)))
     if wrong:
-        wanted = {"texts": "text", "numbers": "a number", "labels": "a label"}[field.kind]
-        add_problem("columns", f"{field.name} {_shown(cells[wrong[0] - 1])} where {wanted} was expected", wrong)
+        kind = {"texts": "text", "numbers": "a number", "labels": "a label"}[field.kind]
+        add_problem("columns", f"{field.name} must be {kind}, got {_shown(cells[wrong[0] - 1])}", wrong)
         return None
     return _array(cells, field, add_problem, depths.pop() if depths else 0)
 
@@ -152,7 +152,7 @@ def _array(cells: Sequence[Any], field: Field, add_problem: AddProblem, depth: i
         if texts and others:
             minority = min(texts, others, key=len)
             add_problem(
-                "label-type", f"{field.name} {_shown(cells[minority[0] - 1])}: some are numbers, some text", minority
+                "label-type", f"labels must be all numbers or all text, got {_shown(cells[minority[0] - 1])}", minority
             )
         fractions = any(isinstance(value, float) for cell in cells for value in _leaves(cell))
         leaf, kind = (str, TEXT) if texts else (float, pa.float64()) if fractions else (int, pa.int64())
@@ -170,7 +170,7 @@ def _parsed(texts: Sequence[str | None], add_problem: AddProblem) -> Any:
         except ValueError:
             bad.append(row)
     if bad:
-        add_problem("score", f"the score {texts[bad[0]]!r}, which is not a number", bad)
+        add_problem("score", f"a score must be a number, got {texts[bad[0]]!r}", bad)
         return None
     return pa.array(numbers, pa.float64())
 
@@ -186,7 +186,7 @@ def _too_large(value: Any, kind: str) -> bool:
 
 
 def _depth(cell: Any) -> int:
-    """How deep lists are nested; an empty one counts as one of values."""
+    """Return how deep lists are nested."""
     return 1 + max((_depth(item) for item in cell if item is not None), default=0) if isinstance(cell, list) else 0
 
 

@@ -1,9 +1,9 @@
-"""From clicks to grades: what people did with a document of a query, added up and held against thresholds.
+"""Turn clicks into grades: clicks on a document of a query are added up and compared with thresholds.
 
-A click is a weak and biased judgement: people click what stands first. So three things can be asked for. A document
-must have been shown often enough (`min_impressions`) to be judged at all. The measure may be the number of clicks or
-their share of the impressions (`signal`). And clicks far down may weigh more (`positions=ips`): if a place `k` is
-looked at with probability `k ** -eta`, a click there counts `k ** eta` times, at most `clip` (inverse propensity).
+A click is a weak and biased judgement: people click what comes first. Three options correct for that. A document must
+have been shown often enough (`min_impressions`) to be judged. The signal may be the number of clicks or their share of
+the impressions (`signal`). And clicks at lower positions may count more (`positions=ips`): if position `k` is looked at
+with probability `k ** -eta`, a click there counts `k ** eta` times, at most `clip` (inverse propensity).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from steelyard.types import Float64, Int32, Int64
 Signal = Literal["clicks", "ctr"]
 Positions = Literal["ignore", "ips"]
 USUAL: Mapping[Signal, float] = {"clicks": 1.0, "ctr": 0.1}
-"""The threshold of grade 1 where none is given."""
+"""The default threshold of grade 1."""
 OPTIONS = ("signal", "at", "min_impressions", "positions", "eta", "clip", "since", "until")
 
 
@@ -36,7 +36,7 @@ class Grading:
 
     signal: Signal = "clicks"
     at: tuple[float, ...] = (1.0,)
-    """Ascending: from the first on a document has grade 1, from the second on grade 2 ..."""
+    """Ascending: a document that reaches the first has grade 1, the second grade 2 ..."""
     min_impressions: int = 1
     positions: Positions = "ignore"
     eta: float = 1.0
@@ -45,12 +45,12 @@ class Grading:
     until: str | None = None
 
     def grades(self, values: Float64) -> Int32:
-        """The grade of each value: how many thresholds it reaches."""
-        # A share such as 3/30 must reach 0.1, whatever the last bit of a quotient says.
+        """Return the grade of each value: how many thresholds it reaches."""
+        # A share such as 3/30 must reach 0.1 despite rounding.
         return np.searchsorted(np.array(self.at), values * (1 + 1e-12), side="right").astype(np.int32)
 
     def weights(self, positions: Float64) -> Float64:
-        """What a click at each position (from 1) counts.
+        """Return how much a click at each position (from 1) counts.
 
         >>> Grading(positions="ips", clip=4.0).weights(np.array([1.0, 3.0, 9.0])).tolist()
         [1.0, 3.0, 4.0]
@@ -60,7 +60,7 @@ class Grading:
         return np.minimum(positions**self.eta, self.clip)
 
     def __str__(self) -> str:
-        """In words, for cards and manifests.
+        """Return the grading in words, for cards and manifests.
 
         >>> print(Grading(positions="ips"))
         clicks (a click at position k counts k^1, at most 10): grade 1 from 1; shown at least 1 times
@@ -73,7 +73,7 @@ class Grading:
 
 
 def grading_of(reference: str, given: Mapping[str, str]) -> Grading:
-    """The grading that the options of a reference ask for; a bad one is a UsageError that says what was expected."""
+    """Return the grading of the options of a reference; an invalid option is a UsageError."""
     options = Options(reference, given, OPTIONS)
     signal: Signal = "ctr" if options.choice("signal", get_args(Signal)) == "ctr" else "clicks"
     positions: Positions = "ips" if options.choice("positions", get_args(Positions)) == "ips" else "ignore"
@@ -97,16 +97,19 @@ def _thresholds(reference: str, text: str | None, usual: float) -> tuple[float, 
     except ValueError:
         steps = ()
     if not steps or steps[0] <= 0 or any(low >= high for low, high in pairwise(steps)):
-        raise UsageError(
-            f"the option at of {reference} is {text!r}",
-            hint="rising numbers above 0: at=0.1, or at=0.05,0.2 for two grades",
+        raise UsageError.invalid(
+            f"the option at of {reference}",
+            expected="ascending numbers above 0",
+            found=text,
+            option="at",
+            hint="write at=0.1, or at=0.05,0.2 for two grades",
         )
     return steps
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Rows of a log that may count, as columns of one length."""
+    """Rows of a log, as columns of one length."""
 
     query: Int64
     document: Int64
@@ -118,17 +121,17 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What happened to each document of each query, ordered by query, then document."""
+    """Impressions and clicks of each document of each query, ordered by query, then document."""
 
     query: Int64
     document: Int64
     impressions: Float64
     clicks: Float64
-    """Weighted, where positions count."""
+    """Weighted by position with `positions=ips`."""
 
 
 def tally(events: Events, grading: Grading) -> Pairs:
-    """Add the rows up. One session counts once for a document of a query, where the rows are single events.
+    """Add up the rows. A session counts once for a document of a query if the rows are single events.
 
     >>> seen = Events(np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1.0, 0.0, 0.0]), np.ones(3))
     >>> pairs = tally(seen, Grading())
@@ -149,24 +152,24 @@ def tally(events: Events, grading: Grading) -> Pairs:
 
 
 def _once_a_session(events: Events) -> Events:
-    """Of the rows of one session about one document of one query: a clicked one, the highest of these."""
+    """Keep one row per session, document and query: a clicked one if there is one, at the highest position."""
     assert events.session is not None
     above = np.zeros(len(events.query)) if events.position is None else events.position
     order = np.lexsort((above, -events.clicks, events.session, events.document, events.query))
     columns = [column[order] for column in (events.query, events.document, events.session)]
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    kept = order[first]
+    chosen = order[first]
     return Events(
-        events.query[kept],
-        events.document[kept],
-        events.clicks[kept],
-        events.impressions[kept],
-        None if events.position is None else events.position[kept],
-        events.session[kept],
+        events.query[chosen],
+        events.document[chosen],
+        events.clicks[chosen],
+        events.impressions[chosen],
+        None if events.position is None else events.position[chosen],
+        events.session[chosen],
     )
 
 
 def values_of(pairs: Pairs, grading: Grading) -> Float64:
-    """The measure of each pair, which the thresholds are held against."""
+    """Return the value of each pair that is compared with the thresholds."""
     return pairs.clicks if grading.signal == "clicks" else pairs.clicks / pairs.impressions

@@ -1,4 +1,4 @@
-"""The rows of a click log as queries, documents and judgements: who asked the same, what was shown, what counts."""
+"""Turn the rows of a click log into queries, documents and judgements."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from steelyard.types import Int64, TaskInfo, join_title
 
 
 def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, report: Report) -> Tables | None:
-    """The log as queries and judgements of the corpus; None, and a problem, where it gives none.
+    """Return the log as queries and judgements of the corpus; None, and a problem, if there are none.
 
-    Without a corpus every document is taken to be in it.
+    Without a corpus, every document counts as part of it.
     """
     query, ids, texts = _queries(log)
     encoded = pa.array(_document_ids(log), TEXT).dictionary_encode()
@@ -40,13 +40,13 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
     answered = np.unique(pairs.query[kept & (grades > 0)])
     unanswered = len(np.unique(pairs.query)) - len(answered)
     if unanswered:
-        log.add_problem(report, "click-log", f"{unanswered:,} queries without a document that reaches grade 1", ())
+        log.add_problem(report, "click-log", f"{unanswered:,} queries have no document of grade 1", ())
     if not len(answered):
         best = float(values_of(pairs, grading)[kept].max(initial=0.0))
         report.add(
             "nothing-there",
             log.name,
-            f"no document of any query reaches grade 1: {grading}; the highest value is {best:.3g}",
+            f"no document reaches grade 1 ({grading}); the highest value is {best:.3g}",
             remedy="lower the threshold (at=...) or min_impressions",
         )
         return None
@@ -70,7 +70,7 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
 
 
 def documents_of(log: Table, report: Report) -> Table:
-    """The documents that a log shows; of one that changed, the text that was shown last."""
+    """Return the documents of a log; if the text of one changed, the last one."""
     ids = _document_ids(log)
     order = np.arange(len(log)) if "time" not in log else np.argsort(_column(log, "time", -np.inf), kind="stable")
     titles = log["title"].to_pylist() if "title" in log else [""] * len(log)
@@ -86,7 +86,9 @@ def documents_of(log: Table, report: Report) -> Table:
         else:
             newest.setdefault(id_, row)
     if changed:
-        log.add_problem(report, "click-log", f"{len(changed):,} documents changed their text: the last one counts", ())
+        log.add_problem(
+            report, "click-log", f"the text of {len(changed):,} documents changed: the last one is used", ()
+        )
     rows = np.array(list(newest.values()), dtype=np.int64)
     columns = {"id": pa.array(list(newest), TEXT), "text": pa.array([bodies[row] for row in rows], TEXT)}
     if "title" in log:
@@ -95,7 +97,7 @@ def documents_of(log: Table, report: Report) -> Table:
 
 
 def _document_ids(log: Table) -> list[str]:
-    """The ids that the log has, or such as are made from the texts."""
+    """Return the ids of the log, or ids made from the texts."""
     if "document" in log:
         ids: list[str] = log["document"].to_pylist()
         return ids
@@ -108,7 +110,7 @@ def _document_ids(log: Table) -> list[str]:
 
 
 def _name(letter: str, text: str) -> str:
-    """A name that the text alone decides, so that it stays the same while the log grows."""
+    """Return an id that depends only on the text, so that it is stable while the log grows."""
     return f"{letter}-{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
@@ -117,7 +119,7 @@ def _column(log: Table, name: str, missing: float) -> Any:
 
 
 def _queries(log: Table) -> tuple[Int64, list[str], list[str]]:
-    """For each row the number of its query; ids and texts by number. Of several spellings the usual one is shown."""
+    """Return for each row the number of its query, and ids and texts by number; the most frequent spelling is used."""
     texts = log["query"].dictionary_encode()
     spellings: list[str] = texts.dictionary.to_pylist()
     spelt = np.asarray(texts.indices, dtype=np.int64)
@@ -129,15 +131,15 @@ def _queries(log: Table) -> tuple[Int64, list[str], list[str]]:
         first = {text: place for place, text in enumerate(dict.fromkeys(folded))}
         number = np.array([first[text] for text in folded], dtype=np.int64)[spelt]
         ids = [_name("q", text) for text in first]
-    shown: dict[int, str] = {}
+    usual: dict[int, str] = {}
     counts = Counter(zip(number.tolist(), spelt.tolist(), strict=True))
     for query, spelling in sorted(counts, key=lambda pair: (-counts[pair], spellings[pair[1]])):
-        shown.setdefault(query, spellings[spelling])
-    return number, ids, [shown[query] for query in range(len(ids))]
+        usual.setdefault(query, spellings[spelling])
+    return number, ids, [usual[query] for query in range(len(ids))]
 
 
 def fold(text: str) -> str:
-    """What spellings of one query share.
+    """Return the form that spellings of one query share.
 
     >>> fold(" ＶＰＮ  Token") == fold("vpn token")
     True
@@ -154,15 +156,15 @@ def _usable(
     log: Table,
     report: Report,
 ) -> Any:
-    """Which pairs may be judged; what is left out is told."""
+    """Return which pairs may be judged; ignored ones are reported."""
     kept = np.ones(len(pairs.query), dtype=bool)
     reasons = {
         f"shown fewer than {grading.min_impressions} times": pairs.impressions < grading.min_impressions,
         "of an empty query": np.array([not text.strip() for text in texts], dtype=bool)[pairs.query],
     }
     if corpus is not None:
-        there = np.asarray(pc.is_in(names, value_set=corpus["id"]))
-        reasons["of a document that the corpus does not hold"] = ~there[pairs.document]
+        known = np.asarray(pc.is_in(names, value_set=corpus["id"]))
+        reasons["of a document that is not in the corpus"] = ~known[pairs.document]
     for reason, out in reasons.items():
         if count := int((kept & out).sum()):
             log.add_problem(report, "click-log", f"{count:,} of {len(out):,} pairs {reason}", ())
@@ -171,18 +173,18 @@ def _usable(
 
 
 def _events(log: Table, query: Int64, document: Int64, grading: Grading, report: Report) -> Events | None:
-    """The rows that lie in the window of time, with what happened in them; without clicks, every row is one."""
+    """Return the rows in the time window, with clicks and impressions; without a column of clicks every row is one."""
     clicks = _column(log, "clicks", 0.0) if "clicks" in log else np.ones(len(log))
     counted = "impressions" in log
     shown = _column(log, "impressions", 1.0) if counted else np.maximum(clicks, 1.0)
     if len(rows := np.flatnonzero(clicks > shown)):
-        found = f"{clicks[rows[0]]:g} clicks of {shown[rows[0]]:g} impressions"
-        log.add_problem(report, "value", found, rows)
+        message = f"clicks must not exceed impressions, got {clicks[rows[0]]:g} of {shown[rows[0]]:g}"
+        log.add_problem(report, "value", message, rows)
         return None
     single = not counted and bool((clicks <= 1).all())
     if grading.signal == "ctr" and not counted and not (single and bool((clicks == 0).any())):
         raise UsageError(
-            f"{log.name} does not tell what was shown and not clicked, so there is no share of clicks",
+            f"signal=ctr needs impressions without clicks, which {log.name} does not have",
             hint="use signal=clicks, or add rows with clicked=0, or a column impressions",
         )
     position = _positions(log, grading, clicks, report)
@@ -193,7 +195,7 @@ def _events(log: Table, query: Int64, document: Int64, grading: Grading, report:
         session = np.asarray(log["session"].dictionary_encode().indices, dtype=np.int64)
     rows = np.flatnonzero(_window(log, grading))
     if len(rows) < len(log):
-        log.add_problem(report, "click-log", f"{len(log) - len(rows):,} rows outside the time asked for", ())
+        log.add_problem(report, "click-log", f"{len(log) - len(rows):,} rows outside the time window", ())
     return Events(
         query[rows],
         document[rows],
@@ -205,36 +207,38 @@ def _events(log: Table, query: Int64, document: Int64, grading: Grading, report:
 
 
 def _positions(log: Table, grading: Grading, clicks: Any, report: Report) -> Any:
-    """Positions from 1; where nobody asks for them, 1 for all."""
+    """Return positions from 1; 1 for all if they are not used."""
     if grading.positions == "ignore":
         return _column(log, "position", 1.0) if "position" in log else np.ones(len(log))
     if "position" not in log:
         raise UsageError(
-            f"{log.name} has no column of positions, which positions=ips needs",
-            hint="name it position or rank (the first place is 1), or leave positions=ips out",
+            f"positions=ips needs a column of positions, which {log.name} does not have",
+            hint="name it position or rank (the first is 1), or omit positions=ips",
         )
     position = _column(log, "position", np.nan)
     bad = np.flatnonzero((clicks > 0) & ~(position >= 1))
     if len(bad):
         value = position[bad[0]]
-        found = "a click without a position" if np.isnan(value) else f"a click at position {value:g}"
-        log.add_problem(report, "value", f"{found}, where a number from 1 up was expected", bad)
+        got = "none" if np.isnan(value) else f"{value:g}"
+        log.add_problem(report, "value", f"the position of a click must be at least 1, got {got}", bad)
         return None
     return np.where(position >= 1, position, 1.0)
 
 
 def _window(log: Table, grading: Grading) -> Any:
-    """Which rows lie between `since` (included) and `until` (not)."""
+    """Return which rows are between `since` (inclusive) and `until` (exclusive)."""
     inside = np.ones(len(log), dtype=bool)
     for name, text in (("since", grading.since), ("until", grading.until)):
         if text is None:
             continue
         if "time" not in log:
-            raise UsageError(f"{log.name} has no column of times, which {name}={text} needs", hint="name it timestamp")
+            raise UsageError(
+                f"{name}={text} needs a column of times, which {log.name} does not have", hint="name it timestamp"
+            )
         try:
             moment = seconds(text)
-        except ValueError:
-            raise UsageError(f"{name}={text} is no time", hint="write a date such as 2026-03-01") from None
+        except (ValueError, OverflowError, OSError):
+            raise UsageError.invalid(name, expected="a date such as 2026-03-01", found=text, option=name) from None
         times = _column(log, "time", np.nan)
         inside &= times >= moment if name == "since" else times < moment
     return inside

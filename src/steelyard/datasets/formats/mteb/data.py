@@ -1,4 +1,4 @@
-"""The data of a task of mteb, as mteb itself loads it, made into a task of ours."""
+"""Load tasks with mteb's own data loaders, and convert them into our tasks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, Label, Labe
 TOP_RANKED = "top_ranked"
 """The candidate lists of a reranking task."""
 OFFLINE = "HF_HUB_OFFLINE"
-_OF_MTEB = "the data is as mteb loads it: see the task in mteb, or give its files yourself"
+_OF_MTEB = "the data comes from mteb: check the task there, or give its files yourself"
 LONGEST = 300
-"""Characters of an error of `datasets` that are passed on: some list every extension there is."""
+"""Characters of an error of `datasets` that are shown: some list every file extension."""
 
 
 class MtebSource:
@@ -51,7 +51,7 @@ class MtebSource:
 
 
 def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
-    """The task, with data that mteb fetches, transforms and samples as it always does."""
+    """Return the task, with data that mteb downloads, transforms and samples."""
     task = _fetched(part, options)
     if info.type in ("retrieval", "reranking"):
         return _retrieval(task.dataset[part.hub_subset][part.split], info, options)
@@ -65,13 +65,13 @@ def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
 
 
 def _fetched(part: Part, options: LoadOptions) -> Any:
-    """The task with its data. Only this subset and split are read where the data allows that."""
+    """Return the mteb task with its data. Only this subset and split are read if the data allows it."""
     import mteb
 
     errors = importlib.import_module("datasets.exceptions")
     subsets = None if part.hub_subset == DEFAULT else [part.hub_subset]
     task = part.task
-    if not task.data_loaded:  # one that brings its data need not be in the registry
+    if not task.data_loaded:  # a task that has its data need not be in the registry
         task = mteb.get_task(part.task.metadata.name, hf_subsets=subsets, eval_splits=[part.split])
     try:
         _check_network(options.settings)
@@ -100,14 +100,14 @@ def _check_network(settings: Settings) -> None:
 
 
 def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
-    """Queries that nobody judged are left out, judged documents outside the corpus count: as in mteb."""
+    """Return a retrieval task; as in mteb, unjudged queries are ignored, and documents outside the corpus count."""
     corpus, queries = _columns(data["corpus"]), _columns(data["queries"])
     judged = [
         (query, document, grade)
         for query, documents in data["relevant_docs"].items()
         for document, grade in documents.items()
     ]
-    asked, found, grades = zip(*judged, strict=True) if judged else ((), (), ())
+    query_ids, document_ids, grades = zip(*judged, strict=True) if judged else ((), (), ())
     documents = {"id": _text(corpus["id"]), "text": _text(corpus["text"])}
     if "title" in corpus:
         documents["title"] = _text(title or "" for title in corpus["title"])
@@ -121,7 +121,11 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
         Table(QUERIES, {"id": _text(queries["id"]), "text": _text(query_texts(queries))}, ("queries",), (0,)),
         Table(
             JUDGEMENTS,
-            {"query": _text(asked), "document": _text(found), "grade": pa.array(map(float, grades), pa.float64())},
+            {
+                "query": _text(query_ids),
+                "document": _text(document_ids),
+                "grade": pa.array(map(float, grades), pa.float64()),
+            },
             ("relevant_docs",),
             (0,),
             trec=True,
@@ -133,18 +137,18 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
 
 
 def query_texts(queries: dict[str, list[Any]]) -> Iterator[str]:
-    """What a model reads of each query: an instruction comes after a text, and before a conversation."""
+    """Yield the text of each query: an instruction comes after a text, and before a conversation."""
     instructions = queries.get("instruction") or [None] * len(queries["text"])
     for text, instruction in zip(queries["text"], instructions, strict=True):
         if isinstance(text, list):
-            said = "; ".join(turn if isinstance(turn, str) else f"{turn['role']}: {turn['content']}" for turn in text)
-            yield said if instruction is None else f"{instruction} {said}"
+            turns = "; ".join(turn if isinstance(turn, str) else f"{turn['role']}: {turn['content']}" for turn in text)
+            yield turns if instruction is None else f"{instruction} {turns}"
         else:
             yield text if instruction is None else f"{text} {instruction}"
 
 
 def _pairs(task: Any, rows: Any, info: TaskInfo) -> PairTask:
-    """STS and pair classification; a single row that holds lists is a whole split, as C-MTEB wrote them."""
+    """Return STS or pair classification; a single row of lists is a whole split, as in C-MTEB."""
     columns = _columns(rows)
     if info.type == "sts":
         first, second = task.column_names
@@ -156,7 +160,7 @@ def _pairs(task: Any, rows: Any, info: TaskInfo) -> PairTask:
     values = np.asarray(columns[gold], dtype=np.float64)
     if info.type == "pair_classification" and not np.isin(values, (0, 1)).all():
         odd = values[~np.isin(values, (0, 1))][0]
-        raise DataError(f"a label of {odd:g}, expected 0 or 1", where=info.name, hint=_OF_MTEB)
+        raise DataError.invalid("a label", expected="0 or 1", found=float(odd), where=info.name, hint=_OF_MTEB)
     return PairTask(info, _texts(columns[first], info), _texts(columns[second], info), values)
 
 
@@ -175,7 +179,7 @@ def _classification(task: Any, splits: Any, info: TaskInfo) -> LabelTask:
 
 
 def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
-    """A row of lists is a problem of its own, clustered whole; rows of texts are one problem in samples."""
+    """Return a clustering task: a row of lists is one problem, rows of texts are one problem that is sampled."""
     from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 
     columns = _columns(rows)
@@ -189,7 +193,7 @@ def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
     whole = Problem(_texts(texts, info), tuple(_levels(label, task.max_depth, info) for label in labels))
     share, number = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is not None and number is not None:
-        raise DataError("both a share and a number of documents are given", where=info.name, hint="mteb refuses, too")
+        raise DataError("a share and a number of documents exclude each other", where=info.name, hint=_OF_MTEB)
     bootstrap = Bootstrap(
         documents=number if share is None else float(share),
         size=task.max_documents_per_cluster,
@@ -205,19 +209,21 @@ def _levels(label: Any, deepest: int | None, info: TaskInfo) -> Levels:
 def _labels(labels: Sequence[Any], info: TaskInfo) -> tuple[Label, ...]:
     for label in labels:
         if not isinstance(label, int | str):
-            raise DataError(f"the label {label!r}, expected a whole number or a word", where=info.name, hint=_OF_MTEB)
+            raise DataError.invalid(
+                "a label", expected="an integer or text", found=label, where=info.name, hint=_OF_MTEB
+            )
     return tuple(labels)
 
 
 def _texts(texts: Sequence[Any], info: TaskInfo) -> tuple[str, ...]:
     for row, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise DataError(f"row {row} holds {text!r}, expected a text", where=info.name, hint=_OF_MTEB)
+            raise DataError.invalid("a text", expected="a string", found=text, where=info.name, row=row, hint=_OF_MTEB)
     return tuple(texts)
 
 
 def _columns(rows: Any) -> dict[str, list[Any]]:
-    """The columns of a table of `datasets` as lists."""
+    """Return the columns of a table of `datasets` as lists."""
     return dict(rows.with_format(None)[:])
 
 

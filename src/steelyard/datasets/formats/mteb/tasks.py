@@ -26,72 +26,75 @@ DEFAULT = "default"
 """The only subset of a task that has no subsets."""
 
 TYPES = {theirs: ours for ours, theirs in MTEB_TYPES.items()}
-"""The types of mteb that are weighed here, and what they are called."""
+"""The supported types of mteb, with our names."""
 
 _REFERENCE = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One subset and split of a task of mteb: what one evaluation is of."""
+    """One subset and split of a task of mteb: the unit of an evaluation."""
 
     task: Any
-    """The mteb task; of a task that is made of tasks, the one that stands for the subset."""
+    """The mteb task; for an aggregate task, the one of the subset."""
     name: str
-    """Of the whole task."""
+    """The name of the whole task."""
     subset: str = DEFAULT
     split: str = "test"
     main: bool = True
-    """Whether this is the split that need not be named."""
+    """Whether this is the default split."""
 
     @property
     def label(self) -> str:
-        """`STS22.v2[zh]:validation`."""
+        """Return the name with subset and split, such as `STS22.v2[zh]:validation`."""
         subset = "" if self.subset == DEFAULT else f"[{self.subset}]"
         return f"{self.name}{subset}" + ("" if self.main else f":{self.split}")
 
     @property
     def hub_subset(self) -> str:
-        """What the subset is called in the data."""
+        """Return the name of the subset in the data."""
         return self.subset if self.task.metadata.name == self.name else DEFAULT
 
 
 def parts(reference: str) -> list[Part]:
-    """What a reference stands for; an unknown name is an UnknownName with near ones."""
-    wanted = reference.removeprefix(PREFIX)
-    if (benchmark := _benchmark(wanted)) is not None:
+    """Return the parts that a reference means; an unknown name is an UnknownName with similar names."""
+    name = reference.removeprefix(PREFIX)
+    if (benchmark := _benchmark(name)) is not None:
         return [part for task in benchmark.tasks for part in _parts(task, list(task.eval_splits))]
-    match = _REFERENCE.fullmatch(wanted)
+    match = _REFERENCE.fullmatch(name)
     if match is None:
-        raise UsageError(f"cannot read {reference!r}", hint="write mteb:TASK, mteb:TASK[SUBSET] or mteb:TASK:SPLIT")
+        raise UsageError.invalid(
+            "a task of mteb", expected="mteb:TASK, mteb:TASK[SUBSET] or mteb:TASK:SPLIT", found=reference
+        )
     task = _task(match["task"])
     split = match["split"] or main_split(task.metadata.eval_splits)
     if split not in task.metadata.eval_splits:
         raise _not_there("split", split, task, task.metadata.eval_splits)
-    found = list(_parts(task, [split]))
+    every = list(_parts(task, [split]))
     if match["subset"] is None:
-        return found
-    chosen = [part for part in found if part.subset == match["subset"]]
+        return every
+    chosen = [part for part in every if part.subset == match["subset"]]
     if not chosen:
-        raise _not_there("subset", match["subset"], task, [part.subset for part in found])
+        raise _not_there("subset", match["subset"], task, [part.subset for part in every])
     return chosen
 
 
 def one(name: str) -> Part:
-    """The part that a full name stands for."""
-    found = parts(name)
-    if len(found) != 1:
-        raise UsageError(f"{name} stands for {len(found)} tasks", hint=f"such as {PREFIX}{found[0].label}")
-    return found[0]
+    """Return the part of a full name."""
+    matches = parts(name)
+    if len(matches) != 1:
+        hint = f"choose one, such as {PREFIX}{matches[0].label}" if matches else None
+        raise UsageError.invalid(name, expected="one task", found=len(matches), hint=hint)
+    return matches[0]
 
 
 def info(name: str) -> TaskInfo:
-    """What mteb says of a task, without its data."""
+    """Return the metadata of a task of mteb, without its data."""
     return info_of(one(name))
 
 
 def main_split(splits: Sequence[str]) -> str:
-    """The split that a task's bare name stands for.
+    """Return the default split of a task.
 
     >>> main_split(["test", "validation"]), main_split(["train", "dev"])
     ('test', 'dev')
@@ -100,13 +103,13 @@ def main_split(splits: Sequence[str]) -> str:
 
 
 def refusal(task: Any) -> str | None:
-    """Why the figure here would not be mteb's; None if it is."""
+    """Return why our score would differ from mteb's; None if it does not."""
     metadata = task.metadata
     if metadata.type not in TYPES or list(metadata.modalities) != ["text"]:
         kinds = ", ".join(TYPES)
-        return f"it is of type {metadata.type} ({' and '.join(metadata.modalities)}); known here are {kinds} of texts"
+        return f"it is of type {metadata.type} ({' and '.join(metadata.modalities)}); supported are {kinds} of texts"
     if metadata.main_score in ("alpha_auc", "max_over_subqueries_map_at_1000", "paired_accuracy"):
-        return f"its main score, {metadata.main_score}, is its own"
+        return f"its main score, {metadata.main_score}, is specific to this task"
     if getattr(task, "is_cross_validation", False):
         return "it is cross-validated"
     if any(getattr(task, f"input{side}_prompt_type", None) is not None for side in (1, 2)):
@@ -121,9 +124,9 @@ def _other_classifier(task: Any) -> str | None:
 
 
 def language_facts(metadata: Any, subset: str) -> dict[str, Any]:
-    """Languages and category of one subset, as fields of a TaskInfo."""
-    told = metadata.eval_langs
-    tags = told.get(subset, []) if isinstance(told, dict) else told
+    """Return languages and category of one subset, as fields of a TaskInfo."""
+    languages_of = metadata.eval_langs
+    tags = languages_of.get(subset, []) if isinstance(languages_of, dict) else languages_of
     code = [tag for tag in tags if tag.endswith("-Code")]
     languages = tuple(dict.fromkeys(language_code(tag) for tag in tags if tag not in code))
     category = "code" if code else "natural_language"
@@ -131,7 +134,7 @@ def language_facts(metadata: Any, subset: str) -> dict[str, Any]:
 
 
 def info_of(part: Part) -> TaskInfo:
-    """What mteb says of a part, without its data."""
+    """Return the metadata of a part, without its data."""
     from importlib.metadata import version
 
     metadata = part.task.metadata
@@ -150,7 +153,7 @@ def info_of(part: Part) -> TaskInfo:
 
 
 def _parts(task: Any, splits: Sequence[str]) -> Iterator[Part]:
-    """By subset, then by split. A task that is made of tasks has these for its subsets."""
+    """Yield the parts by subset, then by split. An aggregate task has its tasks as subsets."""
     name, main = task.metadata.name, main_split(task.metadata.eval_splits)
     if made_of := getattr(task.metadata, "tasks", None):
         for part in made_of:
@@ -167,7 +170,7 @@ def _not_there(kind: str, name: str, task: Any, known: Sequence[str]) -> Unknown
 
 
 def _benchmark(name: str) -> Any:
-    """The benchmark of that name or alias; None where there is none."""
+    """Return the benchmark of that name or alias; None if there is none."""
     package = _mteb()
     try:
         return package.get_benchmark(name)
@@ -180,7 +183,7 @@ def _task(name: str) -> Any:
     try:
         return package.get_task(name)
     except KeyError as error:
-        registry = importlib.import_module("mteb.get_tasks")  # the package has a function of that name, too
+        registry = importlib.import_module("mteb.get_tasks")  # the package also has a function of that name
         known = [*getattr(registry, "_TASKS_REGISTRY", ()), *(found.name for found in package.get_benchmarks())]
         raise UnknownName(
             "task or benchmark of mteb", name, known, hint="mteb available-tasks lists its tasks"

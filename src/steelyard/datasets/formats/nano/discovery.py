@@ -1,4 +1,4 @@
-"""The layout of published Nano-sets: a folder a table, a Parquet file a task, in shards where it is large.
+"""The layout of published Nano-sets: one folder per table, one Parquet file per task, in shards if large.
 
     corpus/{task}.parquet            _id, text[, title]
     queries/{task}.parquet           _id, text
@@ -6,8 +6,8 @@
     {candidates}/{task}.parquet      query-id, corpus-ids               ranked, best first
 
 Shards are named as the `datasets` library names them (`corpus/{task}-00000-of-00002.parquet`), with or without a
-folder `data/` above, or `corpus/{task}/0000.parquet`. A folder with one file (mteb's `corpus/corpus.parquet`)
-serves every task.
+folder `data/` above, or `corpus/{task}/0000.parquet`. A folder with one file (mteb's `corpus/corpus.parquet`) is used
+for every task.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FILE = re.compile(
 )
 TABLES = ("corpus", "queries", "qrels")
 NOT_CANDIDATES = {"default", "instruction", "instructions", "metadata", "top_ranked_instructions"}
-"""Folders of published sets that hold no candidate lists."""
+"""Folders of published sets without candidate lists."""
 
 
 def find(names: Iterable[str]) -> dict[str, TaskFiles]:
-    """The tasks of a set in this layout, by name.
+    """Return the tasks of a set in this layout, by name.
 
     >>> found = find(["corpus/ja.parquet", "queries/ja.parquet", "qrels/ja.parquet", "bm25/ja.parquet"])
     >>> found["ja"].corpus, found["ja"].candidates
@@ -43,7 +43,7 @@ def find(names: Iterable[str]) -> dict[str, TaskFiles]:
 
 
 def incomplete(names: Iterable[str]) -> dict[str, list[str]]:
-    """The tasks of a set that lack a table or a shard of one, and the files that each lacks.
+    """Return the tasks of a set that lack a table or a shard, with the missing files.
 
     >>> incomplete(f"{table}/{task}.parquet" for table in TABLES for task in "ab" if (table, task) != ("qrels", "b"))
     {'b': ['qrels/b.parquet']}
@@ -53,19 +53,21 @@ def incomplete(names: Iterable[str]) -> dict[str, list[str]]:
     configs = _configs(names)
     if any(table not in configs for table in TABLES):
         return {}
-    meant = [*configs["qrels"], *(task for task in configs["corpus"] if task in configs["queries"])]
-    found = {task: _lacking(configs, task) for task in meant}
-    return {task: files for task, files in found.items() if files}
+    tasks = [*configs["qrels"], *(task for task in configs["corpus"] if task in configs["queries"])]
+    missing = {task: _lacking(configs, task) for task in tasks}
+    return {task: files for task, files in missing.items() if files}
 
 
 def missing_files(where: str, task: str, files: Iterable[str]) -> DataError:
-    """The error of a task that lacks files."""
-    hint = "add the file; of two versions of a table, remove the leftover of the earlier one"
-    return DataError(f"the task {task!r} has no {', '.join(files)}", where=where, hint=hint)
+    """Return the error for a task that lacks files."""
+    names = list(files)
+    hint = "add the file; if there are two versions of a table, remove the older one"
+    message = f"the task {task!r} lacks {', '.join(names)}"
+    return DataError(message, where=where, path=names[0] if names else where, hint=hint)
 
 
 def _configs(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
-    """The files by folder and split."""
+    """Return the files by folder and split."""
     configs: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         if match := FILE.fullmatch(name):
@@ -77,15 +79,17 @@ def _configs(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def _lacking(configs: dict[str, dict[str, list[str]]], task: str) -> list[str]:
-    """The files that there are not for a task; judgements are never those of another."""
+    """Return the missing files of a task; judgements are never shared between tasks."""
     files = _files(configs, task)
-    there = {"corpus": files.corpus, "queries": files.queries, "qrels": tuple(configs["qrels"].get(task, ()))}
-    tables = [f"{table}/{task}.parquet" for table in TABLES if not there[table]]
-    return tables + [shard for each in (*there.values(), *files.candidates.values()) for shard in missing_shards(each)]
+    present = {"corpus": files.corpus, "queries": files.queries, "qrels": tuple(configs["qrels"].get(task, ()))}
+    tables = [f"{table}/{task}.parquet" for table in TABLES if not present[table]]
+    return tables + [
+        shard for names in (*present.values(), *files.candidates.values()) for shard in missing_shards(names)
+    ]
 
 
 def _pick(splits: dict[str, list[str]], task: str) -> tuple[str, ...]:
-    """The split of the task, or the only one there is."""
+    """Return the split of the task, or the only one."""
     if task in splits:
         return tuple(splits[task])
     return tuple(next(iter(splits.values()))) if len(splits) == 1 else ()

@@ -1,4 +1,4 @@
-"""TREC collections: topics and documents between tags, judgements in four columns; runs read and written.
+"""Read TREC collections: topics and documents in tags, judgements and runs in columns.
 
     <top> <num> Number: 301 <title> ... <desc> Description: ... <narr> ... </top>
     <topics> <topic number="1"> <query> ... </query> <question> ... </question> </topic> </topics>
@@ -6,9 +6,8 @@
     301 0 FT911-3 1
     301 Q0 FT911-3 1 12.5 mine
 
-A topic's text is its title (`query` in XML), or its description where the title is empty, or all that it says.
-Such files are known by what is in them, whatever their names; `trec_files` has the readers that keep ids and lines,
-for scoring.
+The text of a topic is its title (`query` in XML), or its description if the title is empty, or everything in it. Such
+files are detected by their content, not by their names; `qrels_runs` has the readers for scoring.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ TOPICS = re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<[a-z]\w*\b[^>]*>\s*)?
 TOPIC = (re.compile(rb"<top(?:ic)?\b", re.I), re.compile(rb"</top(?:ic)?>", re.I))
 NUMBER = re.compile(r"\b(?:number|id|num)\s*=\s*[\"']([^\"']*)[\"']", re.I)
 DOCUMENT = (re.compile(rb"<doc>", re.I), re.compile(rb"</doc>", re.I))
-# Blanks or tabs, not both: a query after a tab is not three columns.
+# Blanks or tabs, not both: a query with blanks after a tab is one column.
 JUDGEMENT = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)[+-]?\d+ *\r?(\n|$)")
 RUN = re.compile(rb"\S+(?P<gap> +|\t)\S+(?P=gap)\S+(?P=gap)-?\d+(?P=gap)[-+.\deE]+(?P=gap)\S")
 TAG = re.compile(r"<[^<>]+>")
@@ -43,9 +42,9 @@ LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:\s*", re.I)
 
 
 def trec_kind(name: str, path: Path) -> TrecKind | None:
-    """What sort of TREC file this is, by its first bytes; None where it is none, or its suffix tells a table.
+    """Return the kind of TREC file, by its first bytes; None if it is not one, or its suffix means a table.
 
-    Judgements in a `.tsv` are a table if tabs stand between them, and TREC's if blanks do.
+    Judgements in a `.tsv` file are a table if they are separated by tabs, and TREC's if by blanks.
     """
     if format_of(name) in ("parquet", "jsonl", "json", "csv"):
         return None
@@ -67,10 +66,10 @@ def trec_kind(name: str, path: Path) -> TrecKind | None:
 
 
 def read_trec(path: Path, name: str, role: Role, kind: TrecKind, report: Report) -> dict[str, Any] | None:
-    """The columns of a role, by field, as text; None, with problems in the report, where they cannot be read."""
+    """Return the columns of a role, by field; None, with problems in the report, if they cannot be read."""
     if role.name != ROLES[kind]:
-        found = f"{'a TREC run' if kind == 'run' else f'TREC {kind}'} where {role.name} were expected"
-        report.add("columns", name, found, remedy="check the order of the files")
+        message = f"the file must have {role.name}, got {'a TREC run' if kind == 'run' else f'TREC {kind}'}"
+        report.add("columns", name, message, remedy="check the order of the files")
         return None
     data = read_bytes(path)
     if data.startswith(UTF8_MARK):
@@ -84,14 +83,14 @@ def read_trec(path: Path, name: str, role: Role, kind: TrecKind, report: Report)
 
 
 def _lines(data: bytes, places: dict[str, int], expected: str, name: str, report: Report) -> dict[str, Any] | None:
-    """Some columns of lines that blanks or tabs part; a tag may have several words."""
+    """Return some columns of lines; the tag of a run may have several words."""
     import pyarrow as pa
 
     width = len(expected.split())
     spare = -1 if "grade" in places else width - 1
     rows = [line.split(maxsplit=spare) for line in data.splitlines() if line.strip()]
     if bad := [number for number, row in enumerate(rows, 1) if len(row) != width]:
-        report.add("row", name, f"{len(rows[bad[0] - 1])} columns, where {expected} were expected", bad)
+        report.add("row", name, f"a line must have the columns {expected}, got {len(rows[bad[0] - 1])}", bad)
         return None
     columns = list(zip(*rows, strict=True))
     return {field: pa.array(columns[place], pa.large_binary()) for field, place in places.items()}
@@ -159,7 +158,7 @@ def _elements(body: str, tags: str) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _fields(body: str) -> dict[str, str]:
-    """The parts of a topic; a part runs to where it is closed, or to the next, since old topics close none."""
+    """Return the parts of a topic; a part ends at its closing tag, or at the next part, as in old topics."""
     parts = re.split(r"<(num|title|desc|narr|query|question|description|narrative)\b[^>]*>", body, flags=re.I)
     fields: dict[str, str] = {}
     for tag, text in zip(parts[1::2], parts[2::2], strict=True):
@@ -178,5 +177,5 @@ def _without(body: str, *elements: tuple[int, int, int, int] | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without tags and entities, white space as single blanks."""
+    """Return text without tags and entities, white space as single blanks."""
     return " ".join(html.unescape(HUGE_REFERENCE.sub("\ufffd", TAG.sub(" ", text))).split())

@@ -1,7 +1,7 @@
-"""Judgements and runs that are no TREC files, as `steelyard score` takes them.
+"""Judgements and runs that are not TREC files, for `steelyard score`.
 
-Parquet with named columns, as `--save-runs` and Nano-sets write it; JSON, as pytrec_eval, mteb and ranx hand it around;
-and judgements under a heading that tabs or commas part, as BEIR's:
+Parquet with named columns, as `--save-runs` and Nano-sets write it; JSON, as pytrec_eval, mteb and ranx use it; and
+judgements with a header, separated by tabs or commas, as in BEIR:
 
     {"q1": {"d7": 2}}
 
@@ -37,13 +37,13 @@ RUN = Role(
 )
 PARQUET = b"PAR1"
 MTEB = "mteb_model_meta"
-"""What mteb's files of predictions begin with."""
+"""The first key of mteb's files of predictions."""
 
 
 def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
-    """Query, document and number (of a role: its last field) of each row; None where the file is none of these.
+    """Return query, document and number (the last field of the role) of each row; None for other files.
 
-    Ids are text, numbers are doubles; judgements without grades have 1 everywhere. What is wrong is a DataError.
+    Ids are text, numbers are doubles; judgements without grades have the grade 1. Problems are DataErrors.
     """
     if data.startswith(PARQUET):
         columns: dict[str, Any] | None = _parquet(path, data)
@@ -61,38 +61,37 @@ def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     from steelyard.datasets.tables.convert import as_grades, as_ids, whole
 
     candidates = role.candidates(columns)
-    found = {field: names[0] for field, names in candidates.items()}
-    if missing := role.missing(found):
-        wanted = "; ".join(map(str, missing))
+    chosen = {field: names[0] for field, names in candidates.items()}
+    if missing := role.missing(chosen):
+        fields = "; ".join(map(str, missing))
         hint = "rename the columns, or give a TREC file"
-        raise DataError(f"no column for {wanted}; found {', '.join(columns)}", where=str(path), hint=hint)
+        raise DataError(f"no column for {fields}; the columns are {', '.join(columns)}", path=path, hint=hint)
     query, document, number = (field.name for field in role.fields)
-    if not len(columns[found[query]]):
-        raise DataError("the file is empty", where=str(path), hint="there are columns, but no rows")
+    if not len(columns[chosen[query]]):
+        raise DataError("the file has columns, but no rows", path=path, hint="write the file again")
 
     report = Report()
     several = {field: names for field, names in candidates.items() if names[1:]}
-    rivals = {field: {name: whole(columns[name]) for name in names} for field, names in several.items()}
-    report_ambiguous_columns(rivals, role, str(path), report)
+    ambiguous = {field: {name: whole(columns[name]) for name in names} for field, names in several.items()}
+    report_ambiguous_columns(ambiguous, role, str(path), report)
     report.raise_errors("strict")
     report.notify_listener()
 
-    def tell(kind: str, text: str, rows: Iterable[int]) -> None:
+    def add_problem(kind: str, text: str, rows: Iterable[int]) -> None:
         raise _wrong(path, text, next(iter(rows), None))
 
-    read: dict[str, Any] = {field: as_ids(whole(columns[found[field]]), tell) for field in (query, document)}
-    if number in found:
-        numbers = as_grades(whole(columns[found[number]]), tell)
+    read: dict[str, Any] = {field: as_ids(whole(columns[chosen[field]]), add_problem) for field in (query, document)}
+    if number in chosen:
+        numbers = as_grades(whole(columns[chosen[number]]), add_problem)
         if len(absent := np.flatnonzero(numbers.is_null().to_numpy(zero_copy_only=False))):
-            raise _wrong(path, f"no {number}, or none that is a number", int(absent[0]))
+            raise _wrong(path, f"the {number} must be a number", int(absent[0]))
     else:
         numbers = pa.repeat(1.0, len(read[query]))
     return pa.table({**read, number: numbers})
 
 
-def _wrong(path: Path, found: str, row: int | None) -> DataError:
-    where = str(path) if row is None else f"{path} row {row + 1}"
-    return DataError(found, where=where, hint="mend the file, or write it anew")
+def _wrong(path: Path, message: str, row: int | None) -> DataError:
+    return DataError(message, path=path, row=None if row is None else row + 1, hint="fix the file, or write it again")
 
 
 def _parquet(path: Path, data: bytes) -> dict[str, Any]:
@@ -109,18 +108,18 @@ def _parquet(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
-    """The columns of JSON: queries, documents below them, and their numbers; None where it is no JSON."""
+    """Return the columns of JSON: queries, documents below them, and their numbers; None if it is not JSON."""
     import pyarrow as pa
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        unique = dict(pairs)
+        if len(unique) < len(pairs):
             names = [name for name, _ in pairs]
             again = next(name for place, name in enumerate(names) if name in names[:place])
             raise DataError(
-                f"{again!r} stands twice", where=str(path), hint="each query, and each document of it, once"
+                f"{again!r} is repeated", path=path, hint="write each query, and each of its documents, once"
             )
-        return found
+        return unique
 
     try:
         queries = json.loads(data, object_pairs_hook=once)
@@ -135,7 +134,12 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
         for document, number in documents.items() if isinstance(documents, dict) else ((None, None),):
             if not isinstance(number, int | float):
                 hint = 'expected numbers by document by query: {"q1": {"d7": 2}}'
-                raise DataError(f"no number in {str(documents)[:60]!r}", where=f"{path}, {query!r}", hint=hint)
+                raise DataError(
+                    f"a score must be a number, got {str(documents)[:60]!r}",
+                    where=f"{path}, {query!r}",
+                    path=path,
+                    hint=hint,
+                )
             if abs(number) > 2**1023:
                 raise DataError(
                     "a number must fit into a float", where=f"{path}, {query!r}", path=path, found=str(number)[:40]
@@ -157,7 +161,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _only_part(path: Path, predictions: dict[str, Any]) -> dict[str, Any]:
-    """The lists of mteb's file of predictions, which has them by subset and split; one of each is all that is read."""
+    """Return the lists of mteb's file of predictions, which must have one subset and one split."""
     parts = {
         f"{subset}/{split}": lists
         for subset, splits in predictions.items()
@@ -165,16 +169,16 @@ def _only_part(path: Path, predictions: dict[str, Any]) -> dict[str, Any]:
         for split, lists in splits.items()
     }
     if len(parts) != 1:
-        found = f"predictions of {len(parts)} parts: {', '.join(parts)}"
-        raise DataError(found, where=str(path), hint="keep one subset and one split in the file")
+        message = f"the predictions must have one part, got {len(parts)}: {', '.join(parts)}"
+        raise DataError(message, path=path, hint="keep one subset and one split in the file")
     ((name, lists),) = parts.items()
     if not isinstance(lists, dict):
-        raise DataError(f"no ranked lists in {name}", where=str(path), hint="give the predictions of a retrieval task")
+        raise DataError(f"{name} has no ranked lists", path=path, hint="give the predictions of a retrieval task")
     return lists
 
 
 def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None:
-    """The columns of a text whose first line names a query and a document; runs have no such form."""
+    """Return the columns of a text with a header of query and document; runs have no such form."""
     if role is not JUDGEMENTS:
         return None
     import pyarrow as pa
@@ -193,6 +197,6 @@ def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None
             convert_options=arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )
     except pa.ArrowInvalid as error:
-        hint = f"expected {len(names)} columns in UTF-8, as the heading has: {', '.join(names)}"
-        raise DataError(str(error), where=str(path), hint=hint) from error
+        hint = f"expected {len(names)} columns in UTF-8, as in the header: {', '.join(names)}"
+        raise DataError(first_line(error), path=path, hint=hint) from error
     return dict(zip(names, table.columns, strict=True))

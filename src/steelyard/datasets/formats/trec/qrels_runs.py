@@ -1,8 +1,8 @@
-"""TREC judgements and runs: plain text, one line a document, columns apart by blanks; .gz and .zst are unpacked.
+"""Read TREC judgements and runs: plain text, one line per document, columns separated by blanks; also .gz and .zst.
 
 A qrels line is `query iteration document grade`, a run line is `query Q0 document rank score tag`. As in
-trec_eval the rank is not read: the order of a list follows from scores and document ids. Lines that begin with `# `
-are comments. Parquet, JSON and BEIR's judgements are read, too (`trec_tables`).
+trec_eval the rank is ignored: a list is ordered by scores and document ids. Lines that begin with `# ` are comments.
+Parquet, JSON and BEIR's judgements are read, too (`named_tables`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ QRELS_COLUMNS = ("query", "iteration", "document", "grade")
 RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 
 _SHOWN = 100
-"""Characters of a wrong line that an error shows."""
+"""Characters of a wrong line in an error."""
 
 _LARGEST = float(np.finfo(np.float32).max)
-"""Scores compare as float32."""
+"""Scores are compared as float32."""
 
 OTHER_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 
@@ -41,7 +41,7 @@ OTHER_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 class Lines:
     """Lines of a file as columns: `queries[query[i]]` and `documents[document[i]]` are the ids of line i.
 
-    `queries` and `documents` hold each id once, in the order of first appearance.
+    `queries` and `documents` have each id once, in the order of first appearance.
     """
 
     path: Path
@@ -67,11 +67,11 @@ class RunLines(Lines):
 
     scores: Float64
     tag: str
-    """The name that the last line gives the run, as trec_eval takes it; of a table, that of the file."""
+    """The tag of the last line, as in trec_eval; for a table, the name of the file."""
 
 
 def read_qrels(path: str | Path) -> QrelsLines:
-    """The judgements of a TREC qrels file, or of a table; no document twice for a query, every grade a whole number."""
+    """Return the judgements of a TREC qrels file, or of a table; grades are integers, without repeated documents."""
     path = Path(path)
     with file_errors(path):
         content, text = _read(path), None
@@ -86,7 +86,7 @@ def read_qrels(path: str | Path) -> QrelsLines:
 
 
 def read_run(path: str | Path) -> RunLines:
-    """The lists of a TREC run file, or of a table; no document twice for a query, every score a finite number."""
+    """Return the lists of a TREC run file, or of a table; scores are finite, without repeated documents."""
     path = Path(path)
     with file_errors(path):
         return _read_run(path)
@@ -109,10 +109,10 @@ def _read_run(path: Path) -> RunLines:
 
 
 def join(qrels: QrelsLines, run: RunLines, *, all_judged: bool = False) -> tuple[tuple[str, ...], Run, Qrels]:
-    """Query ids, lists and judgements that belong together, ready to score.
+    """Return query ids, lists and judgements, ready to score.
 
-    Queries that stand in both files, in ascending byte order of their ids; with `all_judged` also those that only
-    the qrels know, with an empty list (trec_eval's -c). Judged documents that the run never names are outside (-1).
+    The queries are those of both files, in ascending byte order of their ids; with `all_judged` also those of the
+    qrels alone, with an empty list (trec_eval's -c). Judged documents that are not in the run have row -1.
     """
     ids = sorted(set(qrels.queries) if all_judged else set(qrels.queries).intersection(run.queries))
     number = {query: i for i, query in enumerate(ids)}
@@ -120,14 +120,14 @@ def join(qrels: QrelsLines, run: RunLines, *, all_judged: bool = False) -> tuple
     row_of = dict(zip(run.documents, rows.tolist(), strict=True))
     judged_rows = np.array([row_of.get(id_, -1) for id_ in qrels.documents], dtype=np.int32)
     query = _renumber(qrels.queries, number)[qrels.query]
-    kept = query >= 0
-    judgements = Qrels.of(query[kept], judged_rows[qrels.document[kept]], qrels.grades[kept], queries=len(ids))
+    known = query >= 0
+    judgements = Qrels.of(query[known], judged_rows[qrels.document[known]], qrels.grades[known], queries=len(ids))
     lists = build_run(_renumber(run.queries, number)[run.query], rows[run.document], run.scores, queries=len(ids))
     return tuple(ids), lists, judgements
 
 
 def row_numbers(documents: Sequence[str]) -> Int32:
-    """The row of each document id when ids are numbered in descending byte order.
+    """Return the row of each document id, numbered in descending byte order.
 
     >>> row_numbers(["a", "c", "b"]).tolist()
     [2, 0, 1]
@@ -139,14 +139,14 @@ def row_numbers(documents: Sequence[str]) -> Int32:
 
 
 def build_run(query: Int32, row: Int32, score: Float64, *, queries: int) -> Run:
-    """A run from lines in any order; lines of query -1 are left out.
+    """Return a run from lines in any order; lines of query -1 are ignored.
 
     >>> build_run(np.array([1, 0, 1]), np.array([4, 2, 3]), np.array([0.5, 1.0, 0.5]), queries=2).rows.tolist()
     [[2, -1], [3, 4]]
     """
     if not _in_order(query, row, score):
-        kept = np.flatnonzero(query >= 0)
-        order = kept[np.lexsort((row[kept], -score[kept].astype(np.float32), query[kept]))]
+        known = np.flatnonzero(query >= 0)
+        order = known[np.lexsort((row[known], -score[known].astype(np.float32), query[known]))]
         query, row, score = query[order], row[order], score[order]
     counts = np.bincount(query, minlength=queries)
     real = np.arange(int(counts.max(initial=0))) < counts[:, None]
@@ -156,18 +156,18 @@ def build_run(query: Int32, row: Int32, score: Float64, *, queries: int) -> Run:
 
 
 def _in_order(query: Int32, row: Int32, score: Float64) -> bool:
-    """Whether the lines are ranked already, as those of a run that we kept are: seeing that is a tenth of sorting."""
+    """Return whether the lines are ranked already, as in a run that we stored: a tenth of the cost of sorting."""
     if not len(query) or query[0] < 0:
         return False
     single = score.astype(np.float32)
     later = query[1:] > query[:-1]
-    beside = query[1:] == query[:-1]
+    same = query[1:] == query[:-1]
     lower, alike = single[1:] < single[:-1], single[1:] == single[:-1]
-    return bool((later | (beside & (lower | (alike & (row[1:] > row[:-1]))))).all())
+    return bool((later | (same & (lower | (alike & (row[1:] > row[:-1]))))).all())
 
 
 def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Sequence[str], tag: str) -> None:
-    """Write a run as a TREC file, packed if the name ends in .gz or .zst. `documents[row]` is the id of a row."""
+    """Write a run as a TREC file, compressed if the name ends in .gz or .zst. `documents[row]` is the id of a row."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -175,7 +175,7 @@ def write_run(path: str | Path, run: Run, queries: Sequence[str], documents: Seq
     for kind, ids in (("query id", queries), ("document id", documents), ("tag", [tag])):
         broken = next((id_ for id_ in ids if id_.split() != [id_]), None)
         if broken is not None:
-            message = f"a TREC file cannot hold the {kind} {broken!r}: it is empty or has a blank in it"
+            message = f"the {kind} of a TREC file must be a word without blanks, got {broken!r}"
             raise DataError(message, hint="save runs as Parquet")
     query, rank = np.nonzero(run.rows >= 0)
     lines = pa.table(
@@ -200,7 +200,7 @@ def _compression(path: Path) -> str | None:
 
 
 def _read(path: Path) -> bytes:
-    """The content of the file, unpacked."""
+    """Return the content of the file, decompressed."""
     try:
         data = unpack(path.read_bytes())  # once, from the beginning to the end: it may be a pipe
     except FileNotFoundError as error:
@@ -209,7 +209,7 @@ def _read(path: Path) -> bytes:
 
 
 def _even(data: bytes) -> bytes:
-    r"""The text with columns apart by exactly one space, no blanks at the ends of lines, and empty lines for comments.
+    r"""Return the text with one space between columns, stripped lines, and empty lines for comments.
 
     >>> _even(b"# of 1999\nq1\t0  d1 1 \n")
     b'\nq1 0 d1 1\n'
@@ -229,7 +229,7 @@ def _table(path: Path, data: bytes, columns: tuple[str, ...]) -> pa.Table:
     from pyarrow import csv
 
     if not data.strip():
-        raise DataError("the file is empty", where=str(path), hint=f"expected lines of {' '.join(columns)}")
+        raise DataError("the file is empty", path=path, hint=f"expected lines of {' '.join(columns)}")
     used = [column for column in columns if column not in ("iteration", "Q0", "rank")]
     try:
         return csv.read_csv(
@@ -252,7 +252,7 @@ def _run_table(path: Path, data: bytes) -> pa.Table:
 
 
 def _first_columns(data: bytes) -> bytes:
-    r"""Lines of a run without what follows the tag, which trec_eval does not read either.
+    r"""Return lines of a run without what follows the tag, which trec_eval ignores, too.
 
     >>> _first_columns(b"q1 Q0 d1 1 0.5 my run\nq1 Q0 d2 2 0.4 my\n")
     b'q1 Q0 d1 1 0.5 my\nq1 Q0 d2 2 0.4 my\n'
@@ -268,15 +268,19 @@ def _first_malformed(path: Path, data: bytes, columns: tuple[str, ...]) -> DataE
         try:
             fields = line.decode().split(" ")
         except UnicodeDecodeError as error:
-            return DataError(f"not UTF-8: {error.reason} at byte {error.start}", where=where, hint="save it as UTF-8")
+            return DataError(
+                f"the line must be UTF-8: {error.reason} at byte {error.start}", where=where, hint="save it as UTF-8"
+            )
         if line and len(fields) != len(columns):
             if {len(fields), len(columns)} == {len(QRELS_COLUMNS), len(RUN_COLUMNS)}:
-                expected += "; were judgements and run given in the other order?"
+                expected += "; check the order of judgements and run"
             elif number == 1 and columns == QRELS_COLUMNS and len(fields) == len(columns) - 1:
-                expected += "; or three, apart by tabs, under a heading: query-id corpus-id score"
+                expected += "; or three, separated by tabs, with a header: query-id corpus-id score"
             text = line.decode()
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-            return DataError(f"found {len(fields)} columns in {shown!r}", where=where, hint=expected)
+            return DataError(
+                f"a line must have {len(columns)} columns, got {len(fields)} in {shown!r}", where=where, hint=expected
+            )
     return None
 
 
@@ -295,7 +299,7 @@ def _numbers(path: Path, data: bytes | None, table: pa.Table, column: str, expec
 
 
 def _whole(path: Path, data: bytes | None, table: pa.Table) -> Int32:
-    """The grades; one that is written 1.0 or +1 is a whole number, too."""
+    """Return the grades; 1.0 and +1 are integers, too."""
     import pyarrow as pa
 
     expected = "a whole number such as 0, 1 or 2"
@@ -327,17 +331,18 @@ def _refuse_duplicates(lines: Lines, data: bytes | None) -> None:
     if len(again):
         row = int(again.min())
         query, document = lines.queries[lines.query[row]], lines.documents[lines.document[row]]
-        found = f"the document {document!r} stands a second time under query {query!r}"
-        raise _wrong(lines.path, data, row, found, "each document at most once a query")
+        message = f"the document {document!r} is repeated for the query {query!r}"
+        raise _wrong(lines.path, data, row, message, "each document at most once per query")
 
 
-def _wrong(path: Path, data: bytes | None, row: int, found: str, expected: str) -> DataError:
-    """The error of a row of a table, or of a text (`data`), whose blank lines are not rows."""
+def _wrong(path: Path, data: bytes | None, row: int, message: str, expected: str) -> DataError:
+    """Return the error for a row of a table, or of a text (`data`), whose blank lines are not rows."""
     if data is None:
-        return DataError(found, where=f"{path} row {row + 1}", hint=f"expected {expected}")
+        return DataError(message, path=path, row=row + 1, expected=expected, hint=f"expected {expected}")
     filled = (number for number, line in enumerate(data.split(b"\n"), start=1) if line)
     number = next(number for place, number in enumerate(filled) if place == row)
-    return DataError(found, where=f"{path} line {number}", hint=f"expected {expected}")
+    where = f"{path} line {number}"
+    return DataError(message, where=where, path=path, row=number, expected=expected, hint=f"expected {expected}")
 
 
 def _renumber(ids: Sequence[str], number: dict[str, int]) -> Int32:
