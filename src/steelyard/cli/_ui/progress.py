@@ -99,15 +99,21 @@ class Progress:
         if isinstance(event, events.Opening | events.Loading):
             self._start_timer(self._activity)
 
-    def show(self, share: float, text: str) -> None:
-        """Show the share of the work that is done and what is being done, once the work has taken two seconds."""
+    def show(self, share: float | None, text: str) -> None:
+        """Show the share of the work that is done (None: unknown) and what is being done, after two seconds of work."""
         self._activity = text
         now = self._clock()
         waited = now - (self._drawn if self._visible else self._began)
         interval = (REDRAW if self.terminal else LINE_INTERVAL) if self._visible else self._patience
         if waited >= interval:
             self._drawn, self._visible = now, True
-            self._write(self._clear + bar(share, text) if self.terminal else f"{printable(text)}\n")
+            self._write(self._clear + self._line(share, text) if self.terminal else f"{printable(text)}\n")
+
+    @staticmethod
+    def _line(share: float | None, text: str) -> str:
+        if share is not None:
+            return bar(share, text)
+        return fit(printable(text, one_line=True), shutil.get_terminal_size().columns - 1)
 
     def stage(self, name: str, total: int = 0) -> Callable[[int], None]:
         """Begin a stage; call the returned function with the number of items that were done since the last call."""
@@ -118,7 +124,7 @@ class Progress:
             nonlocal done
             done += count
             of = f" of {total:,}" if done <= total else ""
-            self.show(done / total if total else 0.0, f"{name}: {done:,}{of} documents")
+            self.show(done / total if total else None, f"{name}: {done:,}{of} documents")
 
         return advance
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard.cli._ui.progress import Progress
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from steelyard.audit import Audit
     from steelyard.cli._ui.output import Output
@@ -71,14 +73,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Run the audit and print what was found; 1 if a training file could not be read to its end."""
     from steelyard.audit import Thresholds, audit
     from steelyard.audit.evaluation_side import DEFAULT_PARTS
-    from steelyard.cli.audit.progress import ScanProgress
     from steelyard.cli.audit.tables import print_audit
 
     if arguments.threads is not None and arguments.threads < 1:
         raise UsageError.invalid("--threads", expected="at least 1", found=arguments.threads, option="--threads")
     if not arguments.against:
         return _overlap(arguments, output)
-    with ScanProgress(output) as progress:
+    progress = Progress.for_output(output)
+    try:
         result = audit(
             arguments.evaluation,
             arguments.against,
@@ -93,14 +95,27 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             record=arguments.record,
             threads=arguments.threads,
             offline=arguments.offline,
-            progress=progress,
+            progress=_scan_listener(progress),
         )
+    finally:
+        progress.close()
     if output.json:
         output.data(result.to_dict())
     else:
         print_audit(result, output)
     _report_files(result, output)
     return 0 if result.complete else 1
+
+
+def _scan_listener(progress: Progress) -> Callable[[str, int, int, int], None]:
+    """Return a function that shows the state of a scan: rows, megabytes, rows per second and matches."""
+
+    def show(file: str, rows: int, size: int, matches: int) -> None:
+        rate = rows / max(progress.seconds, 1e-9)
+        text = f"{file}: {rows:,} rows, {size / 1e6:,.0f} MB, {rate:,.0f} rows/s, {matches:,} matches"
+        progress.show(None, text)
+
+    return show
 
 
 def _overlap(arguments: argparse.Namespace, output: Output) -> int:
