@@ -166,6 +166,13 @@ def test_the_difference_has_an_interval_and_a_size() -> None:
     assert not found.significant()
 
 
+def test_effect_size_of_two_queries() -> None:
+    """The fewest queries that have a standard deviation: 0.3 / (0.2 / sqrt(2))."""
+    result = paired_test([0.7, 0.9], [0.5, 0.5])
+    assert result.effect_size == pytest.approx(0.3 / (0.2 / 2**0.5))
+    assert (result.wins, result.losses, result.difference) == (2, 0, pytest.approx(0.3))
+
+
 def test_a_model_against_itself_and_against_a_worse_one() -> None:
     same = paired_test(FIRST, FIRST)
     assert (same.difference, same.p_value, same.effect_size, same.ties) == (0.0, 1.0, None, len(FIRST))
