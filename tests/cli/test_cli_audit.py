@@ -83,8 +83,6 @@ def test_wrong_words_have_their_exit_codes(words: list[str], code: int, data: Pa
 def test_progress_names_file_rows_and_matches(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from steelyard.cli.audit import progress
-
-    monkeypatch.setattr(progress, "SOON", 0.0)
+    monkeypatch.setattr("steelyard.cli._ui.progress.PATIENCE", 0.0)
     assert main(["audit", "./places", "--against", "train.jsonl"]) == 0
     assert "train.jsonl: 2 rows" in capsys.readouterr().err
