@@ -11,7 +11,8 @@ import pytest
 
 from steelyard.retrievers.fusion import methods as fusion_methods
 from steelyard.retrievers.fusion import retriever as fusion
-from steelyard.retrievers.pipeline import DEPTH, STAGE_OPTIONS
+from steelyard.retrievers.model_names import RERANK_DEPTH as DEPTH
+from steelyard.retrievers.pipeline import STAGE_OPTIONS
 from steelyard.retrievers.rerank import cross_encoder
 from steelyard.spec import parse
 

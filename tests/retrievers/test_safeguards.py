@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from build_parts import big_set
 
-from steelyard.build.candidates.adding import add_candidates
+from steelyard.build.candidates.adding import build_candidates
 from steelyard.build.candidates.lists import HYBRIDS, CandidatePlan
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.sampler import sample_set
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = [line for line in lines if not (line.endswith("\t2") and int(line.split("\t")[0][1:]) % 2)]
     (full / "qrels.tsv").write_text("\n".join(kept) + "\n")
     made = sample_set(str(full), base / "NanoMine", Recipe(queries=20, documents=500)).folder
-    add_candidates(str(made), CandidatePlan(("bm25", "bm25?k1=0.4&b=0.1"), depth=30, hybrids=HYBRIDS))
+    build_candidates(str(made), CandidatePlan(("bm25", "bm25?k1=0.4&b=0.1"), depth=30, hybrids=HYBRIDS))
     return made
 
 
