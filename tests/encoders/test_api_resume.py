@@ -37,7 +37,7 @@ def finish(api: Api, answered: int) -> None:
 def test_a_service_that_dies_half_way() -> None:
     with api_server.serve(dies_after=10) as api:
         model = encoder(api, concurrency=3)
-        with pytest.raises(MissingPart, match=r"500.*not asked again"):
+        with pytest.raises(MissingPart, match="500"):
             encode_once(model, TEXTS, "document", store=open_store(model))
         assert len(api.answered) == 80, "ten answers of eight texts"
         api.dies_after = 10**6

@@ -218,7 +218,7 @@ def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
     compaction.compact(store.folder)
     assert not store.folder.exists()
     assert compaction.compact(store.folder) is None
-    assert [inventory._kept(store.folder).files, *inventory.inventory(home)] == [0]
+    assert [inventory._read_folder(store.folder).files, *inventory.inventory(home)] == [0]
 
 
 def test_many_small_files_become_few(home):
