@@ -10,9 +10,7 @@ import itertools
 import json
 import os
 import re
-import shutil
 import sys
-import traceback
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -87,6 +85,8 @@ class Output:
     def error(self, error: SteelyardError) -> int:
         """Print the error and its hint and return its exit code; with --json, as data unless some was printed."""
         if self.verbose:
+            import traceback
+
             traceback.print_exception(error)
         self.failure(f"steelyard: {error.message}")
         if error.hint:
@@ -271,6 +271,8 @@ def _text(value: Cell) -> str:
 
 def line_width(stream: TextIO) -> int | None:
     """Return the width of the terminal; None for a file."""
+    import shutil  # imports compression libraries
+
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 

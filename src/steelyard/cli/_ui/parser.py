@@ -58,7 +58,9 @@ class Parser(argparse.ArgumentParser):
 
         `default` is the one that is meant where none is named; with `shown`, the help marks it.
         """
-        actions = self.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+        actions = self.add_subparsers(
+            prog=self.prog, dest="command", metavar="COMMAND", title="commands", required=True
+        )
         for name, line in lines.items():
             help = f"{line} (default)." if shown and name == default else f"{line}."
             parser = actions.add_parser(name, help=help, description=f"{line}.")
