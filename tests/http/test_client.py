@@ -37,7 +37,11 @@ def server(*parts: bytes) -> Iterator[str]:
 
 
 def get(address: str, max_bytes: int) -> bytes:
-    return Client(address, timeout=10, max_bytes=max_bytes).send("GET", f"{address}/", None, {}).body
+    client = Client(address, timeout=10, max_bytes=max_bytes)
+    try:
+        return client.send("GET", f"{address}/", None, {}).body
+    finally:
+        client.close_idle()
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
