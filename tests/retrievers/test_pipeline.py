@@ -354,7 +354,7 @@ def test_the_command_line_saves_runs_sweeps_depths_and_ranks_candidates(
     assert len(runs) == 2 and all(path.stat().st_size > 1000 for path in runs)
     assert results[1]["steelyard"]["notes"]["rerank"]["pairs_scored"] <= 5 * 6
     assert main([*command, "--depths", "3,nine"]) == 2
-    assert "expected whole numbers such as 10,20,50, found '3,nine'" in capsys.readouterr().err
+    assert "'3,nine'" in capsys.readouterr().err
     assert main(["run", "rerank:lengths:fit", "-t", "NanoAlmanac/en", "-o", out, "--no-report", "--limit", "2"]) == 2
     assert "--candidates" in capsys.readouterr().err
     assert main(["run", "rerank:lengths:fit", "--candidates", "mine", "-t", "NanoAlmanac/en", "-o", out, "-q"]) == 2

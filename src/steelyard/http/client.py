@@ -148,7 +148,10 @@ class Client:
             if connection in self._aborted:  # before there was a socket to shut down
                 raise http.client.RemoteDisconnected("aborted")
             response = connection.getresponse()
-            data = _read(response, self.max_bytes)
+            try:
+                data = _read(response, self.max_bytes)
+            finally:
+                response.close()  # a response that is not read to its end keeps the socket
             return Reply(response.status, response.reason, response.headers, data), not response.will_close
 
     def _connection(self) -> http.client.HTTPConnection:

@@ -1,8 +1,8 @@
-"""Several rankings as one: the gains of each document added up, and sorted, for many queries at a time.
+"""Join rankings: the gains of each document are added and sorted, for many queries at a time.
 
-Rows and places of a block are sorted together, so that entries of one document meet; their gains are added, in float64
-and in the order of the lists; and what is left is sorted by score and row, as one number. Every step writes into arrays
-that the next block uses again.
+Rows and places of a block are sorted together, so that entries of one document are adjacent; their gains are added in
+float64 in the order of the lists; documents are then sorted by score and row, as one number. Every step writes into
+arrays that the next block reuses.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from steelyard.retrievers.threads import threads
 from steelyard.types import Float64, Int64, Run
 
 BLOCK = 1 << 16
-"""Entries that are joined at a time, so that they stay in the processor's cache."""
+"""Entries that are joined at a time, so that they fit into the processor's cache."""
 ALONE = 1 << 19
-"""Entries for which another thread would cost more than it saves."""
+"""With fewer entries, another thread costs more than it saves."""
 _SIGN = np.int32(0x7FFFFFFF)
 _NOTHING = np.int32(0x7F800000)
-"""A score of -inf, as it is sorted: after all others."""
+"""The sort key of a score of -inf: after all others."""
 
 
 def join(runs: Sequence[Run], weights: Float64, method: str, k: float, top_k: int | None) -> Run:
-    """The runs as one, best first, cut at `top_k`; `weights` has a line for each query and a column for each run."""
+    """Return one run with the best `top_k`; `weights` has a line for each query and a column for each run."""
     queries, columns = len(runs[0]), sum(run.depth for run in runs)
     depth = columns if top_k is None else min(top_k, columns)
     joined = Run(np.empty((queries, depth), dtype=np.int32), np.empty((queries, depth), dtype=np.float32))
@@ -50,9 +50,9 @@ def join(runs: Sequence[Run], weights: Float64, method: str, k: float, top_k: in
 
     if workers == 1:
         return joined.top(work(0, queries))
-    cuts = [queries * worker // workers for worker in range(workers + 1)]
+    ends = [queries * worker // workers for worker in range(workers + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        return joined.top(max(pool.map(work, cuts[:-1], cuts[1:])))
+        return joined.top(max(pool.map(work, ends[:-1], ends[1:])))
 
 
 def _part(run: Run, start: int, stop: int) -> Run:
@@ -64,7 +64,7 @@ class _Space:
     """Arrays for one block of queries, a line each, a column for each entry of each list."""
 
     bits: int
-    """Of a number that holds row and column, those of the column."""
+    """The bits of the column in a number of row and column."""
     places: Any
     row: Any
     column: Int64
@@ -80,13 +80,13 @@ class _Space:
         shape = queries, sum(run.depth for run in runs)
         bits = max(shape[1] - 1, 1).bit_length()
         largest = max(int(run.rows.max(initial=0)) for run in runs)
-        # Padding has all bits set, which no row may have.
+        # Padding has all bits set, which no row has.
         narrow = largest < (1 << (32 - bits)) - 1
         kinds = [np.uint32 if narrow else np.uint64] * 2 + [np.intp, *[np.float64] * 3, np.bool_, np.float32, np.int64]
         return cls(bits, *(np.empty(shape, dtype=kind) for kind in kinds))
 
     def join(self, runs: Sequence[Run], weights: Float64, method: str, k: float, joined: Run) -> int:
-        """Join the runs of these queries into `joined`; the length of the longest list."""
+        """Join the runs of these queries into `joined`; return the length of the longest list."""
         space = self if len(weights) == len(self.places) else self._first(len(weights))
         space._place(runs, weights, method, k)
         space._meet(len(runs), method)
@@ -97,7 +97,7 @@ class _Space:
         return _Space(self.bits, *parts)
 
     def _place(self, runs: Sequence[Run], weights: Float64, method: str, k: float) -> None:
-        """Rows with their columns, sorted; and what each entry is worth."""
+        """Sort rows with their columns, and compute the gain of each entry."""
         start = 0
         for number, run in enumerate(runs):
             mine, weight = slice(start, start + run.depth), weights[:, [number]]
@@ -110,7 +110,7 @@ class _Space:
         self.places.sort(axis=1)
 
     def _meet(self, lists: int, method: str) -> None:
-        """Give the first entry of each document the gains of all its entries, and mark the others."""
+        """Add the gains of all entries of a document to its first entry, and mark the others."""
         queries, columns = self.places.shape
         np.right_shift(self.places, self.bits, out=self.row)
         np.bitwise_and(self.places, (1 << self.bits) - 1, out=self.column, casting="unsafe")
@@ -121,7 +121,7 @@ class _Space:
         np.multiply(self.gain[:, 1:], self.again[:, 1:], out=self.total[:, :-1])
         self.total[:, -1] = 0
         np.add(self.total, self.gain, out=self.total)
-        held = self.gains  # looked up already, so free for another use
+        held = self.gains  # already used, so free for another use
         if method == "combmnz":
             np.add(self.again[:, 1:], 1.0, out=held[:, :-1])
             held[:, -1] = 1
@@ -137,11 +137,11 @@ class _Space:
             np.logical_or(self.again, self.row == padding, out=self.again)
 
     def _sort(self, joined: Run) -> int:
-        """Sort documents by score and row, and write them down."""
+        """Sort documents by score and row into `joined`."""
         np.copyto(self.score, self.total, casting="unsafe")
         bits = self.score.view(np.int32)
         if (bits.min(axis=1) < 0).any():
-            np.add(self.score, np.float32(0), out=self.score)  # 0 and -0 are one
+            np.add(self.score, np.float32(0), out=self.score)  # 0 and -0 are equal
             _ordered(bits)
         np.invert(bits, out=bits)  # the best score is the smallest number
         np.putmask(bits, self.again, _NOTHING)
@@ -162,5 +162,5 @@ LOW, HIGH = (0, 1) if np.little_endian else (1, 0)
 
 
 def _ordered(bits: Any) -> Any:
-    """Bits of floats as whole numbers of the same order, and such numbers as bits; in place."""
+    """Convert bits of floats to whole numbers of the same order, and back, in place."""
     return np.bitwise_xor(bits, (bits >> 31) & _SIGN, out=bits)

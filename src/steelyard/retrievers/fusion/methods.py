@@ -1,15 +1,15 @@
-"""What a document gains from each list that holds it; `fusion_join` adds the gains up.
+"""The gain of a document from each list that has it; `join` adds the gains.
 
-rrf       weight / (k + rank), ranks from 1; scores do not count, so lists of any kind can be joined
+rrf       weight / (k + rank), ranks from 1; scores are not used, so lists of any kind can be joined
 minmax    weight x the score on a scale from the list's lowest (0) to its highest (1)
 zscore    weight x how many standard deviations the score is above the list's mean
-combmnz   the sum of minmax, times the number of lists that hold the document
+combmnz   the sum of minmax, times the number of lists with the document
 dbsf      weight x the score on a scale from three standard deviations below the mean (0) to three above (1)
 adaptive  weight x (1 + how many standard deviations the score is above the list's mean); the weights of each query
           come from `adaptive`
 
-A list whose scores are all equal gives minmax 1, zscore 0, dbsf 0.5, adaptive 1. A document that a list lacks gains
-nothing from it, and a list of weight 0 is not read.
+A list whose scores are all equal gives minmax 1, zscore 0, dbsf 0.5, adaptive 1. A document gains nothing
+from a list without it, and a list of weight 0 is not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Scale = Callable[[Float64, Float64, Int64], None]
 
 
 def gains(run: Run, weights: Float64, method: str, k: float, out: Float64) -> None:
-    """Fill `out` with what each entry of the run is worth; `weights` has one for each query. Padding gets anything."""
+    """Fill `out` with the gain of each entry of the run; `weights` has one for each query. Padding is undefined."""
     if method == "rrf":
         np.divide(weights, k + np.arange(1, run.depth + 1), out=out)
         return
@@ -59,14 +59,14 @@ def _adaptive(scores: Float64, low: Float64, count: Int64) -> None:
 
 
 def _dbsf(scores: Float64, low: Float64, count: Int64) -> None:
-    # The spread of a sample, as those have it who came up with the method; of one score there is none.
+    # The sample standard deviation, as the authors of the method have it; one score has none.
     spread = _centred(scores, low, count) * np.sqrt(count / np.maximum(count - 1, 1))
     np.divide(scores, 6 * spread, out=scores)
     np.add(scores, 0.5, out=scores)
 
 
 def _centred(scores: Float64, low: Float64, count: Int64) -> Float64:
-    """Turn scores into distances from their mean; the standard deviation: of equal scores 0 and 1, rounding or not."""
+    """Centre the scores in place and return their standard deviation; equal scores become 0, with a deviation of 1."""
     alike = (scores[:, :1] <= low).ravel()
     np.subtract(scores, scores.sum(axis=1, keepdims=True) / count, out=scores)
     if int(count.min()) < scores.shape[1]:
@@ -83,6 +83,6 @@ SCALES: dict[str, Scale] = {
     "dbsf": _dbsf,
     "adaptive": _adaptive,
 }
-"""From the scores of lists, best first, padded with 0, to gains, in place; with the lowest and the number of each."""
+"""Functions from scores (best first, padded with 0) to gains, in place, with the lowest score and length of each."""
 
 METHODS = ("rrf", *SCALES)
