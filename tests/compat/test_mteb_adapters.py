@@ -46,7 +46,7 @@ def assert_same_figures(task: AnyTask, similarity: str = "cosine") -> None:
 
 @pytest.mark.filterwarnings("ignore:.*lbfgs failed to converge")
 @pytest.mark.parametrize("task", mteb_parts.all_types(), ids=lambda task: task.info.task)
-def test_every_type_has_the_figures_of_mteb(task: AnyTask) -> None:
+def test_every_type_has_the_scores_of_mteb(task: AnyTask) -> None:
     assert_same_figures(task)
 
 

@@ -110,7 +110,7 @@ def test_a_failure_before_the_data_was_read_is_of_the_task_that_others_have() ->
     assert summary[MODELS[1]].rank is None
 
 
-def test_the_rounded_figure_of_mteb_counts() -> None:
+def test_the_rounded_score_of_mteb_counts() -> None:
     exact = Result("T/a", "x", {}, "", metrics={"ndcg_at_10": 0.123456789}, mteb={"ndcg_at_10": 0.12346})
     assert summarise([exact])["x"].mean_by_task == 0.12346
 

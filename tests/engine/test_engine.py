@@ -52,7 +52,7 @@ def lists(*rows: int, scores: tuple[float, ...] = ()) -> Run:
     return Run(np.tile(np.array(rows, dtype=np.int32), (6, 1)), np.tile(np.array(values, dtype=np.float32), (6, 1)))
 
 
-def test_figures_are_those_of_the_metrics() -> None:
+def test_scores_are_those_of_the_metrics() -> None:
     task, model = small_task(), Overlap()
     (result,) = evaluate(model, task)
     run = model.index(task.corpus, task.info).search(task.queries, 1000)
@@ -155,7 +155,7 @@ def test_costs_of_a_composite_are_those_of_its_parts_and_its_own() -> None:
     assert again.reused == again.index + again.search and again.search == fused.search
 
 
-def test_a_fusion_alone_gives_the_same_figures_and_pays_for_its_parts() -> None:
+def test_fusion_alone_has_the_same_scores_and_the_costs_of_its_parts() -> None:
     light, heavy = Overlap("light"), Overlap("heavy", weight=2.0)
     both = FusedRetriever("[light, heavy]", (light, heavy), Fusion())
     alone, beside = evaluate(both, small_task())[0], evaluate([light, both], small_task())[1]
@@ -335,7 +335,7 @@ def test_a_task_that_would_not_load_and_is_mended_leaves_no_failure_behind(tmp_p
     assert [result.status for result in ResultStore(tmp_path / "results").all()] == ["done"]
 
 
-def test_a_failure_after_a_finished_result_goes_once_that_stands_again(tmp_path: Path) -> None:
+def test_failure_after_a_result_is_removed_once_the_result_is_used_again(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text(whole := '{"_id": "d1", "text": "iron and salt"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "salt"}\n')
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
@@ -365,7 +365,7 @@ def test_overwrite_strategies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_what_a_later_version_stored_is_a_failure_that_costs_nothing(tmp_path: Path, strategy: str) -> None:
+def test_result_of_a_later_version_is_a_failure_without_work(tmp_path: Path, strategy: str) -> None:
     task, model = small_task(), Overlap()
     path = evaluate(model, task, results=tmp_path)[0].path
     assert path is not None
@@ -377,7 +377,7 @@ def test_what_a_later_version_stored_is_a_failure_that_costs_nothing(tmp_path: P
     assert path.read_bytes() == newer
 
 
-def test_events_tell_the_whole_story() -> None:
+def test_events_of_a_batch() -> None:
     events: list[Event] = []
     evaluate([Overlap(), Broken(on=("Small/geography",))], small_task(), progress=events.append)
     kinds = [type(event) for event in events if not isinstance(event, Advanced)]
@@ -387,7 +387,7 @@ def test_events_tell_the_whole_story() -> None:
     assert started == Started("overlap", "Small/geography", 8)
 
 
-def test_names_that_cannot_be_right_stop_at_once(tmp_path: Path) -> None:
+def test_wrong_names_are_errors_before_any_work(tmp_path: Path) -> None:
     for models, tasks in [(["bm52"], small_task()), (["bm25", "bm25?k7=1"], small_task()), (["bm25"], "NoSuch/task")]:
         with pytest.raises(UnknownName):
             evaluate(models, tasks, results=tmp_path / "results")
@@ -421,7 +421,7 @@ def test_wrong_arguments(arguments: dict[str, object], option: str | None, found
     assert (caught.value.option, caught.value.found) == (option, found)
 
 
-def test_figures_may_be_asked_for_in_any_spelling() -> None:
+def test_metrics_in_any_spelling() -> None:
     results = evaluate(Overlap(), small_task(), metrics="nDCG@7")
     for spelling in ("ndcg_at_7", "nDCG@7", "ndcg_cut_7"):
         assert results.means(spelling) == {"overlap": results[0]["ndcg_at_7"]}
@@ -463,7 +463,7 @@ def test_many_models_stand_in_rows() -> None:
     assert Results(results[:5]).table()[0] == ["nDCG@10", "m0", "m1", "m2", "m3", "m4"]
 
 
-def test_every_figure_of_the_table_says_how_sure_it_is() -> None:
+def test_table_has_intervals() -> None:
     def made(task: str, low: float, high: float) -> Result:
         metrics, intervals = {"ndcg_at_10": 0.5}, {"ndcg_at_10": Interval(low, high, 0.95)}
         return Result(task, "bm25", {}, task, metrics=metrics, intervals=intervals)

@@ -202,7 +202,7 @@ class Drifting(Overlap):
 
 
 @pytest.mark.parametrize(("first", "then"), [("parquet", None), ("trec", None), ("parquet", "trec")])
-def test_a_kept_run_is_always_that_of_the_figures_beside_it(first: str, then: str | None, tmp_path: Path) -> None:
+def test_saved_run_belongs_to_its_result(first: str, then: str | None, tmp_path: Path) -> None:
     model, task = Drifting(), small_task()
     (before,) = evaluate(model, task, results=tmp_path, save_runs=first)  # type: ignore[arg-type]
     strategy = "only-missing" if then else "always"
@@ -212,7 +212,7 @@ def test_a_kept_run_is_always_that_of_the_figures_beside_it(first: str, then: st
     assert again.score == after.score, "not that of lists which are gone"
 
 
-def test_ids_that_trec_cannot_hold_are_told_without_a_file_that_is_nobodys(tmp_path: Path) -> None:
+def test_ids_that_trec_cannot_hold_are_a_failure(tmp_path: Path) -> None:
     task = small_task()
     blank = replace(task, queries=Queries((*task.queries.ids[:-1], "q é"), task.queries.texts))
     (result,) = evaluate(Overlap(), blank, results=tmp_path, save_runs="trec")

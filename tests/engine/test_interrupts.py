@@ -79,18 +79,8 @@ def test_signals_stop_only_what_may_be_stopped(name: str, body: str) -> None:
 def test_sigterm_ends_a_run_with_143_and_keeps_what_is_done(tmp_path: Path) -> None:
     names = [f"NanoSmall/t{number}" for number in range(40)]
     nano = write_nano_set(tmp_path / "NanoSmall", [small_task(name, shift=i) for i, name in enumerate(names)])
-    words = [
-        sys.executable,
-        "-m",
-        "steelyard",
-        "run",
-        "bm25",
-        "-t",
-        str(nano),
-        "-o",
-        str(tmp_path / "r"),
-        "--no-report",
-    ]
+    words = [sys.executable, "-m", "steelyard", "run", "bm25", "-t", str(nano), "-o", str(tmp_path / "r")]
+    words.append("--no-report")
     environment = {**os.environ, "STEELYARD_HOME": str(tmp_path / "home")}
     with subprocess.Popen(
         words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
