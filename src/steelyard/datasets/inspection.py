@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def check_first(reference: str | Path, limit: int | None) -> tuple[list[Checked]
         return [_read(location) for location in samples[:limit]], len(samples[limit:]) if limit is not None else 0
     locations = locate(reference)
     first = locations[:limit]
-    changed = _changed(locations[0].folder) if locations else set()
+    changed = _changed(locations[0].folder, locations) if locations else set()
     others = len(locations) - len(first)
     return [*(_check(location, changed) for location in first), *_incomplete(reference)], others
 
@@ -78,5 +78,6 @@ def _check(location: TaskLocation, changed: set[str]) -> Checked:
     return Checked(location.reference, location.info, report, task)
 
 
-def _changed(folder: Path) -> set[str]:
-    return set(changed_files(folder, read_json_object(folder / MANIFEST)))
+def _changed(folder: Path, locations: Sequence[TaskLocation]) -> set[str]:
+    names = {name for location in locations for name in location.files.all}
+    return set(changed_files(folder, read_json_object(folder / MANIFEST), names))

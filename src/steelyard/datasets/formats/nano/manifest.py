@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,15 @@ def file_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Return the files whose bytes differ from the manifest."""
+def changed_files(folder: Path, manifest: Mapping[str, Any], only: Collection[str] | None = None) -> list[str]:
+    """Return the files whose bytes differ from the manifest; with `only`, just these files are read."""
     listed = manifest.get("files")
     if not isinstance(listed, dict):
         return []
     changed = []
     for name, facts in listed.items():
+        if only is not None and name not in only:
+            continue
         expected = facts.get("sha256") if isinstance(facts, dict) else None
         if expected and _hash(folder / name) != expected:
             changed.append(name)
