@@ -1,8 +1,10 @@
-"""What several files of tests need: a home of their own, a small real task, a tiny transformer."""
+"""Fixtures that several test files share: a home folder, a small real task, a tiny transformer; and markers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,16 +16,38 @@ settings.register_profile("unhurried", deadline=None)  # how long an example tak
 settings.load_profile("unhurried")
 
 
+MARKERS = {
+    "torch": re.compile(r"\b(torch|sentence_transformers|mteb_parts|onnxruntime|save_bert|bert)\b|import mteb"),
+    "browser": re.compile(r"chromium|playwright"),
+    "server": re.compile(r"\b(loopback|hub_server|modelscope_server|api_server|search_servers|postgres)\b"),
+}
+"""Markers that a test file gets from what its text uses; `slow` is set by hand."""
+
+
+@cache
+def _markers(path: Path) -> tuple[str, ...]:
+    text = path.read_text(encoding="utf-8")
+    return tuple(name for name, pattern in MARKERS.items() if pattern.search(text))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of a file that uses torch, a browser or a server, so that `make check` can leave it out."""
+    for item in items:
+        if item.path.name.startswith("test_"):
+            for name in _markers(item.path):
+                item.add_marker(name)
+
+
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home for one test, which no other sees."""
+    """Return a home folder for one test."""
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture(scope="module")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home for all tests of a file: what one encodes, the next ones find."""
+    """Return a home folder for all tests of a file: vectors that one test stores are there for the next."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEELYARD_HOME", str(home))

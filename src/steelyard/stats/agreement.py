@@ -25,7 +25,7 @@ class Agreement:
     kendall: Float64
     """Kendall's tau-b; -1 to 1."""
     pairs: Float64
-    """The share of the pairs that the reference tells apart that come out in the same order, ties half; 0 to 1."""
+    """Return the share of the pairs that the reference distinguishes that have the same order; a tie counts half."""
 
     def __getitem__(self, measure: str) -> Float64:
         return {"spearman": self.spearman, "kendall": self.kendall, "pairs": self.pairs}[measure]
@@ -34,11 +34,11 @@ class Agreement:
 def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     """Agreement of each row of `rows` (draws, models) with `reference` (models).
 
-    A row in which all models tie tells nothing: its correlations are 0, half of its pairs agree. A reference in which
+    A row in which all models tie has correlations of 0, and half of its pairs agree. A reference in which
     all tie has no order that anything could agree with: an error.
 
-    >>> told = agreement([0.9, 0.5, 0.1], [[0.8, 0.4, 0.2], [0.4, 0.8, 0.2], [0.3, 0.3, 0.3]])
-    >>> told.spearman.round(4).tolist(), told.kendall.round(4).tolist(), told.pairs.round(4).tolist()
+    >>> result = agreement([0.9, 0.5, 0.1], [[0.8, 0.4, 0.2], [0.4, 0.8, 0.2], [0.3, 0.3, 0.3]])
+    >>> result.spearman.round(4).tolist(), result.kendall.round(4).tolist(), result.pairs.round(4).tolist()
     ([1.0, 0.5, 0.0], [1.0, 0.3333, 0.0], [1.0, 0.6667, 0.5])
     """
     wanted = np.asarray(reference, dtype=np.float64).round(DECIMALS)
@@ -72,7 +72,7 @@ def _ratio(above: Float64, below: Float64) -> Float64:
 def spread(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
     """Where one more value like these would lie: the middle `level` of them.
 
-    So few values as 5 cannot tell where 95 of 100 lie. Below 39 the interval is all that was seen, from the lowest to
+    Five values do not show where 95 of 100 lie. Below 39 the interval is all that was seen, from the lowest to
     the highest, and its level is the chance (n - 1) / (n + 1) that another one of the same kind falls into it.
 
     >>> spread([0.8, 1.0, 0.9, 0.9, 0.7])

@@ -59,7 +59,7 @@ def intervals(
     """The interval of the mean of every metric, over the same resamples of queries.
 
     No interval leaves the `bounds` of its metric, given for all alike or by name; a bound that a value lies beyond is
-    none. One query tells nothing: its interval is the bounds themselves, and without bounds there is none.
+    none. One query gives no information: its interval is the bounds themselves, and without bounds there is none.
     Where all queries have the best (or the worst) value, resampling sees no spread; the exact bound is given instead:
     64 hits of 64 still leave room for a true hit rate of 0.944.
 

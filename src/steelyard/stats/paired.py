@@ -73,7 +73,7 @@ def paired_tests(
     """A `paired_test` of every metric that both models have, over the same sign changes.
 
     Within the `bounds` of a metric, as `intervals` takes them, no difference is larger than they are apart. One query
-    tells nothing: the interval of its difference is all that the bounds allow.
+    gives no information: the interval of its difference is all that the bounds allow.
     """
     names = [name for name in first if name in second]
     if not names:

@@ -39,7 +39,7 @@ def _weights(count: int, draws: int, seed: int) -> Iterator[Float64]:
 
 @lru_cache(maxsize=4)
 def _kept_weights(count: int, draws: int, seed: int) -> Float64:
-    # A batch weighs many tasks of 200 queries: the matrix of one serves them all.
+    # A batch has many tasks of 200 queries: one matrix serves all of them.
     weights = _draw(np.random.default_rng(seed), draws, count)
     weights.flags.writeable = False
     return weights
