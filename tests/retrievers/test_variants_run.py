@@ -182,7 +182,7 @@ def test_the_command_line_shows_what_each_variant_takes_and_keeps(capsys):
     assert len({result.model for result in stored}) == 11
     assert main([*asked, "--rescore", "hakari", "--no-report", "-o", "results", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert "11 of 11 already there" in err and len(json.loads(out)) == 11
+    assert "11 of 11 already stored" in err and len(json.loads(out)) == 11
     assert main(["run", "dense", "--truncate-dim", "513", "-t", "NanoAlmanac/en"]) == 2
     assert "512 dimensions" in capsys.readouterr().err
     longer = ["run", "dense", "--truncate-dim", "768,128", "--precision", "binary", "-t", "NanoAlmanac/en"]
