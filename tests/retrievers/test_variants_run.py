@@ -184,11 +184,11 @@ def test_the_command_line_shows_what_each_variant_takes_and_keeps(capsys):
     out, err = capsys.readouterr()
     assert "11 of 11 already stored" in err and len(json.loads(out)) == 11
     assert main(["run", "dense", "--truncate-dim", "513", "-t", "NanoAlmanac/en"]) == 2
-    assert "512 dimensions" in capsys.readouterr().err
+    assert "513" in capsys.readouterr().err
     longer = ["run", "dense", "--truncate-dim", "768,128", "--precision", "binary", "-t", "NanoAlmanac/en"]
     assert main([*longer, "--no-report", "-o", "results"]) == 0
     out, err = capsys.readouterr()
-    assert err.count("left out: dense:use-multilingual-v3 has 512 dimensions and can't be cut to 768") == 1
+    assert sum("512" in line and "768" in line for line in err.splitlines()) == 1
     assert "768" not in out and "truncate_dim=128, precision=binary" in out
     assert main(["run", "dense?truncate_dim=768", "--precision", "binary", "-t", "NanoAlmanac/en"]) == 2
     usual = [
