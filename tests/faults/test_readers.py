@@ -24,12 +24,8 @@ SHARED = Path(__file__).parents[3] / "shared" / "faults" / "inputs"
 pytestmark = pytest.mark.usefixtures("shared_home")
 
 
-PENDING = {"eval_json", "eval_yaml", "pre_npz", "pre_npy"}
-"""Readers outside this area whose borders are still being closed; remove a name when it passes."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", [one for one in READERS if one.name not in PENDING], ids=lambda reader: reader.name)
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_mutated_inputs_end_in_an_error_of_ours(reader: Reader, tmp_path: Path) -> None:
     for number in range(CASES):
         data = mutate(reader.seeds, SEED, number)
@@ -89,7 +85,7 @@ def test_shared_inputs_end_in_an_error_of_ours(tmp_path: Path) -> None:
         _, _, rest = data.partition(b"\n")
         if name in ("samples", "beir_folder"):
             data = rest
-        for reader in OLD_NAMES.get(name, [name] if name in BY_NAME and name not in PENDING else []):
+        for reader in OLD_NAMES.get(name, [name] if name in BY_NAME else []):
             try:
                 BY_NAME[reader].survives(tmp_path / reader, data)
             except Exception as error:  # noqa: BLE001  (every failure is listed)
