@@ -51,7 +51,7 @@ shuffle: .venv/dev browser ## Run all tests in random order: make shuffle SEED=3
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -p pytest_randomly --randomly-seed=$(SEED)
 
 faults: .venv/dev ## Fuzz every reader with 100,000 cases each: make faults CASES=1000000
-	STEELYARD_FUZZ_CASES=$(CASES) $(BIN)/pytest -q tests/faults
+	STEELYARD_FAULT_CASES=$(CASES) $(BIN)/pytest -q -n $(WORKERS) tests/faults
 
 mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
 	$(BIN)/python tests/mutants.py

@@ -110,7 +110,10 @@ def test_a_killed_import_leaves_the_old_state_and_the_next_one_finishes(tmp_path
     results = tmp_path / "results"
     for number in range(400):
         write_json(results / f"org__m{number}" / "r" / "STSB.json", mteb_result("STSB", number / 400))
-    program = "import sys; from steelyard.warehouse import import_results; import_results([sys.argv[1]], sys.argv[2], workers=1)"
+    program = (
+        "import sys; from steelyard.warehouse import import_results; "
+        "import_results([sys.argv[1]], sys.argv[2], workers=1)"
+    )
     for pause in (0.5, 0.8, 1.1, 1.4):
         process = subprocess.Popen([sys.executable, "-c", program, str(results), str(tmp_path / "w")])
         time.sleep(pause)
