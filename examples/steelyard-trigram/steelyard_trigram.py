@@ -15,7 +15,7 @@ from steelyard.types.protocols import Tick, no_tick
 
 
 def grams(text: str, size: int) -> set[str]:
-    """The character n-grams of a text, a space at each end."""
+    """Return the character n-grams of a text, with a space at each end."""
     padded = f" {text.lower()} "
     return {padded[i : i + size] for i in range(len(padded) - size + 1)}
 
@@ -29,7 +29,7 @@ class TrigramIndex:
 
     @property
     def size_bytes(self) -> int:
-        """A rough figure: eight bytes an n-gram."""
+        """Return a rough size: eight bytes per n-gram."""
         return 8 * sum(map(len, self.documents))
 
     @property
@@ -60,7 +60,7 @@ class Trigram:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Everything that could change a figure."""
+        """Everything that could change a score."""
         return {"family": "trigram", "size": self.size, "version": 1}
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> TrigramIndex:

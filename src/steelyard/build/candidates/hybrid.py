@@ -46,7 +46,8 @@ class Hybrid:
         if self.k < 0 or self.top < 1 or self.depth < 1:
             raise UsageError(
                 "a hybrid must have k of at least 0, top and depth of at least 1, "
-                f"got k={self.k:g}, top={self.top}, depth={self.depth}"
+                f"got k={self.k:g}, top={self.top}, depth={self.depth}",
+                expected="k >= 0, top >= 1, depth >= 1",
             )
 
     @classmethod

@@ -142,13 +142,19 @@ def _nested(path: Path, data: bytes) -> dict[str, Any] | None:
                 )
             if abs(number) > 2**1023:
                 raise DataError(
-                    "a number must fit into a float", where=f"{path}, {query!r}", path=path, found=str(number)[:40]
+                    "a number must fit into a float",
+                    where=f"{path}, {query!r}",
+                    path=path,
+                    found=str(number)[:40],
+                    expected="a float",
                 )
             rows.append((query, document, float(number)))
     names = (QUERY_ID[0], DOCUMENT_ID[0], "score")
     for name in (str(name) for row in rows for name in row[:2]):
         if not _is_unicode(name):
-            raise DataError(f"an id must be valid Unicode, got {name!a}", path=path, found=ascii(name))
+            raise DataError(
+                f"an id must be valid Unicode, got {name!a}", path=path, found=ascii(name), expected="valid Unicode"
+            )
     return {name: pa.chunked_array([pa.array([row[place] for row in rows])]) for place, name in enumerate(names)}
 
 
