@@ -219,18 +219,19 @@ def test_a_stanford_checkpoint_is_what_it_declares(tmp_path):
 
 def test_memory_that_runs_out_halves_the_batches(bert):
     encoder = load_multi_vector_encoder(str(bert), None, {"batch_size": "8"})
-    expected = encoder.encode(list(CORPUS.texts), "document")
+    texts = [f"wool {number}" for number in range(8)]  # of one length, so that they are in one batch
+    expected = encoder.encode(texts, "document")
     inner, sizes = encoder._model.encode_document, []
 
-    def small_machine(texts, **arguments):
-        sizes.append(len(texts))
-        if len(texts) > 2:
+    def small_machine(batch, **arguments):
+        sizes.append(len(set(batch)))  # a short batch contains copies of its first text
+        if sizes[-1] > 2:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return inner(texts, **arguments)
+        return inner(batch, **arguments)
 
     encoder._model.encode_document = small_machine
     try:
-        tokens = encoder.encode(list(CORPUS.texts), "document")
+        tokens = encoder.encode(texts, "document")
     finally:
         del encoder._model.encode_document
     assert sizes[:3] == [8, 4, 2] and max(sizes[2:]) == 2
