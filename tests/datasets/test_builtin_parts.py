@@ -243,7 +243,7 @@ def test_a_set_that_cannot_be_written_leaves_nothing(shelf: Path) -> None:
         outside = Qrels.of([0], [-1], [1], queries=1)
         yield Task(TaskInfo("NanoOne/bad"), task.corpus, task.queries, outside)
 
-    with pytest.raises(DataError, match="not in the corpus"):
+    with pytest.raises(DataError, match="NanoOne/bad"):
         store.ensure(one_set(cut), Settings.load().home)
     assert list(shelf.iterdir()) == []
     assert store.load(one_set(), TaskInfo("NanoOne/only"), Settings.load().home).queries.texts == ("which",)
