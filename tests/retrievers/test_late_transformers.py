@@ -234,6 +234,7 @@ def test_memory_that_runs_out_halves_the_batches(bert):
         tokens = encoder.encode(texts, "document")
     finally:
         del encoder._model.encode_document
-    assert sizes[:3] == [8, 4, 2] and max(sizes[2:]) == 2
-    assert encoder.account()["batches_halved"] == 2
+    failed = [size for size in sizes if size > 2]
+    assert failed and max(sizes[max(place for place, size in enumerate(sizes) if size > 2) + 1 :]) <= 2
+    assert encoder.account()["batches_halved"] == len(failed)
     assert_float_parity(tokens.matrix, expected.matrix)

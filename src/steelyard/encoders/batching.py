@@ -63,7 +63,7 @@ class BatchSize:
         [7, 7, 7, 7]
         """
         least = max(self.min_texts, -(-MIN_TOKENS // max(1, length)))
-        missing = least - len(rows) if self.equal_lengths else 0
+        missing = min(least, self.fitting(length)) - len(rows) if self.equal_lengths else 0
         return np.append(rows, np.repeat(rows[:1], missing)) if missing > 0 else rows
 
 
@@ -126,11 +126,12 @@ def encode_in_batches(
                 continue
             if not result.memory:
                 raise context.failed(rows, result)
-            if len(rows) == 1:
-                raise context.out_of_memory(int(rows[0]))
             longest = int(lengths[rows[0]])
-            if len(rows) <= size.fitting(longest):  # else a batch that ran at the same time has halved it already
-                size.halve(len(rows), longest)
+            computed = len(size.copies(rows, longest))
+            if computed == 1:
+                raise context.out_of_memory(int(rows[0]))
+            if computed <= size.fitting(longest):  # else a batch that ran at the same time has halved it already
+                size.halve(computed, longest)
             waiting.appendleft(rows)
 
 
