@@ -10,7 +10,7 @@ import pytest
 
 import steelyard
 from steelyard.cli import main
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.recommendation import (
     Choice,
     Constraints,
@@ -249,3 +249,11 @@ def test_run_with_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert result["steelyard"]["notes"]["costs"]["latency"]["samples"] == 5
     assert main([*words, "--quiet"]) == 0
     assert "bytes/doc" in capsys.readouterr().out
+
+
+def test_a_task_with_one_query_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    task = Task.of("Mine/one", {"a": "red fox", "b": "blue whale"}, {"q": "fox"}, {"q": {"a": 1}}, language="en")
+    with pytest.raises(DataError) as caught:
+        steelyard.recommend(["bm25", "bm25?k1=0.9"], task, results=tmp_path / "results")
+    assert caught.value.found == 1
+    assert not (tmp_path / "results").exists()

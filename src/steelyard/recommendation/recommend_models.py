@@ -63,6 +63,7 @@ def recommend(
         settings=settings,
     )
     ready, failed = _ready(loaded)
+    _check_queries(_largest(references, limit, settings))
     evaluated = evaluate(
         [model.retriever for model in ready if model.retriever is not None],
         references,
@@ -89,6 +90,17 @@ def _ready(loaded: Sequence[Model]) -> tuple[list[Model], dict[str, str]]:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
         raise UsageError(f"no model could be loaded: {reasons}", hint="name one that is installed, such as bm25")
     return ready, failed
+
+
+def _check_queries(task: Task) -> None:
+    """Raise an error for a task on which no two choices can be distinguished, before anything is evaluated."""
+    if len(task.queries) < 2:
+        raise DataError.invalid(
+            f"the number of queries of {task.name}",
+            expected="at least 2",
+            found=len(task.queries),
+            hint="use a task with more queries, or a larger --limit",
+        )
 
 
 def _largest(references: Sequence[str | AnyTask], limit: int | None, settings: Settings) -> Task:
