@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.cache.vector_store import VectorStore
 
 REPETITIONS = 5
@@ -68,7 +69,7 @@ def main() -> None:
     encoder = Numbers(dimension)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        store = VectorStore(encoder, home)
+        store = VectorStore(encoder, Settings.load(home=home))
         start = time.perf_counter()
         keys = store.keys(texts, "document")
         hashing = time.perf_counter() - start
@@ -87,7 +88,7 @@ def main() -> None:
             seconds: dict[str, list[float]] = {"store": [], "sqlite": [], "load": []}
             for _ in range(REPETITIONS):
                 start = time.perf_counter()
-                found, got = VectorStore(encoder, home).get(keys[rows])
+                found, got = VectorStore(encoder, Settings.load(home=home)).get(keys[rows])
                 seconds["store"].append(time.perf_counter() - start)
                 start = time.perf_counter()
                 peer = read_sqlite(home / "peer.sqlite", keys[rows], dimension)
