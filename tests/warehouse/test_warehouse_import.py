@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from result_files import model_meta, mteb_result, write_json, write_repository
 
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.warehouse import connect, import_results, query
 
 pytest.importorskip("duckdb", reason="the dev group installs it")
@@ -195,3 +195,12 @@ def test_scores_agree_with_mteb(tmp_path: Path) -> None:
     (row,) = rows(tmp_path / "w", "SELECT score FROM mart_model_task")
     assert expected == 0.75
     assert row["score"] == pytest.approx(wanted)
+
+
+def test_a_missing_duckdb_is_an_error_before_anything_is_written(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingPart):
+        import_results([repository], tmp_path / "w")
+    assert not (tmp_path / "w").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,8 @@ def _folders(arguments: argparse.Namespace, settings: Settings) -> list[Path]:
 
 def _default_warehouse(settings: Settings) -> Path | None:
     folder = settings.home / "warehouse"
-    return folder if (folder / "warehouse.json").exists() else None
+    installed = importlib.util.find_spec("duckdb") is not None  # results of one's own need no warehouse
+    return folder if installed and (folder / "warehouse.json").exists() else None
 
 
 def _export(boards: Boards, arguments: argparse.Namespace, output: Output) -> int:

@@ -25,6 +25,7 @@ from steelyard.errors import DataError, UsageError
 from steelyard.warehouse import marts
 from steelyard.warehouse.buffer import FileRecord, RowBuffer
 from steelyard.warehouse.manifest import Manifest, WarehouseFolder
+from steelyard.warehouse.query import load_duckdb
 from steelyard.warehouse.readers import BadFile, is_result_file, read_file
 from steelyard.warehouse.tables import FACTS, FILES
 
@@ -86,6 +87,7 @@ def import_results(
     for root in roots:
         if not root.exists():
             raise DataError("the folder does not exist", path=root, hint="check the path")
+    load_duckdb()  # a missing package must not leave half a warehouse
     start = time.perf_counter()
     target, report = WarehouseFolder(warehouse), ImportReport()
     with target.writing():

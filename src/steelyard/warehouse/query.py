@@ -36,7 +36,7 @@ def connect(warehouse: str | Path, *, other_files: bool = False) -> duckdb.DuckD
 
 def query(warehouse: str | Path, sql: str, parameters: list[Any] | None = None, *, other_files: bool = False) -> Any:
     """Run one SQL statement and return the result as an Arrow table."""
-    duckdb = _duckdb()
+    duckdb = load_duckdb()
     connection = connect(warehouse, other_files=other_files)
     try:
         if not other_files:
@@ -65,7 +65,7 @@ def _check_read_only(duckdb: Any, connection: duckdb.DuckDBPyConnection, sql: st
 
 def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyConnection:
     """Return a connection with a view per table; fact rows of files that changed or are gone are left out."""
-    connection: duckdb.DuckDBPyConnection = _duckdb().connect(":memory:")
+    connection: duckdb.DuckDBPyConnection = load_duckdb().connect(":memory:")
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET python_enable_replacements = false")  # a table is never a Python variable
     for table, names in sorted(manifest.parts.items(), key=lambda item: item[0] != "files"):
@@ -85,7 +85,8 @@ def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyC
     return connection
 
 
-def _duckdb() -> Any:
+def load_duckdb() -> Any:
+    """Return the package duckdb; an error with the install command if it is missing."""
     try:
         import duckdb
     except ImportError as error:
