@@ -90,7 +90,14 @@ def load(folder: Path) -> tuple[Corpus, Queries, list[set[str]]]:
     return corpus, asked, [relevant[query["_id"]] for query in queries]
 
 
-TASKS = {"xquad_en": "en", "xquad_ar": "ar", "xquad_zh": "zh", "cranfield_en": "en", "jsquad_ja": "ja"}
+TASKS = {
+    "xquad_en": "en",
+    "xquad_ar": "ar",
+    "xquad_zh": "zh",
+    "cranfield_en": "en",
+    "jsquad_ja": "ja",
+    "vaswani_en": "en",
+}
 
 
 @pytest.mark.skipif(not (SHARED / "parity" / "hakari" / "bm25.json").is_file(), reason="the data is not here")
@@ -102,5 +109,5 @@ def test_the_default_is_as_good_as_hakaris_and_the_preset_is_hakaris(task: str) 
     default = Bm25().index(corpus, info).search(queries, 10)
     assert ndcg_at_10(corpus, default.rows, relevant) >= published
     preset = from_spec(parse("bm25?preset=hakari")).index(corpus, info).search(queries, 10)
-    # Ties, the English stop words and the version of the Chinese dictionary differ.
-    assert ndcg_at_10(corpus, preset.rows, relevant) == pytest.approx(published, abs=0.015)
+    # Only the order of ties and the version of a dictionary can differ.
+    assert ndcg_at_10(corpus, preset.rows, relevant) == pytest.approx(published, abs=0.001)

@@ -25,6 +25,7 @@ from steelyard.text.analysis.analyser import ANALYSIS_VERSION, Analysis
 from steelyard.text.analysis.language_policy import KINDS, Policy, choose_policy
 from steelyard.text.arrays import text_chunks
 from steelyard.text.languages import canonical, is_language
+from steelyard.text.tokenizer.segment import HAKARI_VERSION
 from steelyard.text.tokenizer.tokens import Words
 from steelyard.text.tokenizer.vocabulary import Readers, split_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
@@ -89,6 +90,7 @@ class Bm25:
             "snowball_version": Stemmer.version(),
             "unicode_version": unicodedata.unidata_version,
             **({"packages": packages(SEGMENTER_PACKAGES)} if self.analyser != "default" else {}),
+            **({"hakari_version": HAKARI_VERSION} if self.analyser == "hakari" else {}),
         }
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> Bm25Index:

@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard.errors import MissingPart
 from steelyard.text.analysis.analyser import Analyser, stem
+from steelyard.text.analysis.porter_stemmer import porter_stem
 from steelyard.text.characters import EMOJI, class_of
 from steelyard.text.languages import STEMMERS
 from steelyard.text.tokenizer.normalise import normalise
@@ -32,16 +33,16 @@ OPTIONAL_SEGMENTERS = {"ko": "kiwipiepy", "vi": "pyvi.ViTokenizer"}
 """Modules that are used if installed, but not part of an extra because of their licence or size."""
 
 _HAKARI_STEMMED = frozenset({"ar", "de", "es", "fi", "fr", "hi", "id", "ru"})
-_HAKARI_STOP_WORDS = frozenset(
-    {"a", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for"}
-    | {"from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its"}
-    | {"may", "me", "my", "no", "not", "of", "on", "or", "our", "she", "should", "so", "such", "than", "that", "the"}
-    | {"their", "them", "then", "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what"}
-    | {"when", "where", "which", "who", "whom", "why", "will", "with", "would", "you", "your"}
-)
-"""Lucene's English stop words, pronouns, auxiliary and question words; HAKARI-Bench's list is not published."""
+_STOP_WORDS = """a an and are as at be been being but by for from had has have he her hers him his i if in into is it
+    its itself me my myself of on or our ours ourselves she so than that the their theirs them themselves then there
+    these they this those to too up very was we were what when where which who whom why will with you your yours
+    yourself yourselves"""
+_HAKARI_STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""The 74 English stop words of HAKARI-Bench."""
+HAKARI_VERSION = 2
+"""Increased whenever `HakariTokenizer` returns other tokens; 2 has its English stop words and stemmer."""
 _WORD = re.compile(r"\b\w+\b")
-_PLAIN_WORD = re.compile(r"[a-z0-9]+")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9]+")
 _ALNUM = re.compile(r"\w")
 
 
@@ -144,10 +145,8 @@ class HakariTokenizer(_ExternalTokens):
         """Return the tokens of each text."""
         language = self.language
         if language == "en":
-            tokens = Tokens.of_lists([_PLAIN_WORD.findall(text.lower()) for text in texts])
-            stems = stem("porter", tokens.distinct)
-            pairs = zip(tokens.distinct, stems, strict=True)
-            return tokens.map(["" if word in _HAKARI_STOP_WORDS else stemmed for word, stemmed in pairs])
+            tokens = Tokens.of_lists([[word.lower() for word in _PLAIN_WORD.findall(text)] for text in texts])
+            return tokens.map(["" if word in _HAKARI_STOP_WORDS else porter_stem(word) for word in tokens.distinct])
         if language in SEGMENTERS:
             return Tokens.of_lists(list(map(word_splitter(language), texts)))
         if language == "ko":
