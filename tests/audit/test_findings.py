@@ -8,8 +8,9 @@ import pytest
 from audit_parts import label_task
 
 from steelyard.audit import Thresholds, audit, load_audit
-from steelyard.audit.verdict import Rate, verdict, wilson
+from steelyard.audit.verdict import Rate, verdict
 from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.stats.proportions import wilson
 from steelyard.types import Task
 
 DOCUMENTS = {

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.audit.verdict import wilson
+from steelyard.stats.proportions import wilson
 from steelyard.types import Float64
 
 FALSE_POSITIVES = 0.01

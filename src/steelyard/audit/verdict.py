@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
-from statistics import NormalDist
 from typing import Any
 
+from steelyard.stats.proportions import wilson
 from steelyard.types import Interval
 
-LEVEL = 0.95
 SEVERE_PAIRS = 0.01
 SEVERE_QUERIES = 0.10
 CONTAMINATED_QUERIES = 0.01
@@ -51,21 +49,6 @@ class Rate:
         return (
             f"{self.count:,} of {self.total:,} ({self.share:.1%} [{self.interval.low:.1%}, {self.interval.high:.1%}])"
         )
-
-
-def wilson(count: int, total: int, level: float = LEVEL) -> Interval:
-    """Return Wilson's score interval of a proportion.
-
-    >>> interval = wilson(0, 200)
-    >>> round(interval.low, 4), round(interval.high, 4)
-    (0.0, 0.0188)
-    """
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share = count / total
-    scale = 1 + z * z / total
-    centre = (share + z * z / (2 * total)) / scale
-    reach = z / scale * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return Interval(max(0.0, centre - reach), min(1.0, centre + reach), level)
 
 
 def verdict(queries: Rate, documents: Rate, pairs: Rate) -> tuple[str, str]:

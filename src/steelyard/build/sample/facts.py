@@ -9,11 +9,11 @@ from typing import Any
 
 from steelyard import __version__
 from steelyard.build.sample.journal import SamplingContext
-from steelyard.build.sample.near_duplicates import plain
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source
+from steelyard.text.pieces import plain
 
 VERSION = 2
 """The version of the method; part of the key, so that a newer version does not continue what an older one began."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from steelyard.build.sample.journal import SamplingContext
 from steelyard.build.sample.judged import Judged
 from steelyard.build.sample.mining import Mined, MiningQueries, mine
-from steelyard.build.sample.near_duplicates import UInt64, jaccard, pieces
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.scan import Document, fetch
 from steelyard.build.sample.selection import Selection, round_robin
 from steelyard.build.source.source import Source
+from steelyard.text.pieces import UInt64, jaccard, pieces
 from steelyard.types import Queries
 from steelyard.types.protocols import Retriever
 

@@ -9,11 +9,12 @@ from itertools import islice
 
 import numpy as np
 
-from steelyard.build.sample.near_duplicates import NearDuplicates, plain
+from steelyard.build.sample.near_duplicates import NearDuplicates
 from steelyard.build.sample.recipe import Recipe, Shares, draw
 from steelyard.build.sample.scan import Scan
 from steelyard.build.source.source import Source
 from steelyard.errors import DataError, UsageError
+from steelyard.text.pieces import plain
 from steelyard.types import Int64
 
 

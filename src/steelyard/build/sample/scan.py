@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.build.sample.near_duplicates import UInt64
 from steelyard.build.sample.recipe import draw
 from steelyard.build.source.source import Source
 from steelyard.errors import DataError
+from steelyard.text.pieces import UInt64
 from steelyard.types import Int64, join_title
 from steelyard.types.protocols import Tick, no_tick
 

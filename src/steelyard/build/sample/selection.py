@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeVar
 
-from steelyard.build.sample.near_duplicates import NearDuplicates, plain
+from steelyard.build.sample.near_duplicates import NearDuplicates
 from steelyard.build.sample.recipe import Copies
 from steelyard.build.sample.scan import Document
+from steelyard.text.pieces import plain
 
 
 @dataclass

@@ -41,7 +41,7 @@ def split_identifier(name: str) -> list[str]:
     return [*parts, whole] if len(parts) > 1 else parts or [whole]
 
 
-ANALYSIS_VERSION = 7
+ANALYSIS_VERSION = 8
 """Increased whenever an analyser returns other terms for some text; part of every result's key."""
 
 QUESTION_WORDS = {

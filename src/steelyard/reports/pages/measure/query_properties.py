@@ -27,6 +27,12 @@ FIRST_WORDS = {
     "pt": "que quem quando onde por qual quais como quanto quantos",
     "nl": "wat wie wanneer waar waarom welke welk hoe hoeveel",
     "sv": "vad vem när var varför vilken vilket vilka hur",
+    "el": "τι ποιος ποια ποιο ποιοι ποιες πότε πού γιατί πώς πόσο πόσα πόσοι πόσες",
+    "pl": "co kto kiedy gdzie dlaczego jaki jaka jakie który która które jak ile czy",
+    "ro": "ce cine când unde de-ce care cum cât câți câte",
+    "uk": "що хто коли де чому який яка яке які як скільки чи",
+    "fa": "چه چی کی کجا چرا چگونه چطور کدام چند آیا",
+    "he": "מה מי מתי איפה היכן למה מדוע איזה איזו כיצד איך כמה האם",
     "ru": "что кто когда где почему какой какая какое какие как сколько чей",
     "ar": "ما ماذا من متى أين لماذا كيف كم هل أي",
     "hi": "क्या कौन कब कहाँ कहां क्यों कैसे कितने कितना किस किसने",
@@ -43,14 +49,23 @@ CASED = frozenset({"latin", "cyrillic", "greek", "armenian"})
 """Scripts that have capitals."""
 
 SHOWN = 5
-_MARK = re.compile(r"[?？؟;՞፧]\s*[\"'”’»)]*\s*$")
+_MARK = re.compile(r"[?？؟\u037e፧⸮]\s*[\"'”’»)]*\s*$|՞")
+"""A question mark at the end; that of Armenian is inside a word."""
+_GREEK_MARK = re.compile(r";\s*[\"'”’»)]*\s*$")
+"""The question mark of Greek, which keyboards write as a semicolon."""
+_SENTENCE_END = re.compile(r"[.!?…:;\u037e。]['\"”’»)\]]*$")
+_PRONOUNS = frozenset({"i", "i'm", "i've", "i'd", "i'll", "i’m", "i’ve", "i’d", "i’ll"})
+TITLE_CASE = 0.5
+"""From this share of capitalised words after the first on, a text is a title, whose capitals do not mark names."""
 
 
 def tendencies(task: Task, reading: Reading) -> Tendencies:
     """Return the properties of the task's queries."""
     texts = task.queries.texts
     words = [_question_word(text, language) for text, language in zip(texts, reading.query_languages, strict=True)]
-    asked = [bool(word) or _asks(text) for word, text in zip(words, texts, strict=True)]
+    asked = [
+        bool(word) or asks(text, script) for word, text, script in zip(words, texts, reading.query_scripts, strict=True)
+    ]
     counts = word_counts(texts)
     limits = [limit if limit is not None else np.inf for limit in LENGTH_CLASSES.values()]
     classes = np.searchsorted(limits, counts)
@@ -71,8 +86,13 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     )
 
 
-def _asks(text: str) -> bool:
-    return bool(_MARK.search(text)) and not text.rstrip().endswith(";")
+def asks(text: str, script: str = "latin") -> bool:
+    """Return whether a text ends with a question mark of its script.
+
+    >>> asks("Πού είναι;", "greek"), asks("Where;"), asks("ما هذا؟", "arabic")
+    (True, False, True)
+    """
+    return bool(_MARK.search(text)) or (script == "greek" and bool(_GREEK_MARK.search(text)))
 
 
 def _question_word(text: str, language: str) -> str:
@@ -95,7 +115,21 @@ def _names(texts: Sequence[str], reading: Reading) -> float | None:
     ]
     if len(cased) < FEWEST or all(text == text.lower() for text in cased):  # nothing is capitalised at all
         return None
-    return sum(any(word[:1].isupper() for word in text.split()[1:]) for text in cased) / len(cased)
+    return sum(bool(capitalised(text)) for text in cased) / len(cased)
+
+
+def capitalised(text: str) -> list[str]:
+    """Return the words with a capital letter that are not the first of a sentence; none of a title.
+
+    >>> capitalised("When did Luther die? He lived in Wittenberg. I know."), capitalised("Rise And Fall Of Rome")
+    (['Luther', 'Wittenberg'], [])
+    """
+    words = [word.strip("\"'“”‘’«»()[]{}.,!?:;…¿¡") for word in text.split()]
+    starts = [True, *(bool(_SENTENCE_END.search(word)) for word in text.split()[:-1])]
+    letters = [(word, start) for word, start in zip(words, starts, strict=True) if word[:1].isalpha()]
+    inside = [word for word, start in letters if not start and word.casefold() not in _PRONOUNS]
+    names = [word for word in inside if word[0].isupper()]
+    return [] if len(names) > 2 and len(names) >= TITLE_CASE * len(letters) else names
 
 
 def _bare(text: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.reports.pages.measure.part_values import LanguageProfile, Overlap
 from steelyard.reports.pages.measure.text_lengths import word_counts
-from steelyard.reports.pages.thresholds import FEWEST, NEARLY_ALL
+from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.text.analysis.language_policy import Policy, choose_policy
 from steelyard.text.characters import SCRIPT_NAMES, script_table
 from steelyard.text.language_id.detect import LATIN_DISCOUNT, UNDECIDED, candidates, detect_certain
@@ -35,6 +35,9 @@ BRIEF = 8
 
 ERRORS = 0.01
 """Share of texts whose language is expected to be identified wrongly."""
+
+CLOSE = (("da", "no"), ("hr", "sr"), ("id", "ms"), ("es", "gl", "ca"), ("cs", "sk"), ("nl", "af"))
+"""Languages that are often mistaken for each other: a declared one is not contradicted by another of its group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +65,9 @@ def read(task: Task) -> Reading:
     queries = [text[:BEGINNING] for text in task.queries.texts]
     documents = [text[:BEGINNING] for text in task.corpus.texts]
     query_scripts, document_scripts = scripts(queries), scripts(documents)
-    query_languages = _languages(queries, query_scripts, among, usual)
-    document_languages = _languages(documents, document_scripts, among, usual)
+    checked = () if task.info.category == "code" else declared
+    query_languages = _languages(queries, query_scripts, among, usual, checked)
+    document_languages = _languages(documents, document_scripts, among, usual, checked)
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
@@ -80,14 +84,16 @@ def read(task: Task) -> Reading:
     )
 
 
-def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[str], usual: str) -> list[str]:
+def _languages(
+    texts: Sequence[str], written: Sequence[str], among: Collection[str], usual: str, declared: Collection[str]
+) -> list[str]:
     """Return the language of each text; `usual` is the only declared language, if there is just one.
 
     A short text is in the declared language if its script allows. Without such, a text that shows none is in that of
     the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
     very many that agree show none.
     """
-    detected = detect_certain(texts, among)
+    detected = _undeclared(texts, detect_certain(texts, among), declared)
     habits = _habits(detected, written)
     ruled = _habits(detected, written, 1 - ERRORS)
     odd = [
@@ -104,6 +110,24 @@ def _languages(texts: Sequence[str], written: Sequence[str], among: Collection[s
         for code, script in zip(detected, written, strict=True)
     ]
     return [UNDECIDED if doubtful else code for code, doubtful in zip(decided, odd, strict=True)]
+
+
+def _undeclared(texts: Sequence[str], detected: list[str], declared: Collection[str]) -> list[str]:
+    """Return the languages, also of texts that are certainly in a language that the task does not declare.
+
+    Only among the declared languages, a German text of a task in English and Chinese would be English. A few exceptions
+    are errors of identification, and short texts do not contradict the declaration.
+    """
+    if not declared:
+        return detected
+    long = np.flatnonzero(word_counts(texts) >= BRIEF).tolist()
+    free = dict(zip(long, detect_certain([texts[place] for place in long]), strict=True))
+    near = {code for group in CLOSE if any(one in declared for one in group) for code in group}
+    foreign = Counter(code for code in free.values() if code not in near and code not in (*declared, UNDECIDED))
+    accepted = {code for code, count in foreign.items() if count >= max(FEW, ERRORS * len(texts))}
+    decided = [free[at] if free.get(at) in accepted else code for at, code in enumerate(detected)]
+    only = next(iter(declared)) if len(declared) == 1 else UNDECIDED
+    return [only if only != UNDECIDED and code in near else code for code in decided]
 
 
 def _habits(detected: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
