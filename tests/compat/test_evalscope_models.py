@@ -114,17 +114,11 @@ def test_two_stages(models: dict[str, Path], tmp_path: Path) -> None:
     for query, scores in zip(QUERIES, first @ documents.T, strict=True):
         best = [list(DOCUMENTS)[row] for row in np.argsort(-scores)[:3]]
         pairs = [(prompt + QUERIES[query], DOCUMENTS[document]) for document in best]
-        expected = judge.predict(pairs, activation_fn=_identity())
+        expected = judge.predict(pairs)
         assert written[query] == {d: pytest.approx(float(s), abs=1e-4) for d, s in zip(best, expected, strict=True)}
 
 
 SECOND = (2, "MiniCPM-Reranker", ["T2Reranking", "T2Retrieval"])
-
-
-def _identity() -> Any:
-    import torch
-
-    return torch.nn.Identity()
 
 
 def test_models_of_the_same_name_keep_their_own_files(models: dict[str, Path], tmp_path: Path) -> None:

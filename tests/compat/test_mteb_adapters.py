@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,28 @@ def test_a_reranker_ranks_the_candidates() -> None:
     dense = theirs(as_mteb_model(mteb_parts.lookup("dot")), as_mteb_task(task, candidates="lists"))
     assert found["map_at_1000"] == pytest.approx(dense["map_at_1000"], abs=1e-5)
     assert found["main_score"] == found["map_at_1000"]
+
+
+def test_a_cross_encoder_has_every_score_of_mteb(tmp_path: Path) -> None:
+    """With logits of a trained model's size its sigmoid changes nAUC, which reads the scores themselves."""
+    from cross_encoders import build, reranking_task
+    from sentence_transformers import CrossEncoder
+
+    folder = str(build(tmp_path / "tiny"))
+    model = CrossEncoder(folder, device="cpu")
+    task, _ = reranking_task()
+    task = replace(task, info=replace(task.info, type="reranking", main_metric="map_at_1000"))
+    (ours,) = evaluate(f"rerank:{folder}", task)
+    other = theirs(model, as_mteb_task(task))
+    keys = sorted(set(other) - THEIRS_ALONE)
+    assert len(keys) == 148 and sum(key.startswith("nauc") for key in keys) == 105
+    for key in keys:
+        expected = None if np.isnan(other[key]) else pytest.approx(other[key], abs=2e-5)
+        assert ours.mteb[key] == expected, key
+    (raw,) = evaluate(f"rerank:{folder}?activation=identity", task)
+    differ = [key for key in keys if ours.mteb[key] is not None and abs(ours.mteb[key] - raw.mteb[key]) > 1e-3]
+    assert differ
+    assert all(key.startswith("nauc") and key.endswith(("_std", "_diff1")) for key in differ)
 
 
 def test_a_built_in_set_and_the_default_model() -> None:

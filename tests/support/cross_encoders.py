@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,16 @@ def build(folder: Path, labels: int = 1) -> Path:
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def declare_activation(folder: Path, path: str | None) -> None:
+    """Write the activation into the config of a model, as sentence-transformers 4 does; None removes it."""
+    file = folder / "config.json"
+    config = json.loads(file.read_text())
+    config.pop("sentence_transformers", None)
+    if path is not None:
+        config["sentence_transformers"] = {"activation_fn": path, "version": "4.1.0"}
+    file.write_text(json.dumps(config))
 
 
 def texts(count: int, seed: int, longest: int) -> list[str]:

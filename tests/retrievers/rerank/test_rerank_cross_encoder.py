@@ -19,7 +19,7 @@ from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch
-    from cross_encoders import build, reranking_task, texts
+    from cross_encoders import build, declare_activation, reranking_task, texts
     from sentence_transformers import CrossEncoder
     from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -37,7 +37,7 @@ def test_scores_are_the_librarys_own_whatever_the_batches(model: str) -> None:
     scores = reranker.rerank(queries, documents, ticks.append)
     own = CrossEncoder(model, device="cpu")
     for query, read, found in zip(queries, documents, scores, strict=True):
-        expected = own.predict([(query, text) for text in read], activation_fn=torch.nn.Identity())
+        expected = own.predict([(query, text) for text in read])
         assert found.dtype == np.float32 and found.shape == (len(read),)
         assert_float_parity(found, expected)
     assert sum(ticks) == 24 and len(ticks) == 8
@@ -71,26 +71,40 @@ def test_a_pipeline_by_name_scores_each_pair_once_and_a_second_run_none(model: s
 
 def test_settings_say_all_that_could_change_a_score(model: str, tmp_path: Path) -> None:
     settings = load_reranker(parse(f"rerank:{model}")).settings
-    assert settings["activation"] == "Identity" and settings["dtype"] == "float32" and settings["max_length"] == 64
+    assert settings["activation"] == "Sigmoid" and settings["dtype"] == "float32" and settings["max_length"] == 64
     assert settings["reranker"] == "tiny" and len(settings["weights"]) == 32
-    other = load_reranker(parse(f"rerank:{model}?max_length=16&activation=sigmoid&query_prompt=river%20"))
-    assert other.settings["max_length"] == 16 and other.settings["activation"] == "Sigmoid"
+    other = load_reranker(parse(f"rerank:{model}?max_length=16&activation=identity&query_prompt=river%20"))
+    assert other.settings["max_length"] == 16 and other.settings["activation"] == "Identity"
     assert {**other.settings} != {**settings} and other.settings["query_prompt"] == "river "
 
 
 def test_options_do_what_they_say(model: str) -> None:
     query, read = "river sea", ["snow " * 50, "lake fish"]
     own = CrossEncoder(model, device="cpu")
-    prompted = load_reranker(parse(f"rerank:{model}?query_prompt=river%20&document_prompt=ice%20&activation=sigmoid"))
+    prompted = load_reranker(parse(f"rerank:{model}?query_prompt=river%20&document_prompt=ice%20"))
     pairs = [(f"river {query}", f"ice {text}") for text in read]
     assert_float_parity(prompted.rerank([query], [read])[0], own.predict(pairs))
-    short = load_reranker(parse(f"rerank:{model}?max_length=8"))
+    short = load_reranker(parse(f"rerank:{model}?max_length=8&activation=identity"))
     own.max_seq_length = 8
     expected = own.predict([(query, text) for text in read], activation_fn=torch.nn.Identity())
     assert_float_parity(short.rerank([query], [read])[0], expected)
     assert short.account() == {"pairs_cut": 1} and short.account() == {"pairs_cut": 0}
     half = load_reranker(parse(f"rerank:{model}?dtype=bfloat16"))
     assert half.settings["dtype"] == "bfloat16" and np.isfinite(half.rerank([query], [read])[0]).all()
+
+
+def test_the_default_activation_is_the_models_own_and_raw_logits_are_an_option(tmp_path: Path) -> None:
+    folder = build(tmp_path / "declared")
+    pairs = [("river sea", text) for text in texts(6, 3, 9)]
+    for declared in (None, "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Sigmoid"):
+        declare_activation(folder, declared)
+        own = CrossEncoder(str(folder), device="cpu")
+        read = [[text for _, text in pairs]]
+        default = load_reranker(parse(f"rerank:{folder}"))
+        assert default.settings["activation"] == type(own.activation_fn).__name__
+        assert_float_parity(default.rerank(["river sea"], read)[0], own.predict(pairs))
+        raw = load_reranker(parse(f"rerank:{folder}?activation=identity")).rerank(["river sea"], read)[0]
+        assert_float_parity(raw, own.predict(pairs, activation_fn=torch.nn.Identity()))
 
 
 def test_several_labels_need_a_choice(tmp_path: Path) -> None:

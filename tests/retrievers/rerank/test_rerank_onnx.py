@@ -19,7 +19,7 @@ from steelyard.spec import parse
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch
-    from cross_encoders import build, reranking_task, texts
+    from cross_encoders import build, declare_activation, reranking_task, texts
     from onnx_export import export, export_classifier
     from onnxruntime.quantization import quantize_dynamic
     from sentence_transformers import CrossEncoder
@@ -62,7 +62,7 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 
 def test_a_folder_without_weights_for_torch_is_read_as_onnx(models: tuple[Path, Path]) -> None:
     model, folder = models
-    reranker = load_reranker(parse(f"rerank:{folder}?batch_size=3"))
+    reranker = load_reranker(parse(f"rerank:{folder}?batch_size=3&activation=identity"))
     assert isinstance(reranker, OnnxCrossEncoder)
     assert_same(reranker.rerank(QUERIES, READ), own_scores(model))
     assert reranker.settings["max_length"] == 64 and reranker.settings["file"] == "model.onnx"
@@ -91,10 +91,26 @@ def test_the_order_of_a_pair_and_its_label_are_options(tmp_path: Path) -> None:
     assert_float_parity(logs[0], torch.log_softmax(logits, dim=1)[:, 1])
 
 
-def test_a_sigmoid_for_those_who_want_one(models: tuple[Path, Path]) -> None:
-    model, folder = models
-    found = load_reranker(parse(f"rerank:{folder}?activation=sigmoid")).rerank(QUERIES, READ)
-    assert_same(found, [1 / (1 + np.exp(-scores)) for scores in own_scores(model)])
+def test_the_default_activation_is_the_one_the_library_chooses(models: tuple[Path, Path], tmp_path: Path) -> None:
+    model, exported = models
+    folder = tmp_path / "onnx"
+    shutil.copytree(exported, folder)
+    for declared, expected in (
+        (None, "sigmoid"),
+        ("torch.nn.modules.linear.Identity", "identity"),
+        ("torch.nn.modules.activation.Sigmoid", "sigmoid"),
+        ("somewhere.Else", "sigmoid"),
+    ):
+        declare_activation(folder, declared)
+        reranker = load_reranker(parse(f"rerank:{folder}"))
+        assert reranker.settings["activation"] == expected
+        raw = own_scores(model)
+        scores = raw if expected == "identity" else [1 / (1 + np.exp(-scores)) for scores in raw]
+        assert_same(reranker.rerank(QUERIES, READ), scores)
+    declare_activation(folder, "torch.nn.modules.activation.Tanh")
+    with pytest.raises(UsageError) as caught:
+        load_reranker(parse(f"rerank:{folder}"))
+    assert caught.value.option == "activation"
     with pytest.raises(UsageError, match="softmax"):
         load_reranker(parse(f"rerank:{folder}?activation=softmax"))
 
@@ -104,7 +120,7 @@ def test_long_pairs_are_cut_as_the_library_cuts_them_and_counted(models: tuple[P
     own = CrossEncoder(str(model), device="cpu")
     own.max_seq_length = 8
     pair = ("river sea", "snow " * 50)
-    short = load_reranker(parse(f"rerank:{folder}?max_length=8"))
+    short = load_reranker(parse(f"rerank:{folder}?max_length=8&activation=identity"))
     found = short.rerank([pair[0]], [[pair[1]]])[0]
     assert_float_parity(found, own.predict([pair], activation_fn=torch.nn.Identity()))
     assert short.account() == {"pairs_cut": 1}
@@ -124,7 +140,9 @@ def test_a_file_of_fixed_size_and_a_tokenizer_elsewhere(tmp_path: Path) -> None:
         load_reranker(parse(f"rerank:{folder}?backend=onnx"))
     with pytest.raises(MissingPart, match="tokenizer=words"):
         load_reranker(parse(f"rerank:{folder}?backend=onnx&file_name=judge.onnx"))
-    reranker = load_reranker(parse(f"rerank:{folder}?backend=onnx&file_name=judge.onnx&tokenizer=words"))
+    reranker = load_reranker(
+        parse(f"rerank:{folder}?backend=onnx&file_name=judge.onnx&tokenizer=words&activation=identity")
+    )
     assert reranker.settings["max_length"] == 16
     own = CrossEncoder(str(model), device="cpu")
     own.max_seq_length = 16

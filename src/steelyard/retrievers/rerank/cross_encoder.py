@@ -28,14 +28,12 @@ OPTIONS = (
     *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "trust_remote_code"),
 )
 BACKENDS = ("auto", "sentence-transformers", "onnx")
-ACTIVATIONS = ("auto", "identity", "sigmoid", "model")
+ACTIVATIONS = ("model", "identity", "sigmoid", "auto")
+"""`auto` is an old spelling of `model`."""
 
 
 class CrossEncoderReranker(PairReranker):
-    """A cross-encoder of sentence-transformers.
-
-    With `activation=auto` a sigmoid is left out: it does not change the order, but rounds the best scores to 1.
-    """
+    """A cross-encoder of sentence-transformers, with the activation that the model declares, as in the library."""
 
     def __init__(self, folder: ModelFolder, options: Options, name: str) -> None:
         self.name = name
@@ -75,10 +73,8 @@ class CrossEncoderReranker(PairReranker):
 
     def _activation_function(self, name: str) -> Any:
         torch: Any = importlib.import_module("torch")
-        own = self._model.activation_fn
-        if name == "auto":
-            name = "identity" if self._label is None and isinstance(own, torch.nn.Sigmoid) else "model"
-        return {"identity": torch.nn.Identity(), "sigmoid": torch.nn.Sigmoid(), "model": own}[name]
+        others = {"identity": torch.nn.Identity, "sigmoid": torch.nn.Sigmoid}
+        return others[name]() if name in others else self._model.activation_fn
 
     @cached_property
     def settings(self) -> ModelSettings:

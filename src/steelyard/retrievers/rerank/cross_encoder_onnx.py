@@ -31,7 +31,9 @@ OPTIONS = (
     *("activation", "batch_size", "batch_tokens", "device", "document_prompt", "file_name", "first", "label"),
     *("max_length", "query_prompt", "tokenizer"),
 )
-ACTIVATIONS = ("identity", "sigmoid", "softmax")
+ACTIVATIONS = ("model", "identity", "sigmoid", "softmax")
+DECLARED = {"Identity": "identity", "Sigmoid": "sigmoid"}
+"""Activations that a model can declare, by the name of their class in torch."""
 BATCH_PAIRS, BATCH_TOKENS = 64, 4_096
 
 
@@ -68,9 +70,10 @@ class OnnxCrossEncoder(PairReranker):
         self._tokenizer, self._pad = load_tokenizer(folder, self._tokenizer_name, self._max_length)
         self._counting, _ = load_tokenizer(folder, self._tokenizer_name, None)
         self._document_first = options.choice("first", ("query", "document")) == "document"
-        self._activation = options.choice("activation", ACTIVATIONS)
         labels = self._logits(self._session, [("steelyard", "steelyard")]).shape[1]
         self._label = chosen_label(labels, options.whole("label", None, minimum=0), folder.id)
+        chosen = options.choice("activation", ACTIVATIONS)
+        self._activation = declared_activation(folder, labels) if chosen == "model" else chosen
         if self._activation == "softmax" and self._label is None:
             raise UsageError(
                 f"activation=softmax must be used with a model of several labels, got one score from {folder.id}",
@@ -126,6 +129,29 @@ class OnnxCrossEncoder(PairReranker):
             for part in ("attention_mask", "type_ids")
         )
         return session.run(ids, mask, types)[: len(pairs)]
+
+
+def declared_activation(folder: ModelFolder, labels: int) -> str:
+    """Return the activation of a model as sentence-transformers chooses it: declared, or by the number of labels."""
+    config = folder.json_object("config.json")
+    inner = config.get("sentence_transformers")
+    places = (
+        folder.json_object("config_sentence_transformers.json").get("activation_fn"),
+        inner.get("activation_fn") if isinstance(inner, Mapping) else None,
+        config.get("sbert_ce_default_activation_function"),
+    )
+    path = next((str(place) for place in places if place), None)
+    if path is None or not path.startswith("torch."):  # the library does not import other paths either
+        return "sigmoid" if labels == 1 else "identity"
+    if (name := path.rpartition(".")[2]) not in DECLARED:
+        raise UsageError.invalid(
+            f"the activation of {folder.id}",
+            expected=f"one of {', '.join(DECLARED)}",
+            found=path,
+            hint="add activation=identity or activation=sigmoid to the options of the model",
+            option="activation",
+        )
+    return DECLARED[name]
 
 
 def from_folder(folder: ModelFolder, options: Mapping[str, str], name: str) -> OnnxCrossEncoder:
