@@ -134,16 +134,35 @@ def test_a_built_in_set_and_the_default_model() -> None:
     assert theirs(as_mteb_model("dense"), task)["ndcg_at_10"] == ours.mteb["ndcg_at_10"]
 
 
-def test_languages_are_written_as_mteb_writes_them() -> None:
+def test_every_subset_of_mteb_keeps_its_language_codes() -> None:
+    """Mteb's loader finds scores by these codes: `kor-Hang` for Korean and `cmn-Hans` for Chinese, not `zho-Hans`."""
+    from steelyard.datasets.formats.mteb.tasks import language_facts
+
+    subsets = 0
+    for task in mteb.get_tasks(modalities=["text"]):
+        codes = task.metadata.eval_langs
+        for subset, tags in codes.items() if isinstance(codes, dict) else [("default", codes)]:
+            assert list(language_facts(task.metadata, subset)["language_tags"]) == list(tags)
+            subsets += 1
+    assert subsets > 3_000
+    task = mteb_parts.sts()
+    (result,) = evaluate(mteb_parts.lookup(), replace(task, info=replace(task.info, language_tags=("kor-Hang",))))
+    assert result.to_dict()["scores"]["test"][0]["languages"] == ["kor-Hang"]
+    assert type(result).from_json(result.to_json()).facts.language_tags == ("kor-Hang",)
+
+
+def test_languages_of_other_tasks_are_codes_that_mteb_has() -> None:
     from mteb.languages import check_language_code
 
-    from steelyard.compat.mteb.mteb_tasks import _tag
+    from steelyard.results.mteb_codes import mteb_languages
 
-    assert [_tag(code) for code in ("en", "zh", "ja", "ceb", "sr")] == [
-        *("eng-Latn", "cmn-Hans", "jpn-Jpan", "ceb-Latn", "srp-Cyrl"),
+    codes = ("en", "zh", "ja", "ceb", "sr", "ko", "ne")
+    assert mteb_languages(codes) == [
+        *("eng-Latn", "cmn-Hans", "jpn-Jpan", "ceb-Latn", "srp-Cyrl", "kor-Hang", "npi-Deva"),
     ]
-    for code in ("ar", "de", "el", "es", "fa", "fr", "he", "hi", "ko", "ru", "th", "tr", "uk", "vi", "nonsense"):
-        check_language_code(_tag(code))
+    for code in ("ar", "de", "el", "es", "fa", "fr", "he", "hi", "ko", "or", "ru", "th", "tr", "uk", "uz", "vi", "yi"):
+        (tag,) = mteb_languages([code])
+        check_language_code(tag)
 
 
 def test_candidates_that_are_not_there() -> None:

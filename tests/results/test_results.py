@@ -68,7 +68,7 @@ def test_layout_is_that_of_mteb() -> None:
     assert subset["main_score"] == subset["ndcg_at_10"] == 0.51235
     assert subset["mrr_at_10"] == 0.123457, "mteb 2 rounds to six decimals in its files"
     assert subset["nauc_ndcg_at_1_max"] is None
-    assert subset["hf_subset"] == "default" and subset["languages"] == ["eng-Latn", "zho-Hans"]
+    assert subset["hf_subset"] == "default" and subset["languages"] == ["eng-Latn", "cmn-Hans"]
     assert whole["evaluation_time"] == 2.0 and whole["dataset_revision"] == "r1"
 
 

@@ -179,6 +179,7 @@ def facts_of(task: AnyTask, conditions: Conditions, whole: AnyTask) -> TaskFacts
     return TaskFacts(
         language=info.language,
         languages=info.languages,
+        language_tags=info.language_tags,
         category=info.category,
         type=info.type,
         split=info.split,

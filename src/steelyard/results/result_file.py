@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from steelyard.errors import ResultError
+from steelyard.results.mteb_codes import mteb_languages
 from steelyard.results.result_parts import HEADLINES, SCHEMA_VERSION, Failure, Miss, Status, TaskFacts
 from steelyard.types import Interval
 
@@ -24,6 +24,8 @@ MTEB_VERSIONS = {"mteb-1.14": "1.14.15"}
 """The version under another profile than the default one."""
 
 _MTEB_DIGITS = 6
+LISTS = ("languages", "language_tags")
+"""Facts that are lists of texts; the second is not written if it is empty."""
 LARGEST = 2**63
 """Counts and values beyond this are not those of an evaluation."""
 
@@ -64,14 +66,14 @@ def mteb_version(result: Result) -> str:
 
 def mteb_subset(result: Result) -> dict[str, Any]:
     """Return the entry of the only subset of our tasks; mteb 1 did not round in files."""
-    scores = cast(dict[str, Any], plain(result.mteb))
+    scores, facts = cast(dict[str, Any], plain(result.mteb)), result.facts
     if mteb_version(result) == MTEB_VERSION:
         scores = _rounded(scores)
     return {
         **scores,
         "main_score": scores.get(result.main_metric),
         "hf_subset": "default",
-        "languages": mteb_languages(result.facts.languages or (result.facts.language,)),
+        "languages": list(facts.language_tags) or mteb_languages(facts.languages or (facts.language,)),
     }
 
 
@@ -107,7 +109,8 @@ def _own_fields(result: Result) -> dict[str, Any]:
 
 
 def _fields(value: TaskFacts | Miss | Failure) -> dict[str, Any]:
-    return {part.name: getattr(value, part.name) for part in fields(value)}
+    values = {part.name: getattr(value, part.name) for part in fields(value)}
+    return {name: value for name, value in values.items() if value != () or name not in LISTS[1:]}
 
 
 _UNCHANGED = (str, int, bool, type(None))
@@ -209,8 +212,9 @@ class _Check:
                 self._text(label, value, optional="None" in kind)
             elif kind.startswith("int"):
                 self._count(label, value)
-        for language in self._list("facts.languages", facts.get("languages", ())):
-            self._text("facts.languages", language)
+        for name in LISTS:
+            for language in self._list(f"facts.{name}", facts.get(name, ())):
+                self._text(f"facts.{name}", language)
         self._numbers("facts.reference", self._mapping("facts.reference", facts.get("reference", {})))
 
     def _lists(self, own: Mapping[str, Any]) -> None:
@@ -292,7 +296,7 @@ _UNCHANGED_FIELDS = (
 
 def _fields_of_result(content: Mapping[str, Any], own: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
     facts = _known(TaskFacts, own["facts"])
-    facts["languages"] = tuple(facts.get("languages", ()))
+    facts |= {name: tuple(facts.get(name, ())) for name in LISTS}
     subsets = [subset for split in content["scores"].values() for subset in split]
     not_metrics = {"main_score", "hf_subset", "languages"}
     error = own["error"]
@@ -311,43 +315,3 @@ def _known(kind: type[TaskFacts | Miss | Failure], values: Mapping[str, Any]) ->
     """Return the values without fields that a later version has added: they do not make a file invalid."""
     names = {part.name for part in fields(kind)}
     return {name: value for name, value in values.items() if name in names}
-
-
-def mteb_languages(codes: Iterable[str]) -> list[str]:
-    """Return MTEB's language codes, ISO 639-3 and script, for ours; `multilingual` and `unknown` have none.
-
-    >>> mteb_languages(["en", "zh", "sr", "multilingual"])
-    ['eng-Latn', 'zho-Hans', 'srp-Cyrl']
-    """
-    return [name for code in codes if (name := _mteb_language(code)) is not None]
-
-
-@cache
-def _mteb_language(code: str) -> str | None:
-    from babel.core import get_global
-
-    if not 2 <= len(code.replace("_", "-").split("-")[0]) <= 3:
-        return None
-    language, _, script = code.replace("_", "-").partition("-")
-    if len(script) != 4:
-        likely = get_global("likely_subtags").get(language, "")
-        script = next((part for part in likely.split("_") if len(part) == 4), "")
-    three = _three_letters().get(language, language)
-    return f"{three}-{script.title()}" if len(three) == 3 and script else None
-
-
-@cache
-def _three_letters() -> dict[str, str]:
-    """Return ISO 639-3 codes by two-letter code: CLDR lists each long code as an alias of the short one."""
-    from babel.core import get_global
-
-    aliases = get_global("language_aliases")
-    return {short: long for long, short in aliases.items() if len(long) == 3 and len(short) == 2} | _CHOSEN
-
-
-# Where CLDR has several aliases (bibliographic codes, merged languages) this is the one of ISO 639-3.
-_CHOSEN = {
-    "ak": "aka", "bo": "bod", "cs": "ces", "cy": "cym", "de": "deu", "el": "ell", "eu": "eus", "fa": "fas",
-    "fr": "fra", "gu": "guj", "hy": "hye", "is": "isl", "ka": "kat", "mi": "mri", "mk": "mkd", "ms": "msa",
-    "my": "mya", "nl": "nld", "ro": "ron", "sk": "slk", "sq": "sqi", "zh": "zho",
-}  # fmt: skip

@@ -45,6 +45,8 @@ class TaskFacts:
 
     language: str = "unknown"
     languages: tuple[str, ...] = ()
+    language_tags: tuple[str, ...] = ()
+    """The codes that mteb has for the languages, such as `cmn-Hans`; empty if it does not have the task."""
     category: str = "natural_language"
     type: str = "retrieval"
     split: str = "test"

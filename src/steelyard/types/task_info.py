@@ -14,6 +14,8 @@ class TaskInfo:
     """`Group/task`, as on the command line."""
     language: str = "unknown"
     languages: tuple[str, ...] = ()
+    language_tags: tuple[str, ...] = ()
+    """The codes that mteb has for the languages, such as `cmn-Hans`; empty if it does not have the task."""
     category: str = "natural_language"
     """`natural_language` or `code`."""
     type: str = "retrieval"

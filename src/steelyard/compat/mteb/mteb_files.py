@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.mteb.model_meta import write_meta, write_settings
-from steelyard.compat.mteb.mteb_names import CMTEB, MtebModel, file_name, is_mteb_2, model_of, task_name
+from steelyard.compat.mteb.mteb_names import MtebModel, file_name, is_mteb_2, model_of, task_name
 from steelyard.files import write_output
 from steelyard.results import Result
 from steelyard.results.result_file import mteb_subset, mteb_version, plain
@@ -92,8 +92,6 @@ def _task_file(task: str, parts: Mapping[tuple[str, str], Result], previous: Mte
 
 def _subset(result: Result, subset: str, previous: MtebModel | None) -> dict[str, Any]:
     scores = {**mteb_subset(result), "hf_subset": subset}
-    if result.task.startswith(f"{CMTEB}/"):
-        scores["languages"] = ["cmn-Hans"]  # mteb's code for Chinese
     scores["languages"] = scores["languages"] or [UNDETERMINED]
     if is_mteb_2(result):
         scores["mteb_version"] = mteb_version(result)

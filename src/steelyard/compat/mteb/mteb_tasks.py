@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from steelyard.config import Settings
 from steelyard.datasets.catalogue import USUAL_METRICS
 from steelyard.datasets.formats.mteb.tasks import DEFAULT, TYPES
 from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.results.mteb_codes import mteb_languages
 from steelyard.types import Qrels, Ragged, Task, TaskInfo
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
 
@@ -186,23 +186,7 @@ def _metadata(task: AnyTask, kind: str) -> Any:
 
 
 def _languages(info: TaskInfo) -> list[str]:
-    codes = info.languages or ((info.language,) if info.language not in ("unknown", "multilingual") else ())
-    return [_tag(code) for code in codes] or [UNKNOWN]
-
-
-@cache
-def _tag(code: str) -> str:
-    """Return the code of a language in mteb, three letters and a script: `zh` is `cmn-Hans`."""
-    from babel.core import get_global
-    from mteb.languages import ISO_TO_LANGUAGE
-
-    likely = str(get_global("likely_subtags").get(code, code)).split("_")
-    script = next((part for part in likely[1:] if len(part) == 4), "Zyyy")
-    if code == "zh" or len(code) == 3:
-        return f"{'cmn' if code == 'zh' else code}-{script}"
-    aliases = get_global("language_aliases").items()
-    longer = sorted(three for three, two in aliases if two == code and three in ISO_TO_LANGUAGE)
-    return f"{longer[0]}-{script}" if longer else UNKNOWN
+    return list(info.language_tags) or mteb_languages(info.languages or (info.language,)) or [UNKNOWN]
 
 
 def _base(name: str) -> Any:

@@ -30,6 +30,8 @@ FIGURES = tuple(
 """The published scores of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
 
 CMTEB = "C-MTEB"
+CHINESE = "cmn-Hans"
+"""mteb's code of the language of C-MTEB."""
 
 USUAL_METRICS = {
     "retrieval": "ndcg_at_10",
@@ -91,6 +93,7 @@ class Entry:
             name=self.name,
             language=self.language,
             languages=() if self.language in ("multilingual", "unknown") else (self.language,),
+            language_tags=tuple(self.extra.get("language_tags", ())),
             category=self.category,
             type=self.type,
             main_metric=None if main == USUAL_METRICS[self.type] else main,
@@ -208,5 +211,5 @@ def _cmteb() -> Iterator[Entry]:
             ignore_identical_ids=facts.get("ignore_identical_ids", False),
             counts=facts["counts"][split],
             aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{group}/{task}")),
-            extra={key: facts[key] for key in (*kept, *constants) if key in facts},
+            extra={key: facts[key] for key in (*kept, *constants) if key in facts} | {"language_tags": (CHINESE,)},
         )

@@ -124,13 +124,18 @@ def _other_classifier(task: Any) -> str | None:
 
 
 def language_facts(metadata: Any, subset: str) -> dict[str, Any]:
-    """Return languages and category of one subset, as fields of a TaskInfo."""
+    """Return languages, in our codes and in those of mteb, and category of one subset, as fields of a TaskInfo."""
     languages_of = metadata.eval_langs
     tags = languages_of.get(subset, []) if isinstance(languages_of, dict) else languages_of
     code = [tag for tag in tags if tag.endswith("-Code")]
     languages = tuple(dict.fromkeys(language_code(tag) for tag in tags if tag not in code))
     category = "code" if code else "natural_language"
-    return {"language": overall_language(languages), "languages": languages, "category": category}
+    return {
+        "language": overall_language(languages),
+        "languages": languages,
+        "language_tags": tuple(tags),
+        "category": category,
+    }
 
 
 def info_of(part: Part) -> TaskInfo:
