@@ -280,7 +280,7 @@ def test_digest_is_stable() -> None:
 
 def test_language_codes_of_mteb() -> None:
     ours = ["en", "zh", "ja", "ar", "hi", "ru", "es", "de", "ko", "th", "vi", "fa", "sw", "fil", "zh-Hant", "no"]
-    theirs = "eng-Latn zho-Hans jpn-Jpan ara-Arab hin-Deva rus-Cyrl spa-Latn deu-Latn kor-Kore tha-Thai vie-Latn"
+    theirs = "eng-Latn cmn-Hans jpn-Jpan ara-Arab hin-Deva rus-Cyrl spa-Latn deu-Latn kor-Hang tha-Thai vie-Latn"
     theirs += " fas-Arab swa-Latn fil-Latn zho-Hant nor-Latn"
     assert mteb_languages(ours) == theirs.split()
     assert mteb_languages(["multilingual", "unknown", ""]) == []
