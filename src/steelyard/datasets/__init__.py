@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.datasets.cards import DatasetCard, TaskCards, task_cards
     from steelyard.datasets.formats.nano.write import write_nano_set
     from steelyard.datasets.inspection import check
     from steelyard.datasets.loading import load_any, load_task, load_tasks
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataWarning",
+    "DatasetCard",
     "Problem",
     "Report",
+    "TaskCards",
     "benchmark_names",
     "benchmarks",
     "check",
@@ -37,6 +40,7 @@ __all__ = [
     "load_task",
     "load_tasks",
     "profile",
+    "task_cards",
     "task_facts",
     "task_names",
     "with_splits",
@@ -49,6 +53,7 @@ _HOMES = {
     **dict.fromkeys(("load_any", "load_task", "load_tasks"), "loading"),
     **dict.fromkeys(("benchmark_names", "benchmarks", "known_names", "task_facts", "task_names"), "names"),
     **dict.fromkeys(("with_splits", "with_type"), "names"),
+    **dict.fromkeys(("DatasetCard", "TaskCards", "task_cards"), "cards"),
     "check": "inspection",
     "profile": "profiles",
     "write_nano_set": "formats.nano.write",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steelyard.types.task_metadata import TaskMetadata
+
 
 @dataclass(frozen=True)
 class TaskInfo:
@@ -32,6 +34,8 @@ class TaskInfo:
     """Whether a document whose id equals the query's id is left out of its ranking."""
     reference: Mapping[str, float] = field(default_factory=dict)
     """Published scores, such as `bm25_ndcg_at_10`, for comparison only."""
+    metadata: TaskMetadata = field(default_factory=TaskMetadata)
+    """References, splits, training data and advice, as far as a maintainer or the catalogue recorded them."""
 
     @property
     def group(self) -> str:

@@ -2,7 +2,8 @@
 
 `nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published scores of BM25, a dense model and
 their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their current and their first form, and the nine that mteb has
-revised (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. Reading them imports nothing heavy.
+revised (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. `sources.json.gz`: the references, split
+origins and train splits of the Nano-tasks, as HAKARI-Bench recorded them. Reading them imports nothing heavy.
 
 A task is named `Group/task`. If a group has several hub datasets, the name includes the dataset:
 `MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task. A task that is
@@ -12,6 +13,7 @@ evaluated on several splits is named by its last one; the others are named `C-MT
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.types import TaskInfo
+    from steelyard.types.task_metadata import TaskMetadata
 
 FIGURES = tuple(
     f"{profile}_{metric}"
@@ -103,7 +106,19 @@ class Entry:
             licence=self.licence,
             ignore_identical_ids=self.ignore_identical_ids,
             reference=dict(self.reference),
+            metadata=self.metadata,
         )
+
+    @property
+    def metadata(self) -> TaskMetadata:
+        """Return the recorded references, splits and training data; read from their file on first use.
+
+        >>> find("NanoMMTEB-v2/belebele").metadata.evaluation_split_origin
+        'test'
+        """
+        from steelyard.types.task_metadata import TaskMetadata
+
+        return _metadata().get(self.name.partition(":")[0], TaskMetadata())
 
 
 @cache
@@ -213,3 +228,40 @@ def _cmteb() -> Iterator[Entry]:
             aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{group}/{task}")),
             extra={key: facts[key] for key in (*kept, *constants) if key in facts} | {"language_tags": (CHINESE,)},
         )
+
+
+SOURCES = "sources.json.gz"
+
+
+@cache
+def _metadata() -> Mapping[str, TaskMetadata]:
+    """Return the metadata of the Nano-tasks by name.
+
+    The file stores each reference and each list of references once: most tasks of a group share theirs.
+    """
+    from steelyard.types.task_metadata import Reference, TaskMetadata
+
+    content = json.loads(gzip.decompress(resources.files(__package__).joinpath(SOURCES).read_bytes()))
+    references = [
+        Reference(title, year, _reference_type(url, is_paper), url, doi, confidence)
+        for title, year, is_paper, url, doi, confidence in content["references"]
+    ]
+    lists = [tuple(references[number] for number in numbers) for numbers in content["lists"]]
+    return {
+        name: TaskMetadata(
+            references=lists[number],
+            original_train_split=train,
+            evaluation_split_origin=origin,
+            train_eval_overlap_audit=audit,
+            retrieval_focus=content["focus"].get(name, ""),
+        )
+        for name, (number, train, origin, audit) in content["tasks"].items()
+    }
+
+
+def _reference_type(url: str, is_paper: int) -> str:
+    if is_paper:
+        return "paper"
+    if "huggingface.co/datasets/" in url:
+        return "dataset card"
+    return "code repository" if "github.com/" in url else "web page"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.assemble import Tables, assemble
-from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
@@ -98,7 +98,7 @@ def with_questions(folder: Path, questions: Path) -> DocumentFolder:
     inside = questions.resolve().is_relative_to(folder.resolve())
     table = questions.resolve().relative_to(folder.resolve()).as_posix() if inside else str(questions.absolute())
     root = folder.resolve().name
-    facts = read_json_object(folder / SIDECAR)
+    facts = read_sidecar(folder)
     info = task_info(facts, name=f"local/{facts.get('name') or root}", source=root)
     return DocumentFolder(folder, "", TaskFiles(tuple(names), (table,), (table,)), info)
 

@@ -22,7 +22,7 @@ from steelyard.datasets.formats.clicks.log import click_log, is_click_log
 from steelyard.datasets.formats.documents import find_documents, with_questions
 from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
-from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import ListedFiles, TaskFiles, TaskLocation
 from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.tables.files import file_errors
@@ -161,7 +161,7 @@ def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
         if isinstance(facts, dict):
             infos[task] = task_info(facts, name=str(facts.get("name") or f"{root}/{task}"), source=root)
             continue
-        sidecar = read_json_object(folder / SIDECAR) if sidecar is None else sidecar
+        sidecar = read_sidecar(folder) if sidecar is None else sidecar
         name = f"{root}/{task}" if task else f"local/{sidecar.get('name') or root}"
         infos[task] = task_info({"split": task or "test", **sidecar}, name=name, source=root)
     return infos
@@ -208,7 +208,7 @@ def _listed_files(text: str) -> TaskLocation:
     corpus, queries, qrels, *lists = (str(path.absolute()) for path in paths)
     files = TaskFiles((corpus,), (queries,), (qrels,), {"candidates": (lists[0],)} if lists else {})
     folder = paths[0].absolute().parent
-    facts = read_json_object(folder / SIDECAR)
+    facts = read_sidecar(folder)
     info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)
     return ListedFiles(folder, "", files, info, text)
 

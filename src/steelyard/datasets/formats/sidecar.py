@@ -1,8 +1,9 @@
 """What is known of a set besides its tables: `manifest.json` of a Nano-set, `task.json` of your own folder.
 
 Both are optional. `task.json` is one object: `name`, `language` or `languages`, `category`, `type`, `source`,
-`licence`, `description`, `ignore_identical_ids`, `main_metric`, and the constants of a type (`samples_per_label`).
-`manifest.json` has one such object for each task under `tasks`.
+`licence`, `description`, `ignore_identical_ids`, `main_metric`, the constants of a type (`samples_per_label`), and the
+metadata of `formats.task_metadata` (references, training data ...). An unknown key is an error. `manifest.json` has one
+such object for each task under `tasks`, with counts and hashes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.datasets.formats.task_metadata import (
+    METADATA_KEYS,
+    metadata_facts,
+    parse_metadata,
+    refuse_unknown_keys,
+)
 from steelyard.datasets.language_codes import language_code, overall_language
+from steelyard.datasets.samples.constants import FORMS
 from steelyard.datasets.tables.files import os_error
 from steelyard.errors import DataError, printable
 from steelyard.types import TaskInfo
@@ -37,6 +45,11 @@ EXPECTED = {
     "reference": "an object of numbers",
 }
 """What these facts may be; the others may be anything."""
+FACT_KEYS = (
+    *("name", "language", "languages", "category", "type", "main_metric", "source", "revision", "split"),
+    *("description", "note", "licence", "license", "ignore_identical_ids", "reference"),
+)
+"""The keys of the facts of a task besides its metadata."""
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -73,6 +86,17 @@ def _parse(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError.invalid("the content", expected="a JSON object", found=type(value).__name__, path=path)
     return value
+
+
+def read_sidecar(folder: Path) -> dict[str, Any]:
+    """Return the facts in the `task.json` of a folder, empty if it has none; an unknown key is a DataError."""
+    path = folder / SIDECAR
+    facts = read_json_object(path)
+    if facts:
+        known = (*FACT_KEYS, *METADATA_KEYS, "n_experiments", *FORMS)
+        refuse_unknown_keys(facts, known, SIDECAR, path)
+        parse_metadata(facts, SIDECAR, path)
+    return facts
 
 
 def candidates_path(folder: Path, task: str) -> Path:
@@ -130,6 +154,7 @@ def task_info(facts: Mapping[str, Any], *, name: str, source: str) -> TaskInfo:
         licence=_text(licence) if (licence := facts.get("licence") or facts.get("license")) else None,
         ignore_identical_ids=bool(facts.get("ignore_identical_ids", False)),
         reference={key: float(value) for key, value in reference.items()} if isinstance(reference, dict) else {},
+        metadata=parse_metadata(facts, name),
     )
 
 
@@ -179,5 +204,6 @@ def info_facts(info: TaskInfo) -> dict[str, Any]:
         "licence": info.licence,
         "ignore_identical_ids": info.ignore_identical_ids,
         "reference": dict(info.reference),
+        **metadata_facts(info.metadata),
     }
     return {key: value for key, value in facts.items() if value not in (None, "", [], {})}

@@ -78,6 +78,11 @@ def location(name: str, options: LoadOptions) -> RemoteLocation | None:
     return remote_location(datasets[0], _split_of(tasks, entry.split), info)
 
 
+def dataset_of(name: str, options: LoadOptions) -> HubDataset:
+    """Return the dataset of a task, without downloading its tables."""
+    return _open(name, options)[1][0]
+
+
 def load_samples(
     dataset: HubDataset, split: str, info: TaskInfo, facts: Mapping[str, object], options: LoadOptions
 ) -> AnyTask:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.formats.folder import locate, scan, similar_path
-from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.references import TypedReference, local_path
@@ -170,8 +170,7 @@ def _split(reference: TypedReference, files: Mapping[str, Any]) -> str:
 
 def _facts(home: Path, type: str, *, own: bool) -> dict[str, Any]:
     """Return the content of `task.json`; next to a single file it is used only if it has the same type."""
-    facts = read_json_object(home / SIDECAR)
-    return facts if own or facts.get("type") == type else {}
+    return read_sidecar(home) if own or read_json_object(home / SIDECAR).get("type") == type else {}
 
 
 def tables_in(folder: Path) -> list[str]:

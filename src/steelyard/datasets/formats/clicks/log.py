@@ -18,7 +18,7 @@ from pathlib import Path
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.clicks.grades import Grading, grading_of
 from steelyard.datasets.formats.clicks.judgements import documents_of, judge
-from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, task_info
+from steelyard.datasets.formats.sidecar import read_sidecar, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.references import local_path
@@ -102,7 +102,7 @@ def click_log(reference: str) -> ClickLog:
         shown = printable(", ".join(names) or "none")
         raise DataError(f"no column for the {missing}; the columns are {shown}", path=log, hint=EXPECTED)
     corpus = files[1] if len(files) == 2 else _corpus_of(log, fields)
-    facts = read_json_object(log.parent / SIDECAR)
+    facts = read_sidecar(log.parent)
     stem = log.name.split(".")[0]
     info = task_info(facts, name=f"local/{facts.get('name') or stem}", source=paths)
     task_files = TaskFiles((str(corpus),), (str(log),), (str(log),))
