@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from steelyard.spec import ModelSpec
     from steelyard.types.samples import AnyTask
 
-MODEL_ONLY = ("save_runs", "candidates", "depths", "truncate_dim", "precision", "rescore", "device")
+MODEL_ONLY = ("save_runs", "candidates", "depths", "truncate_dim", "precision", "rescore", "chunk", "device")
 """Options that need a model to run, and so cannot be used with --from-runs."""
 
 
@@ -135,6 +135,19 @@ def _add_models(add: Add) -> None:
         default="",
         metavar="N",
         help="Also rescore the top N x 100 of --precision in float32 (N without a value: 4).",
+    )
+    add(
+        "--chunk",
+        default="",
+        metavar="N,N",
+        help="Divide documents into passages of N tokens; 'none' is the whole document (default: none).",
+    )
+    add(
+        "--overlap",
+        type=integer("--overlap", at_least=0),
+        default=0,
+        metavar="N",
+        help="Tokens that two neighbouring passages share (default: 0).",
     )
     add_model_options(add)
     add(
@@ -239,10 +252,11 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     from steelyard.engine.plan import ResultLookup
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
-    from steelyard.retrievers.model_variants import takes_options, with_variants
+    from steelyard.retrievers.model_variants import takes_options, with_chunks, with_variants
 
     conditions = _conditions(arguments)  # checked first: models may take minutes to load
     named = _named(arguments) or with_model_options(DEFAULT_MODELS, arguments)
+    named = with_chunks(named, arguments.chunk, arguments.overlap)
     if arguments.device and not takes_options(named):
         output.note(f"--device {arguments.device} has no effect: none of the models runs on a device")
     names = with_variants(

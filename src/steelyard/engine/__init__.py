@@ -47,6 +47,8 @@ def evaluate(
     profile: Profile = PROFILES[0],
     candidates: str | None = None,
     depths: Sequence[int] = (),
+    chunk: str | int | Sequence[str | int | None] = (),
+    overlap: int = 0,
     results: str | Path | None = None,
     overwrite_strategy: OverwriteStrategy = "only-missing",
     save_runs: SaveRuns | None = None,
@@ -61,8 +63,9 @@ def evaluate(
     metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored as soon as it
     is ready, and stored results are not computed again. `candidates` names the lists of the tasks that a reranker
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
-    of the pairs; `profile` is the mteb version of the `mteb` scores. `settings` are device, network, hub and cache
-    (default: `Settings.load()`).
+    of the pairs; `chunk` makes a model of each length of passages (`[128, 256, None]`: None is the whole document), and
+    `overlap` is what neighbours share; `profile` is the mteb version of the `mteb` scores.
+    `settings` are device, network, hub and cache (default: `Settings.load()`).
 
     >>> from steelyard.types import Task
     >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -85,7 +88,7 @@ def evaluate(
     listed: list[AnyModel | Encoder] = as_list(models)
     settings = settings or Settings.load()
     loaded = load_models(
-        [_searching(model) for model in listed],
+        _with_passages([_searching(model) for model in listed], chunk, overlap),
         candidates=candidates,
         depths=depths,
         listen=progress,
@@ -120,6 +123,16 @@ def _searching(model: AnyModel | Encoder) -> AnyModel:
 
     encoder = cast(Encoder, model)
     return DenseRetriever(f"dense:{encoder.name}", encoder)
+
+
+def _with_passages(
+    models: Sequence[AnyModel], chunk: str | int | Sequence[str | int | None], overlap: int
+) -> list[AnyModel]:
+    """Return every model with passages of each length."""
+    from steelyard.retrievers.chunking.retriever import chunked_models
+
+    listed = [chunk] if isinstance(chunk, str | int) else chunk
+    return chunked_models(models, ",".join("none" if size is None else str(size) for size in listed), overlap)
 
 
 def expand(

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import UsageError
+from steelyard.retrievers.chunking.retriever import ChunkedIndex, ChunkedRetriever
 from steelyard.retrievers.composite import CompositeIndex
 from steelyard.retrievers.dense import DenseIndex, DenseRetriever, SharedVectors
 from steelyard.retrievers.fusion.retriever import FusedRetriever
 from steelyard.retrievers.pipeline import RerankedRetriever
 from steelyard.retrievers.ragged_index import RaggedIndex
-from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.types import Corpus, TaskInfo
 from steelyard.types.protocols import Index, Retriever
 
@@ -125,9 +125,9 @@ def without_stores(retriever: Retriever) -> Retriever:
     if isinstance(retriever, FusedRetriever):
         return replace(retriever, parts=tuple(map(without_stores, retriever.parts)))
     if isinstance(retriever, RerankedRetriever):
-        scorer = PairScorer(retriever.scorer.reranker)
-        scorer.forget_store()
-        return replace(retriever, first=without_stores(retriever.first), scorer=scorer)
+        return replace(retriever, first=without_stores(retriever.first), scorer=retriever.scorer.without_store())
+    if isinstance(retriever, ChunkedRetriever):
+        return replace(retriever, inner=without_stores(retriever.inner))
     if hasattr(retriever, "store") and hasattr(type(retriever), "__dataclass_fields__"):
         return replace(retriever, store=None)  # type: ignore[type-var]
     return retriever
@@ -137,6 +137,8 @@ def fresh_index(retriever: Retriever, index: Index, info: TaskInfo) -> Index:
     """Return an index of the same documents whose queries are computed each time, as a service would."""
     if isinstance(index, DenseIndex):
         return replace(index, vectors=SharedVectors(index.vectors.encoder, None))
+    if isinstance(index, ChunkedIndex) and isinstance(retriever, ChunkedRetriever):
+        return replace(index, inner=fresh_index(retriever.inner, index.inner, info))
     if isinstance(index, RaggedIndex):
         one = Corpus.of(["d"], ["a document"])
         without = without_stores(retriever).index(one, info)

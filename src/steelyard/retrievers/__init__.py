@@ -6,12 +6,13 @@ Importing this package imports none of the families: each is imported on first u
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from steelyard.config import Settings
 from steelyard.errors import UsageError
 from steelyard.registry import Registry, with_settings
-from steelyard.retrievers.model_names import DEFAULT_MODELS, canonical
+from steelyard.retrievers.model_names import CHUNK_OPTIONS, DEFAULT_MODELS, WHOLE_DOCUMENTS, canonical
 from steelyard.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ _COMPOSITES: Registry[Callable[..., Retriever]] = Registry(
     {
         "pipeline": "steelyard.retrievers.pipeline:from_spec",
         "fusion": "steelyard.retrievers.fusion.retriever:from_spec",
+        "chunked": "steelyard.retrievers.chunking.retriever:from_spec",
     },
 )
-"""Models of several parts, which load their parts with `load_retriever`."""
+"""Models that contain others, which they load with `load_retriever`."""
 
 
 def load_retriever(spec: str | ModelSpec, settings: Settings | None = None) -> Retriever:
@@ -57,4 +59,8 @@ def load_retriever(spec: str | ModelSpec, settings: Settings | None = None) -> R
         return _COMPOSITES.get(model.family)(model, settings)
     if model.family == "fusion":
         raise UsageError("a fusion must name its models", hint="write it as [bm25, dense]", found="fusion")
+    if model.family != "rerank" and any(name in model.options for name in CHUNK_OPTIONS):
+        if model.options.get("chunk") not in WHOLE_DOCUMENTS:
+            return _COMPOSITES.get("chunked")(model, settings)
+        model = replace(model, options={n: v for n, v in model.options.items() if n not in CHUNK_OPTIONS})
     return with_settings(RETRIEVERS.get(model.family), settings)(model)

@@ -19,7 +19,7 @@ from steelyard.http.endpoint import check_address
 from steelyard.http.secrets import is_sensitive, stored
 from steelyard.http.traffic import Traffic
 from steelyard.models.availability import declared_family
-from steelyard.options import MAX_DIGITS
+from steelyard.options import FLAGS, MAX_DIGITS
 from steelyard.spec import ModelSpec, parse
 
 DEFAULT_IDS = {"dense": "use-multilingual-v3"}
@@ -61,6 +61,14 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """The options that are numbers, or lists of numbers."""
 
+CHUNK_OPTIONS = ("chunk", "overlap", "chunk_by", "chunk_score", "late_chunking")
+"""Options of every model that reads documents: how they are divided into passages (`retrievers.chunking`)."""
+CHUNK_DEFAULTS: Mapping[str, str] = {"overlap": "0", "chunk_by": "", "chunk_score": "max", "late_chunking": "no"}
+NOT_CHUNKED = ("candidates", "http")
+"""Families whose documents are not read here."""
+WHOLE_DOCUMENTS = ("none", "")
+"""Values of `chunk` that mean documents as they are."""
+
 SEARCH_SERVICES = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
 """The families that query a running search service."""
 REQUEST_OPTIONS = ("concurrency", "timeout", "retries", "keep", "env", "allow_http")
@@ -84,11 +92,29 @@ def canonical(spec: str | ModelSpec) -> ModelSpec:
     """
     model = parse(spec) if isinstance(spec, str) else spec
     if model.parts:
-        return replace(model, parts=tuple(canonical(part) for part in model.parts))
+        parts = tuple(canonical(part) for part in model.parts)
+        own = {name: value for name, value in model.options.items() if name in CHUNK_OPTIONS}
+        if not own or "," in own.get("chunk", ""):  # a list is expanded first, so that all parts have the same value
+            return replace(model, parts=parts)
+        rest = {name: value for name, value in model.options.items() if name not in own}
+        return with_passages(replace(model, parts=parts, options=rest), own)
     check_credentials(model)
     if not model.family:
         return replace(model, family=_family(model.id))
     return model if model.id else replace(model, id=DEFAULT_IDS.get(model.family, ""))
+
+
+def with_passages(model: ModelSpec, options: Mapping[str, str]) -> ModelSpec:
+    """Return the model with these options of passages, also in all parts that do not have their own.
+
+    >>> str(with_passages(parse("[bm25, dense:X?chunk=64] > rerank:Y"), {"chunk": "128"}))
+    '[bm25?chunk=128, dense:X?chunk=64] > rerank:Y?chunk=128'
+    """
+    if model.parts:
+        return replace(model, parts=tuple(with_passages(part, options) for part in model.parts))
+    if model.family in NOT_CHUNKED or "chunk" in model.options:
+        return model
+    return replace(model, options=dict(sorted({**options, **model.options}.items())))
 
 
 def check_credentials(model: ModelSpec) -> None:
@@ -223,9 +249,20 @@ def effective_options(family: str, options: Mapping[str, str]) -> dict[str, str]
     {'weights': '2,1'}
     >>> effective_options("fusion", {"k": "60.0"}), effective_options("fusion", {"method": "rrf", "k": "10"})
     ({'method': 'rrf'}, {'k': '10'})
+    >>> effective_options("dense", {"chunk": "0256", "overlap": "0"}), effective_options("bm25", {"chunk": "none"})
+    ({'chunk': '256'}, {})
     """
-    defaults = {**DEFAULTS.get(family, {}), **PRESETS.get(family, {}).get(options.get("preset", ""), {})}
-    numbers = NUMBERS.get(family, ())
+    if options.get("chunk", "") in WHOLE_DOCUMENTS:
+        options = {name: value for name, value in options.items() if name not in CHUNK_OPTIONS}
+    if "late_chunking" in options:
+        flag = FLAGS.get(options["late_chunking"].lower())
+        options = {**options, "late_chunking": options["late_chunking"] if flag is None else "yes" if flag else "no"}
+    defaults = {
+        **CHUNK_DEFAULTS,
+        **DEFAULTS.get(family, {}),
+        **PRESETS.get(family, {}).get(options.get("preset", ""), {}),
+    }
+    numbers = (*NUMBERS.get(family, ()), "chunk", "overlap")
     spelled = {
         name: normalise_numbers(value) if name.partition("@")[0] in numbers else value
         for name, value in options.items()

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from steelyard.encoders import ENCODERS
 from steelyard.errors import UsageError
-from steelyard.retrievers.model_names import canonical
+from steelyard.retrievers.model_names import CHUNK_OPTIONS, WHOLE_DOCUMENTS, canonical, with_passages
 from steelyard.spec import ModelSpec, parse
 from steelyard.types.protocols import Retriever
 
@@ -56,6 +56,9 @@ def variants(model: str | ModelSpec) -> list[ModelSpec]:
     ['bm25?k1=0.9']
     """
     spec = parse(model) if isinstance(model, str) else model
+    if "," in spec.options.get("chunk", ""):
+        sizes = [size.strip() for size in spec.options["chunk"].split(",")]
+        return [one for size in sizes for one in variants(with_chunk(spec, size))]
     if spec.parts:
         choices = [variants(part) for part in spec.parts]
         return [replace(spec, parts=parts) for parts in product(*choices)]
@@ -107,6 +110,42 @@ def with_variants(
         own = {**lists, **spec.options} if spec.family == "dense" else spec.options
         expanded += variants(replace(spec, options=dict(sorted(own.items()))))
     return expanded
+
+
+def with_chunk(spec: ModelSpec, size: str) -> ModelSpec:
+    """Return the model with passages of that size, in place of a list of sizes; `none` is the model without passages.
+
+    >>> str(with_chunk(parse("[bm25, dense:X]?chunk=64,none&overlap=8"), "64"))
+    '[bm25?chunk=64&overlap=8, dense:X?chunk=64&overlap=8]'
+    """
+    changed = (
+        {name: value for name, value in spec.options.items() if name not in CHUNK_OPTIONS}
+        if size in WHOLE_DOCUMENTS
+        else {**spec.options, "chunk": size}
+    )
+    return canonical(replace(spec, options=changed))
+
+
+def with_chunks(models: Sequence[str | ModelSpec], chunk: str, overlap: int = 0) -> list[ModelSpec]:
+    """Return every model with passages of each of these sizes, in all parts that read documents; names win.
+
+    >>> [str(model) for model in with_chunks(["bm25 > rerank:X"], "128,none", 16)]
+    ['bm25?chunk=128&overlap=16 > rerank:X?chunk=128&overlap=16', 'bm25 > rerank:X']
+    """
+    specs = [canonical(model) for model in models]
+    if not chunk:
+        if overlap:
+            raise UsageError("overlap must be used with chunk", hint="add --chunk 256", option="--overlap")
+        return specs
+    expanded: dict[str, ModelSpec] = {}
+    for spec in specs:
+        for size in (item.strip() for item in chunk.split(",")):
+            options = (
+                {} if size in WHOLE_DOCUMENTS else {"chunk": size} | ({"overlap": str(overlap)} if overlap else {})
+            )
+            one = with_passages(spec, options) if options else spec
+            expanded.setdefault(str(one), one)
+    return list(expanded.values())
 
 
 def without_variant(spec: ModelSpec) -> ModelSpec | None:

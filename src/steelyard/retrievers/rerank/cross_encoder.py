@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib import metadata
 from typing import Any
@@ -16,6 +17,7 @@ from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size,
 from steelyard.encoders.devices.choice import choose_devices
 from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import ModelError
 from steelyard.options import Options
 from steelyard.retrievers.rerank.pair_batches import PairReranker, chosen_label
@@ -93,6 +95,10 @@ class CrossEncoderReranker(PairReranker):
             "config_kwargs": options.json_object("config_kwargs"),
             "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
         }
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(self._model.tokenizer, texts, self.name)
 
     def _tokens(self, texts: list[str]) -> Int64:
         """Return the number of tokens of each text; the number of characters for a model without a tokenizer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from importlib import metadata
 
@@ -21,6 +21,7 @@ from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.rerank.pair_batches import PairReranker, chosen_label
@@ -103,6 +104,10 @@ class OnnxCrossEncoder(PairReranker):
     @property
     def _limit(self) -> int | None:
         return self._max_length
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(self._counting, texts, self.name)
 
     def _tokens(self, texts: list[str]) -> Int64:
         encodings = self._counting.encode_batch(texts, add_special_tokens=False)

@@ -19,6 +19,8 @@ from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
 from steelyard.registry import Registry, with_settings
 from steelyard.retrievers.candidates import own_lists, run_of
+from steelyard.retrievers.chunking.chunking import split_options
+from steelyard.retrievers.chunking.passage_scorer import PassageScorer
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.rerank.pair_scores import PairScorer
 from steelyard.spec import ModelSpec
@@ -115,13 +117,14 @@ def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker
     return cross_encoder.from_spec(spec, settings)
 
 
-def shared_scorer(spec: ModelSpec, settings: Settings) -> PairScorer:
-    """Return the scorer of a reranker; one object while it is in use."""
-    key = (str(spec), settings)
+def shared_scorer(spec: ModelSpec, settings: Settings) -> PairScorer | PassageScorer:
+    """Return the scorer of a reranker; one object of each model while it is in use."""
+    model, chunking = split_options(spec)
+    key = (str(model), settings)
     scorer = _LOADED.get(key)
     if scorer is None:
-        scorer = _LOADED[key] = PairScorer(load_reranker(spec, settings), settings)
-    return scorer
+        scorer = _LOADED[key] = PairScorer(load_reranker(model, settings), settings)
+    return scorer if chunking is None else PassageScorer(scorer, chunking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +132,14 @@ class RerankOnly:
     """A reranker without a first stage: it ranks all candidates of a reranking task; other tasks raise a UsageError."""
 
     name: str
-    scorer: PairScorer
+    scorer: PairScorer | PassageScorer
     parts: tuple[Retriever, ...] = ()
     reads: int | None = None
 
     @property
     def settings(self) -> ModelSettings:
         """Return the reranker's settings; the candidates belong to the task."""
-        return {"reranker": dict(self.scorer.reranker.settings)}
+        return {"reranker": dict(self.scorer.settings)}
 
     def _lists(self, task: Unjudged) -> Ragged:
         lists = own_lists(task)

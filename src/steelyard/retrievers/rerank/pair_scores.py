@@ -104,9 +104,16 @@ class PairScorer:
             VectorStore(_PairEncoder(name, {"pairs": dict(reranker.settings)}), settings) if storable else None
         )
 
-    def forget_store(self) -> None:
-        """Compute every pair again from now on, for measurements of latency."""
-        self._store = None
+    @property
+    def settings(self) -> ModelSettings:
+        """Everything that could change a score."""
+        return self.reranker.settings
+
+    def without_store(self) -> PairScorer:
+        """Return a scorer that computes every pair, for measurements of latency."""
+        scorer = PairScorer(self.reranker)
+        scorer._store = None
+        return scorer
 
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
         """Return the scores of each query's candidates: `rows` has a line for each query, -1 without a document."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.devices.worker_pool import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.types import Float32, Int64, Role
@@ -150,6 +151,10 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
         return (
             int(known) if known else int(compute_vectors(self._model, *self._job(["steelyard"], "document")).shape[1])
         )
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(getattr(self._model, "tokenizer", None), texts, self.name)
 
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         return self._lengths(texts, role), lambda rows: self._job([texts[row] for row in rows], role)

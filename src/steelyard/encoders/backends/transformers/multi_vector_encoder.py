@@ -27,9 +27,10 @@ from steelyard.encoders.backends.transformers.loading import (
 )
 from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
-from steelyard.types import Float32, Role
+from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.maxsim import TokenVectors
 
@@ -156,6 +157,10 @@ class TransformerTokens:
                 arrays[row] = array
             tick(len(rows))
         return TokenVectors.of(arrays, int(self._model.get_embedding_dimension() or 0))
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(getattr(self._model, "tokenizer", None), texts, self.name)
 
     @property
     def workers(self) -> int:

@@ -23,9 +23,10 @@ from steelyard.encoders.backends.transformers.loading import (
 )
 from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
 from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
-from steelyard.types import Role
+from steelyard.types import Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
@@ -100,6 +101,10 @@ class TransformerSparse:
             done += len(rows)
             tick(len(rows))
         return SparseVectors.joined(parts).take(position)
+
+    def token_starts(self, texts: Sequence[str]) -> list[Int64]:
+        """Return where the tokens of each text start."""
+        return starts_of_tokenizer(getattr(self._model, "tokenizer", None), texts, self.name)
 
     @property
     def workers(self) -> int:
