@@ -77,10 +77,7 @@ def evaluate(
     Mine/geography  1.0000  ±0.421
     """
     _check_choice("overwrite_strategy", overwrite_strategy, STRATEGIES)
-    if save_runs is not None:
-        _check_choice("save_runs", save_runs, FORMS)
-    if save_runs and results is None:
-        raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
+    _check_save_runs(save_runs, results)
     more_metrics = _metrics(metrics)
     conditions = Conditions.of(top_k=top_k, metrics=more_metrics, limit=limit, seed=seed, profile=profile)
     store = None if results is None else ResultStore(Path(results).expanduser())
@@ -98,6 +95,14 @@ def evaluate(
         raise UsageError("no model to evaluate", hint="name one, such as 'bm25', or several: ['bm25', 'dense']")
     batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, lookup, progress, settings)
     return Results(batch.run())
+
+
+def _check_save_runs(save_runs: SaveRuns | None, results: str | Path | None) -> None:
+    if save_runs is None:
+        return
+    _check_choice("save_runs", save_runs, FORMS)
+    if results is None:
+        raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
 
 
 def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
