@@ -143,6 +143,10 @@ class MissingPart(SteelyardError):
         return cls(f"the package {package!r} is not installed", hint=f"pip install 'steelyard[{extra}]'")
 
 
+class EvaluationWarning(UserWarning):
+    """A model failed on a task: its result has the reason and no scores."""
+
+
 class HubError(MissingPart):
     """A hub refused, failed or is out of reach."""
 

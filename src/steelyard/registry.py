@@ -39,6 +39,11 @@ class Registry(Generic[T]):
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
+    def add(self, name: str, component: T) -> None:
+        """Add a component of this process, such as a function that was passed as a metric."""
+        self._builtins.setdefault(name, "")
+        self._loaded[name] = component
+
     def _load(self, name: str) -> T:
         if name in self._builtins:
             module, _, attribute = self._builtins[name].partition(":")

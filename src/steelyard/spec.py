@@ -1,5 +1,7 @@
 """Model names: `family:id@revision?option=value`; fusion in brackets, `[bm25, dense]?k=60`; stages joined by `>`.
 
+A name of one's own comes first: `mini=dense:../minilm`. Tables show it; results are stored under the model's own name.
+
 This module reads and writes the syntax. What a name means (default models, families, presets) is in
 `steelyard.retrievers.model_names`.
 """
@@ -7,13 +9,15 @@ This module reads and writes the syntax. What a name means (default models, fami
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from steelyard.errors import UsageError
 
 FAMILY = re.compile(r"[a-z][a-z0-9_-]*")
 OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_@-]*")
+LABEL = re.compile(r"\s*([^\s=:/?@\[\]>,~.&%#*][^=:/?@\[\]>,&%#*]*?)\s*=(?=.)(.*)", re.DOTALL)
+"""A name of one's own before a model: no characters that have a meaning in names."""
 MAX_DEPTH = 16
 """How many brackets a name may nest."""
 
@@ -33,6 +37,8 @@ class ModelSpec:
     ['[bm25, dense]?k=10', 'rerank:X?depth=50']
     >>> parse("BAAI/bge-m3").family
     ''
+    >>> parse("mini=dense:../minilm").label, str(parse("mini=dense:../minilm")), parse("bm25?k1=0.9").label
+    ('mini', 'dense:../minilm', None)
     """
 
     family: str
@@ -42,6 +48,8 @@ class ModelSpec:
     options: dict[str, str] = field(default_factory=dict)
     parts: tuple[ModelSpec, ...] = ()
     """The fused models of the family `fusion`; the stages, first to last, of the family `pipeline`."""
+    label: str | None = field(default=None, compare=False)
+    """A name of one's own for tables; not part of the name."""
 
     def __str__(self) -> str:
         options = "&".join(f"{name}={quote(value, safe='/:@')}" for name, value in sorted(self.options.items()))
@@ -73,7 +81,8 @@ def parse(text: str) -> ModelSpec:
         raise UsageError(
             f"the model name must be {expected}, got {levels} levels", expected=expected, found=levels, option="model"
         )
-    return _parse(text)
+    named = LABEL.fullmatch(text)
+    return replace(_parse(named[2]), label=named[1]) if named else _parse(text)
 
 
 def _parse(raw: str) -> ModelSpec:

@@ -404,7 +404,7 @@ def test_wrong_names_are_errors_before_any_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "option", "found"),
     [
-        ({"models": []}, None, None),
+        ({"models": []}, "models", None),
         ({"tasks": []}, "tasks", None),
         ({"tasks": {"NanoAlmanac/en"}}, "tasks", "set"),
         ({"tasks": None}, "tasks", "NoneType"),
@@ -586,9 +586,9 @@ def heavy(spec: object) -> object:
     pytest.fail("a model was loaded")
 
 
-def test_models_of_the_same_name_are_refused_and_tasks_distinguished() -> None:
-    with pytest.raises(UsageError):
-        evaluate([Overlap(), Overlap(weight=2.0)], small_task())
+def test_models_and_tasks_of_the_same_name_are_distinguished() -> None:
+    both = evaluate([Overlap(), Overlap(weight=2.0)], small_task())
+    assert len(set(both.models)) == 2 and all(name.startswith("overlap#") for name in both.models)
     results = evaluate(Overlap(), [small_task(), small_task(shift=1)])
     _, rows = results.table()
     assert len(rows) == 3 and rows[0][0] != rows[1][0] and all("Small/geography@" in row[0] for row in rows[:2])

@@ -28,13 +28,13 @@ from torch_models import save_bert  # noqa: E402
 from steelyard import evaluate, load_results  # noqa: E402
 from steelyard.errors import ModelError, UsageError  # noqa: E402
 from steelyard.integrations.history import History  # noqa: E402
-from steelyard.integrations.live_models import live_retriever, unchanged  # noqa: E402
 from steelyard.integrations.sentence_transformers import (  # noqa: E402
     SteelyardCallback,
     SteelyardCrossEncoderEvaluator,
     SteelyardEvaluator,
 )
 from steelyard.results import QueryScores, Result, Results  # noqa: E402
+from steelyard.retrievers.objects.sentence_transformer_models import live_retriever, unchanged  # noqa: E402
 from steelyard.types import Task  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

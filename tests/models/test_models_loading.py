@@ -59,7 +59,7 @@ def test_the_flag_reaches_every_model_and_stays_out_of_its_name(tmp_path, capsys
     assert capsys.readouterr().err.count(f"steelyard: the device {BEST}") == 1  # one reason for all models
     assert main([*line, "--device", "cpu"]) == 0
     names = [result["steelyard"]["model"] for result in json.loads(capsys.readouterr().out)]
-    assert names == [f"late:{folder}", f"dense:{folder}"]
+    assert names == [f"late:{folder.name}", f"dense:{folder.name}"]
     assert main([*line[:1], f"late:{folder}?device=cpu", f"dense:{folder}?device=cpu", *line[3:]]) == 0
     out, err = capsys.readouterr()
     assert [result["steelyard"]["model"] for result in json.loads(out)] == names
@@ -73,7 +73,8 @@ def test_flags_are_options_of_every_model_that_does_not_say_otherwise(tmp_path, 
     flags = ["--dtype", "bfloat16", "--batch-size", "3", "--query-prompt", "what ", "--document-prompt", ""]
     assert main([*line, *flags]) == 0
     results = [result["steelyard"] for result in json.loads(capsys.readouterr().out)]
-    assert results[0]["model"] == "bm25" and results[1]["model"].startswith(f"late:{folder}?document_prompt=&dtype=")
+    late = f"late:{folder.name}?document_prompt=&dtype="
+    assert results[0]["model"] == "bm25" and results[1]["model"].startswith(late)
     assert "batch_size" not in str(results), "a batch of another size gives the same result"
     flags[3] = "1"
     assert main([*line, *flags]) == 0
@@ -122,7 +123,7 @@ def test_texts_that_are_cut_are_told(tmp_path, capsys):
     line = ["run", f"dense:{folder}?device=cpu&max_seq_length=8", "-t", "NanoAlmanac/en", "--limit", "2", "--no-report"]
     assert main(line) == 0
     said = capsys.readouterr().err
-    assert f"dense:{folder}?max_seq_length=8" in said
+    assert f"dense:{folder.name}?max_seq_length=8" in said
     assert "32 of 32 documents and 2 of 2 queries" in said
 
 

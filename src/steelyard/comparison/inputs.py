@@ -21,7 +21,11 @@ from steelyard.engine.task_evaluator import scored_result
 from steelyard.errors import DataError, MissingPart, ModelError, ResultError, UsageError
 from steelyard.results import Result, Results, ResultStore
 from steelyard.results.keys import result_key
+from steelyard.results.model_labels import marked_by_weights
+from steelyard.spec import ModelSpec, parse
 from steelyard.types import Task
+
+TWICE = "compare a model with another one, or with a folder"
 
 Entrant = AnyModel | Path | Result | Sequence[Result]
 """One side of a comparison: a model, a path, or results in memory."""
@@ -99,7 +103,9 @@ def _label(path: Path) -> str:
 
 def _read(path: Path, source: Source) -> list[Result]:
     if path.is_dir():
-        results = Results(ResultStore(path).all()).select(tasks=_names(source.tasks, source.settings))
+        results = Results(marked_by_weights(ResultStore(path).all())).select(
+            tasks=_names(source.tasks, source.settings)
+        )
         if not results:
             raise ResultError(
                 f"the folder has no results of these tasks: {path}", hint="steelyard list results shows all"
@@ -158,8 +164,9 @@ def _tasks(source: Source, groups: Sequence[tuple[str | None, list[Result]]]) ->
 def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
     """Return the results of each model given by name: the stored ones, and what is missing evaluated now."""
     names = [_result_name(model) for model in models]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"{twice[0]} is named twice", hint="compare a model with another one, or with a folder")
+    spelled = [str(model) for model in models if isinstance(model, str | ModelSpec)]
+    if twice := [name for name in spelled if spelled.count(name) > 1]:
+        raise UsageError(f"{twice[0]} is named twice", hint=TWICE)
     if source.stored:
         return _stored(names, tasks, source)
     tasks = tasks or list(dict.fromkeys(r.task for name in names for r in _every(source).filter(model=name) if r.done))
@@ -168,6 +175,7 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
     results = evaluate(
         models,
         tasks,
+        warn=False,
         metrics=[source.metric] if source.metric else [],
         results=source.folder,
         limit=source.limit,
@@ -177,6 +185,8 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         settings=source.settings,
         **source.options,
     )
+    if len(results.models) < len(models):
+        raise UsageError(f"two of these are one model: {', '.join(names)}", hint=TWICE)
     if failures := results.failures:
         first = failures[0]
         reason = first.error.message if first.error else "unknown reason"
@@ -216,11 +226,10 @@ def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> 
 
 def _result_name(model: AnyModel) -> str:
     from steelyard.retrievers.model_names import result_name
-    from steelyard.spec import ModelSpec, parse
 
     if isinstance(model, str | ModelSpec):
         return result_name(parse(model) if isinstance(model, str) else model)
-    return model.name
+    return str(getattr(model, "name", type(model).__name__))
 
 
 def _distinct(groups: Sequence[tuple[str | None, list[Result]]]) -> tuple[list[str], Results]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -21,47 +22,59 @@ from steelyard.engine.plan import (
     SaveRuns,
 )
 from steelyard.engine.runs import FORMS
-from steelyard.errors import UsageError
+from steelyard.errors import EvaluationWarning, UsageError
 from steelyard.metrics import Metric
+from steelyard.metrics.function_metric import MetricFunction, metric_of
 from steelyard.results import Results, ResultStore
+from steelyard.results.text_table import failure_lines
+from steelyard.retrievers.objects.entrants import Numbers, Passages, collect_entrants, passage_lengths
 from steelyard.spec import ModelSpec
-from steelyard.types.protocols import Encoder, Retriever
+from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
 
 __all__ = ["Results", "evaluate"]
 
 T = TypeVar("T")
 AnyModel = str | ModelSpec | Retriever
+AnyMetric = str | Metric | MetricFunction
 TaskLike = str | Path | AnyTask
 TASKS = "for example 'NanoAlmanac/en', or several in a list"
 
 
 def evaluate(
-    models: AnyModel | Encoder | Iterable[AnyModel | Encoder],
+    models: Any,
     tasks: TaskLike | Iterable[TaskLike] = "builtin",
     *,
-    metrics: str | Metric | Iterable[str | Metric] = (),
+    metrics: AnyMetric | Iterable[AnyMetric] = (),
     top_k: int = TOP_K,
     limit: int | None = None,
     seed: int = 0,
     profile: Profile = PROFILES[0],
     candidates: str | None = None,
     depths: Sequence[int] = (),
-    chunk: str | int | Sequence[str | int | None] = (),
+    chunk: Passages = (),
     overlap: int = 0,
+    truncate_dim: Numbers | None = None,
+    precision: Numbers | None = None,
+    rescore: Numbers | None = None,
     results: str | Path | None = None,
     overwrite_strategy: OverwriteStrategy = "only-missing",
     save_runs: SaveRuns | None = None,
+    warn: bool = True,
     progress: Listener = silent,
     settings: Settings | None = None,
 ) -> Results:
-    """Evaluate models on tasks and return every result; a failure is one of them.
+    """Evaluate models on tasks and return every result; a failure is one of them, and an EvaluationWarning with `warn`.
 
-    A model is a name (`bm25`, `[bm25, dense] > rerank:ID`), a ModelSpec, any object that meets `protocols.Retriever`,
-    or one that meets `protocols.Encoder`, which is searched exactly. A task is a name, a group, a path or a `Task`,
-    which is checked as files are. Give several of either in a list or another iterable. The default
-    metrics are always computed; `metrics` adds to them. With `results`, a folder, every result is stored as soon as it
-    is ready, and stored results are not computed again. `candidates` names the lists of the tasks that a reranker
+    A model is a name (`bm25`, `[bm25, dense] > rerank:ID`); a SentenceTransformer, SparseEncoder, MultiVectorEncoder or
+    CrossEncoder (after BM25, or as `("dense:ID", cross_encoder)`); an embeddings object of LangChain or LlamaIndex; a
+    function of texts; a run `{query: {document: score}}`; the path of saved vectors, or `{"documents": {id: vector},
+    "queries": {id: vector}}`; or any object that meets `protocols.Retriever` or `protocols.Encoder`. A dictionary gives
+    names of one's own: `{"mini": MODEL, "base": MODEL}`. A task is a name, a group, a path or a `Task`, which is
+    checked as files are. Give several of either in a list. The default metrics are always computed; `metrics` adds to
+    them, by name or as a function of the grades of a list and of all grades of the query. `truncate_dim`, `precision`
+    and `rescore` also evaluate dense models in these variants. With `results`, a folder, every result is stored as soon
+    as it is ready, and stored results are not computed again. `candidates` names the lists of the tasks that a reranker
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
     of the pairs; `chunk` makes a model of each length of passages (`[128, 256, None]`: None is the whole document), and
     `overlap` is what neighbours share; `profile` is the mteb version of the `mteb` scores.
@@ -69,40 +82,32 @@ def evaluate(
 
     >>> from steelyard.types import Task
     >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
-    >>> queries = {"q1": "longest river", "q2": "high mountains"}
-    >>> task = Task.of("Mine/geography", corpus, queries, {"q1": {"nile": 1}, "q2": {"alps": 1}}, language="en")
+    >>> task = Task.of("Mine/geography", corpus, {"q1": "longest river"}, {"q1": {"nile": 1}}, language="en")
     >>> print(evaluate("bm25", task))
     nDCG@10         bm25
     --------------  --------------
-    Mine/geography  1.0000  ±0.421
+    Mine/geography  1.0000  ±0.500
     """
-    _check_choice("overwrite_strategy", overwrite_strategy, STRATEGIES)
-    _check_save_runs(save_runs, results)
-    more_metrics = _metrics(metrics)
-    conditions = Conditions.of(top_k=top_k, metrics=more_metrics, limit=limit, seed=seed, profile=profile)
-    store = None if results is None else ResultStore(Path(results).expanduser())
-    lookup = ResultLookup(store, overwrite_strategy, save_runs)
-    listed: list[AnyModel | Encoder] = as_list(models)
-    settings = settings or Settings.load()
-    loaded = load_models(
-        _with_passages([_searching(model) for model in listed], chunk, overlap),
-        candidates=candidates,
-        depths=depths,
-        listen=progress,
-        settings=settings,
-    )
-    if not loaded:
-        raise UsageError("no model to evaluate", hint="name one, such as 'bm25', or several: ['bm25', 'dense']")
+    conditions = Conditions.of(top_k=top_k, metrics=_metrics(metrics), limit=limit, seed=seed, profile=profile)
+    lookup, settings = _lookup(results, overwrite_strategy, save_runs), settings or Settings.load()
+    variants = {"truncate_dim": truncate_dim, "precision": precision, "rescore": rescore}
+    passages = passage_lengths(chunk), overlap
+    found = collect_entrants(models, candidates, depths, options=variants, passages=passages, settings=settings)
+    loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
     batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, lookup, progress, settings)
-    return Results(batch.run())
+    collected = Results(batch.run())
+    for line in failure_lines(collected) if warn else ():
+        warnings.warn(line, EvaluationWarning, stacklevel=2)
+    return collected
 
 
-def _check_save_runs(save_runs: SaveRuns | None, results: str | Path | None) -> None:
-    if save_runs is None:
-        return
-    _check_choice("save_runs", save_runs, FORMS)
-    if results is None:
+def _lookup(results: str | Path | None, strategy: OverwriteStrategy, save_runs: SaveRuns | None) -> ResultLookup:
+    _check_choice("overwrite_strategy", strategy, STRATEGIES)
+    if save_runs is not None:
+        _check_choice("save_runs", save_runs, FORMS)
+    if save_runs and results is None:
         raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
+    return ResultLookup(None if results is None else ResultStore(Path(results).expanduser()), strategy, save_runs)
 
 
 def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -110,34 +115,16 @@ def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
         raise UsageError.invalid(option, expected=f"one of {', '.join(known)}", found=value, option=option)
 
 
-def _metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[str | Metric]:
-    listed: list[Any] = [metrics] if metrics is None or isinstance(metrics, str | Metric) else list(metrics)
-    for metric in listed:
-        if not isinstance(metric, str | Metric):
-            expected = "a name or a Metric, such as 'ndcg@20'"
+def _metrics(metrics: AnyMetric | Iterable[AnyMetric]) -> list[str | Metric]:
+    one = metrics is None or isinstance(metrics, str | Metric) or callable(metrics)
+    listed: list[Any] = [metrics] if one else list(cast(Iterable[AnyMetric], metrics))
+    for place, metric in enumerate(listed):
+        if callable(metric) and not isinstance(metric, Metric):
+            listed[place] = metric_of(metric)
+        elif not isinstance(metric, str | Metric):
+            expected = "a name, a Metric such as 'ndcg@20', or a function"
             raise UsageError.invalid("a metric", expected=expected, found=metric, option="metrics")
     return listed
-
-
-def _searching(model: AnyModel | Encoder) -> AnyModel:
-    """Return the model; an encoder becomes the retriever `dense:NAME`."""
-    # Looked up on the class: some encoders have to encode a text to know their dimension.
-    if hasattr(model, "index") or not (hasattr(model, "name") and hasattr(type(model), "dimension")):
-        return cast(AnyModel, model)
-    from steelyard.retrievers.dense import DenseRetriever
-
-    encoder = cast(Encoder, model)
-    return DenseRetriever(f"dense:{encoder.name}", encoder)
-
-
-def _with_passages(
-    models: Sequence[AnyModel], chunk: str | int | Sequence[str | int | None], overlap: int
-) -> list[AnyModel]:
-    """Return every model with passages of each length."""
-    from steelyard.retrievers.chunking.retriever import chunked_models
-
-    listed = [chunk] if isinstance(chunk, str | int) else chunk
-    return chunked_models(models, ",".join("none" if size is None else str(size) for size in listed), overlap)
 
 
 def expand(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, dept
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.keys import digest
+from steelyard.results.model_labels import weights_hash
 from steelyard.results.store import attachment_path
 from steelyard.retrievers.bm25.memory import keep_freed_memory
 from steelyard.spec import ModelSpec
@@ -29,8 +31,6 @@ from steelyard.vectors.variants import UnsupportedVariant
 
 T = TypeVar("T")
 Evaluator = TaskEvaluator | SampleEvaluator
-
-SEPARATE = "evaluate them in two commands, or rename one of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Batch:
             info = known_info(reference)  # the name that the task will have once it can be read
             for model in self.models:
                 evaluation = self.lookup.evaluation(model, info.name if info else name, TaskFacts(), self.conditions)
-                yield self._failed(evaluation, loaded), False
+                yield relabelled(self._failed(evaluation, loaded), model), False
             return
         task, facts = loaded
         evaluator = self._evaluator(task, time.perf_counter() - start)
@@ -86,9 +86,9 @@ class Batch:
             evaluation = self.lookup.evaluation(model.on(task.info), task.name, facts, self.conditions)
             if evaluation.stored is not None:
                 self.lookup.remove_failures(evaluation.stored)
-                yield evaluation.stored, True
+                yield relabelled(evaluation.stored, model), True
             else:
-                yield self._evaluate(evaluation, evaluator, interrupts), False
+                yield relabelled(self._evaluate(evaluation, evaluator, interrupts), model), False
 
     def _evaluator(self, task: AnyTask, load_seconds: float) -> Evaluator:
         if not isinstance(task, Task):
@@ -111,7 +111,7 @@ class Batch:
     def _evaluate(self, evaluation: Evaluation, evaluator: Evaluator, interrupts: Interrupts) -> Result:
         model = evaluation.model
         steps = evaluator.steps(model.retriever) if model.retriever is not None else 0
-        self.listen(Started(model.name, evaluation.task, steps))
+        self.listen(Started(model.shown, evaluation.task, steps))
         if model.failure is not None:
             return self._failed(evaluation, Failed(model.failure, ""))
         with interrupts.allowed():
@@ -156,6 +156,11 @@ class Batch:
         return self._store(result)
 
 
+def relabelled(result: Result, model: Model) -> Result:
+    """Return a result under the name that tables show; `settings` and the stored file have the model's own."""
+    return result if model.shown == result.model else replace(result, model=model.shown)
+
+
 @dataclass(frozen=True)
 class Failed:
     """An error, and the place in the code where it was raised."""
@@ -185,6 +190,7 @@ def load_models(
     depths: Sequence[int] = (),
     offered: Sequence[ModelSpec] = (),
     leave_out: Callable[[UnsupportedVariant], None] = lambda unfit: None,
+    labels: Mapping[int, str] | None = None,
     listen: Listener = silent,
     settings: Settings | None = None,
 ) -> list[Model]:
@@ -192,7 +198,8 @@ def load_models(
 
     With `candidates`, a reranker without a first stage ranks the task's lists of that name; with `depths`, a pipeline
     is one model for each depth of its last stage. Variants that were `offered` to all models are left out of those
-    that do not have them, and `leave_out` is called; if no model has any, that is an error.
+    that do not have them, and `leave_out` is called; if no model has any, that is an error. `labels` has the names of
+    one's own of models that are objects, by `id`. Different models of one name are distinguished by a short hash.
     """
     from steelyard.retrievers.model_variants import expand_models
 
@@ -212,13 +219,35 @@ def load_models(
                 raise
             unfit.append(error)
             continue
-        if digest(loaded.setdefault(model.name, model).settings) != digest(model.settings):
-            raise UsageError(f"two models with different settings are called {model.name!r}", hint=SEPARATE)
+        label = named.label if isinstance(named, ModelSpec) else (labels or {}).get(id(named))
+        loaded.setdefault(f"{label or ''}={model.name}{digest(model.settings)}", replace(model, label=label))
     if unfit and len(unfit) == len(offered):
         raise unfit[0]
     for reason in {error.message: error for error in unfit}.values():
         leave_out(reason)
-    return list(loaded.values())
+    return distinguished(list(loaded.values()))
+
+
+def distinguished(models: Sequence[Model]) -> list[Model]:
+    """Return the models under different names: variants with one label get their options, others a short hash."""
+    names = Counter(model.shown for model in models)
+    renamed = [
+        replace(model, label=_variant_label(model, models)) if names[model.shown] > 1 else model for model in models
+    ]
+    again = Counter(model.shown for model in renamed)
+    return [
+        replace(model, label=f"{model.shown}#{weights_hash(model.settings)}") if again[model.shown] > 1 else model
+        for model in renamed
+    ]
+
+
+def _variant_label(model: Model, models: Sequence[Model]) -> str | None:
+    """Return the label with what the name has beyond the shortest name of that label."""
+    if model.label is None:
+        return None
+    base = min((other.name for other in models if other.label == model.label), key=len)
+    rest = model.name.removeprefix(base) if model.name.startswith(base) else f"?{model.name.rpartition('?')[2]}"
+    return model.label + (f"?{rest.lstrip('?&')}" if rest else "")
 
 
 def _know_family(model: ModelSpec) -> None:

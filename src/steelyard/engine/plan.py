@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from steelyard.datasets.options import Generation
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.metrics import DEFAULT_METRICS, Metric
+from steelyard.metrics import DEFAULT_METRICS, Metric, parse
 from steelyard.metrics.scoring import resolve
 from steelyard.results import Failure, NewerResult, Result, ResultStore, TaskFacts
 from steelyard.results.keys import model_slug, result_key, settings_hash, task_slug
@@ -94,7 +94,10 @@ class Conditions:
         if sample and self.limit_documents:
             sample["limit_documents"] = True
         profile = {} if self.profile == PROFILES[0] else {"profile": self.profile}
-        return {"top_k": self.top_k, "metrics": ["default", *sorted(self.metrics)], **sample, **profile}
+        sources = {name: source for name in sorted(self.metrics) if (source := parse(name).definition.source)}
+        functions = {"metric_functions": sources} if sources else {}
+        metrics = ["default", *sorted(self.metrics)]
+        return {"top_k": self.top_k, "metrics": metrics, **functions, **sample, **profile}
 
 
 def _integer(name: str, number: int, least: int) -> int:
@@ -116,6 +119,14 @@ class Model:
     name: str
     retriever: Retriever | None = None
     failure: Failure | None = None
+    label: str | None = None
+    """The name that the user gave to it, or one that distinguishes it from another; its results are stored under
+    `name`."""
+
+    @property
+    def shown(self) -> str:
+        """The name in tables."""
+        return self.label or self.name
 
     @property
     def settings(self) -> dict[str, Any]:

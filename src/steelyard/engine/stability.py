@@ -197,7 +197,7 @@ def _scores(
 ) -> tuple[str, str, Float64] | str:
     """Return task, metric and per-query scores; the reason as a text if there are none."""
     try:
-        results: Results = evaluate([spec], task, limit=limit, settings=settings)
+        results: Results = evaluate([spec], task, limit=limit, warn=False, settings=settings)
     except SteelyardError as error:
         return str(error)
     if len(results) != 1:

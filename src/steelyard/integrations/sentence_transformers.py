@@ -18,8 +18,8 @@ from steelyard.config import Settings
 from steelyard.engine import as_list, evaluate, expand
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.integrations.history import Checkpoint, History
-from steelyard.integrations.live_models import family_of, live_reranker, live_retriever, unchanged
 from steelyard.results import Results
+from steelyard.retrievers.objects.sentence_transformer_models import family_of, live_reranker, live_retriever, unchanged
 from steelyard.types import Task
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
@@ -84,6 +84,7 @@ class SteelyardEvaluator(BaseEvaluator):
             found = evaluate(
                 retriever,
                 self._loaded(),
+                warn=False,
                 limit=self.limit,
                 seed=self.seed,
                 results=self._results_folder(step, epoch),

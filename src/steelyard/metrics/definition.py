@@ -43,6 +43,8 @@ class Definition:
     """For a metric of all queries together, not a mean over queries: computes its value."""
     bounds: tuple[float, float] = (0.0, 1.0)
     """The smallest and the largest possible value, which limit confidence intervals; infinite if there is none."""
+    source: str = ""
+    """For a function that the user passed: a hash of it, which is part of the key of results."""
 
     @property
     def example(self) -> str:

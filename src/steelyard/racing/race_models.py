@@ -137,6 +137,7 @@ class _Track:
             found = evaluate(
                 [self.retrievers[model] for model in active],
                 parts.part(number),
+                warn=False,
                 metrics=self.metric or (),
                 results=self.results,
                 progress=self.progress,

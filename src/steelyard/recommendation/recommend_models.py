@@ -67,6 +67,7 @@ def recommend(
     evaluated = evaluate(
         [model.retriever for model in ready if model.retriever is not None],
         references,
+        warn=False,
         metrics=metric or (),
         limit=limit,
         results=results,

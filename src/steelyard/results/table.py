@@ -14,12 +14,13 @@ from steelyard.errors import ResultError, UsageError
 from steelyard.metrics import parse
 from steelyard.results import export
 from steelyard.results.leaders import Leaders, group_leaders, task_leaders
+from steelyard.results.model_labels import marked_by_weights
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 from steelyard.results.ranking import RankedModel, rank_results
 from steelyard.results.schema import HEADLINES, TITLES, Result
 from steelyard.results.store import Report, ResultStore, warn
 from steelyard.results.summary import Summary, summarise
-from steelyard.results.text_table import score_rows, text_table
+from steelyard.results.text_table import failure_lines, score_rows, text_table
 from steelyard.types.protocols import ModelSettings
 
 CONDITIONS = ("top_k", "limit", "seed", "profile")
@@ -280,7 +281,10 @@ class Results(Sequence[Result]):
         return len(self._results)
 
     def __str__(self) -> str:
-        return text_table(*self.table()) if self else "no results"
+        if not self:
+            return "no results"
+        lines = failure_lines(self)
+        return "\n".join([text_table(*self.table()), *([""] if lines else []), *lines])
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
@@ -346,7 +350,9 @@ def load_results(
         raise ResultError(
             f"the folder of results does not exist: {place}", hint="steelyard run MODEL -t TASK -o FOLDER writes one"
         )
-    return Results(ResultStore(place).all(report)).select(tasks=tasks, models=models, languages=languages, types=types)
+    return Results(marked_by_weights(ResultStore(place).all(report))).select(
+        tasks=tasks, models=models, languages=languages, types=types
+    )
 
 
 def metric_title(metric: str) -> str:

@@ -84,6 +84,17 @@ def _score(value: float, *, starred: bool) -> str:
     return f"{value:.4f}{'*' if starred else ' '}"
 
 
+def failure_lines(results: Results) -> list[str]:
+    """Return a line for each reason of failures, with the evaluations that it ended."""
+    failed: dict[str, list[str]] = {}
+    for result in results.failures:
+        failed.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
+    return [
+        f"failed: {places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {reason}"
+        for reason, places in failed.items()
+    ]
+
+
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the table as text, its columns padded to the width that a terminal shows.
 

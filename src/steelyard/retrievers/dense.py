@@ -6,7 +6,7 @@ Variants of one model share the vectors of a task: `SharedVectors` encodes or fe
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -220,6 +220,22 @@ class DenseRetriever:
         self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
         return self.variant.apply(vectors, self.similarity), tally.notes
+
+
+def variants_of(model: DenseRetriever, grid: Sequence[Mapping[str, str]]) -> list[DenseRetriever]:
+    """Return a model in variants, each with the options of a name; all share the vectors of a task."""
+    shared, made = model.vectors, []
+    for options in grid:
+        variant = Variant.of(options)
+        if variant == WHOLE:
+            made.append(replace(model, shared=shared))
+            continue
+        variant.check(model.encoder.dimension, model.name, model.similarity)
+        suffix = "&".join(f"{name}={value}" for name, value in sorted(options.items()))
+        made.append(
+            replace(model, name=f"{model.name}?{suffix}", variant=variant, variant_of=model.name, shared=shared)
+        )
+    return made
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> DenseRetriever:

@@ -76,6 +76,10 @@ REQUEST_OPTIONS = ("concurrency", "timeout", "retries", "keep", "env", "allow_ht
 LOADING_OPTIONS = ("device", "batch_size", "batch_tokens")
 """Options of local models that change only the last bits of a score. A model whose vectors depend on the batch (it is
 quantised while it runs) has the batch size among its settings."""
+LOCAL_FAMILIES = ("dense", "sparse", "late", "rerank")
+"""The families whose models may be local files."""
+FILE_OPTIONS = ("queries", "ids")
+"""Options of saved vectors that are paths; the settings have hashes of the files."""
 ACCESS_OPTIONS = ("key_env", "key_header", "encoding", "allow_http")
 """Options of model services that do not change a score."""
 BODY_OPTIONS = ("body", "query_body", "document_body", "text_body")
@@ -210,6 +214,7 @@ def _normalised(spec: ModelSpec) -> ModelSpec:
             parts = tuple(map(_normalised, spec.parts))
         return replace(spec, parts=parts, options=effective_options(spec.family, spec.options))
     ignored = _ignored_options(spec)
+    spec = _without_path(spec)
     options = effective_options(spec.family, {name: spec.options[name] for name in spec.options if name not in ignored})
     if spec.family in SEARCH_SERVICES and "dense" in options:
         encoder = parse(f"dense:{options['dense'].removeprefix('dense:')}")
@@ -217,6 +222,17 @@ def _normalised(spec: ModelSpec) -> ModelSpec:
     for name in options.keys() & set(BODY_OPTIONS):
         options[name] = _stored_body(options[name])
     return replace(spec, options=options)
+
+
+def _without_path(spec: ModelSpec) -> ModelSpec:
+    """Return a model of local files under the name of its folder or file: its settings have the hash of the weights."""
+    if spec.family not in LOCAL_FAMILIES or not spec.id:
+        return spec
+    options = {
+        name: Path(value).name if name in FILE_OPTIONS and value else value for name, value in spec.options.items()
+    }
+    path = Path(spec.id).expanduser()
+    return replace(spec, id=path.resolve().name if path.exists() else spec.id, options=options)
 
 
 def _ignored_options(spec: ModelSpec) -> tuple[str, ...]:

@@ -250,10 +250,20 @@ def expand_models(
     >>> [str(model) for model in expand_models(["rerank:X"], "reranking_hybrid")]
     ['candidates:reranking_hybrid > rerank:X', 'candidates:reranking_hybrid?safeguards=drop > rerank:X']
     """
-    expanded: list[ModelSpec | Retriever] = []
-    for model in models:
-        expanded += variants(canonical(model)) if isinstance(model, str | ModelSpec) else [model]
-    placed = [one for model in expanded for one in ([model] if candidates is None else _over(model, candidates))]
+    return [variant for group in expand_groups(models, candidates, depths) for variant in group]
+
+
+def expand_groups(
+    models: Sequence[str | ModelSpec | Retriever], candidates: str | None = None, depths: Sequence[int] = ()
+) -> list[list[ModelSpec | Retriever]]:
+    """Return for each model the list of models that it means; see `expand_models`."""
+    groups: list[list[ModelSpec | Retriever]] = [
+        [*variants(canonical(model))] if isinstance(model, str | ModelSpec) else [model] for model in models
+    ]
+    expanded = [model for group in groups for model in group]
+    if candidates is not None:
+        groups = [[one for model in group for one in _over(model, candidates)] for group in groups]
+    placed = [model for group in groups for model in group]
     if candidates is not None and placed == expanded:
         raise UsageError(
             f"the candidates {candidates!r} must be used with a reranker that is named alone",
@@ -265,7 +275,7 @@ def expand_models(
         raise UsageError.invalid("every depth", expected="at least 1", found=min(depths), option="--depths")
     if depths and not any(map(_has_depth, placed)):
         raise UsageError("depths must be used with a pipeline", hint="name one: 'bm25 > rerank:ID'", option="--depths")
-    return [variant for model in placed for variant in _at_depths(model, depths)]
+    return [[variant for model in group for variant in _at_depths(model, depths)] for group in groups]
 
 
 def _over(model: ModelSpec | Retriever, candidates: str) -> list[ModelSpec | Retriever]:
@@ -274,7 +284,8 @@ def _over(model: ModelSpec | Retriever, candidates: str) -> list[ModelSpec | Ret
     lists = parse(f"candidates:{candidates}" if candidates else "candidates")
     dropped = replace(lists, options=dict(sorted({**lists.options, SAFEGUARDS: "drop"}.items())))
     both = HYBRID in lists.id and SAFEGUARDS not in lists.options and "depth" not in lists.options
-    return [ModelSpec("pipeline", parts=(first, model)) for first in ([lists, dropped] if both else [lists])]
+    firsts = [lists, dropped] if both else [lists]
+    return [ModelSpec("pipeline", parts=(first, model), label=model.label) for first in firsts]
 
 
 def _has_depth(model: ModelSpec | Retriever) -> bool:

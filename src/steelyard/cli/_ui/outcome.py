@@ -74,12 +74,10 @@ def write_report(results: Results, folder: Path) -> Path:
 
 def print_failures(results: Results, output: Output) -> None:
     """Print each error once, with the evaluations that it ended."""
-    failed: dict[str, list[str]] = {}
-    for result in results.failures:
-        failed.setdefault(str(result.error), []).append(f"{result.model} on {result.task}")
-    for error, places in failed.items():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        output.failure(f"failed: {places[0]}{more}\n  {error}")
+    from steelyard.results.text_table import failure_lines
+
+    for line in failure_lines(results):
+        output.failure(line)
 
 
 def exit_code(results: Results) -> int:

@@ -99,18 +99,26 @@ class RaggedFunctionEncoder(Generic[B]):
     storable = False
 
     def __init__(
-        self, function: RaggedFunction, read: Callable[[Any], B], *, name: str, kind: str, similarity: str
+        self,
+        function: RaggedFunction,
+        read: Callable[[Any], B],
+        *,
+        name: str,
+        kind: str,
+        similarity: str,
+        version: str | None = None,
     ) -> None:
         self.name = name
         self.similarity = similarity
         self._function = function
         self._read = read
         self._kind = kind
+        self._version = version
 
     @property
     def settings(self) -> ModelSettings:
-        """Name and kind of encoding."""
-        return {"encoder": self.name, "kind": self._kind}
+        """Name, kind of encoding, and version if there is one."""
+        return {"encoder": self.name, "kind": self._kind, **({"version": self._version} if self._version else {})}
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> B:
         """Return the encodings of the texts."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.config import Settings
 from steelyard.encoders.backends.function import RaggedFunctionEncoder, from_function
 from steelyard.encoders.backends.transformers.sparse_encoder import sparse_vectors
+from steelyard.encoders.cache.cached_encoder import open_store
 from steelyard.errors import ModelError
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.retrievers.late import LateRetriever
@@ -19,7 +21,7 @@ from steelyard.retrievers.pipeline import pipeline
 from steelyard.retrievers.rerank.load import from_function as reranker_from_function
 from steelyard.retrievers.sparse import SparseRetriever
 from steelyard.types import Float32, Role
-from steelyard.types.protocols import Retriever
+from steelyard.types.protocols import Reranker, Retriever
 from steelyard.vectors.maxsim import TokenVectors
 from steelyard.vectors.sparse import SparseVectors
 
@@ -44,10 +46,13 @@ def family_of(model: Any) -> str:
     )
 
 
-def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
-    """Return an encoder in memory as a retriever called `FAMILY:name`; nothing that it computes is stored.
+def live_retriever(
+    model: Any, name: str, *, batch_size: int = 32, version: str | None = None, settings: Settings | None = None
+) -> Retriever:
+    """Return an encoder in memory as a retriever called `FAMILY:name`.
 
-    Prompts are those that the model declares for queries and documents.
+    Prompts are those that the model declares for queries and documents. Without a `version` that identifies its
+    weights, nothing that it computes is stored; with one, dense vectors are.
     """
     family = family_of(model)
     if family == "dense":
@@ -55,8 +60,9 @@ def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
             lambda texts, role: _dense(model, texts, role, batch_size),
             name,
             similarity=str(model.similarity_fn_name or "cosine"),
+            version=version,
         )
-        return DenseRetriever(f"dense:{name}", encoder)
+        return DenseRetriever(f"dense:{name}", encoder, open_store(encoder, settings))
     if family == "sparse":
         sparse = RaggedFunctionEncoder[SparseVectors](
             lambda texts, role: _sparse(model, texts, role, batch_size),
@@ -64,6 +70,7 @@ def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
             name=name,
             kind="sparse vectors",
             similarity=str(model.similarity_fn_name or "dot"),
+            version=version,
         )
         return SparseRetriever(f"sparse:{name}", sparse)
     if family == "late":
@@ -73,6 +80,7 @@ def live_retriever(model: Any, name: str, *, batch_size: int = 32) -> Retriever:
             name=name,
             kind="token vectors",
             similarity=str(model.similarity_fn_name or "maxsim"),
+            version=version,
         )
         return LateRetriever(f"late:{name}", late)
     raise ModelError(
@@ -84,6 +92,11 @@ def live_reranker(
     model: Any, name: str, first: str | Retriever, *, depth: int = 100, batch_size: int = 32
 ) -> Retriever:
     """Return a cross-encoder in memory behind a first stage, as a retriever."""
+    return pipeline(first, live_scorer(model, name, batch_size=batch_size), depth=depth)
+
+
+def live_scorer(model: Any, name: str, *, batch_size: int = 32, version: str | None = None) -> Reranker:
+    """Return a cross-encoder in memory as a reranker; with a `version` that identifies its weights, scores are stored."""
     if family_of(model) != "rerank":
         raise ModelError(
             f"the model must be a CrossEncoder, got {type(model).__name__}", hint="use SteelyardEvaluator instead"
@@ -100,7 +113,7 @@ def live_reranker(
             )
         return scores
 
-    return pipeline(first, reranker_from_function(score, name), depth=depth)
+    return reranker_from_function(score, name, version=version)
 
 
 def _encode(model: Any, texts: Sequence[str], role: Role, batch_size: int, **options: Any) -> Any:

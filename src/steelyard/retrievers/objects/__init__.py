@@ -1,0 +1,1 @@
+"""Models that are Python objects: of sentence-transformers, LangChain and LlamaIndex, functions, runs, vectors."""
