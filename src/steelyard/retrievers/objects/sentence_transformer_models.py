@@ -96,7 +96,7 @@ def live_reranker(
 
 
 def live_scorer(model: Any, name: str, *, batch_size: int = 32, version: str | None = None) -> Reranker:
-    """Return a cross-encoder in memory as a reranker; with a `version` that identifies its weights, scores are stored."""
+    """Return a cross-encoder in memory as a reranker; with a `version` of its weights, scores are stored."""
     if family_of(model) != "rerank":
         raise ModelError(
             f"the model must be a CrossEncoder, got {type(model).__name__}", hint="use SteelyardEvaluator instead"
