@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from steelyard.warehouse import import_results, query
-from steelyard.web.sources import Library
+from steelyard.web.published import Library
 
 QUERIES = {
     "board of one benchmark": "SELECT * FROM mart_benchmark WHERE benchmark = 'MTEB(cmn, v1)'",

@@ -21,9 +21,11 @@ from steelyard.types import Task
 from steelyard.warehouse import import_results
 from steelyard.web import write_site
 from steelyard.web.board import OTHER_DATA, OTHER_REVISION, PARTIAL, TRAINED
+from steelyard.web.own_results import from_results
+from steelyard.web.published import Library
 from steelyard.web.server import application, serve
 from steelyard.web.site import ASSETS
-from steelyard.web.sources import Boards, Library, from_results
+from steelyard.web.sources import Boards
 
 
 def tiny_task(name: str) -> Task:

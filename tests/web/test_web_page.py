@@ -41,7 +41,7 @@ def test_sorting_puts_unknown_values_last_in_both_directions(page: Any, site: st
 
 def test_filters_rank_again_and_are_in_the_address(page: Any, site: str) -> None:
     page.goto(site)
-    page.get_by_text("Filters").click()
+    page.get_by_text("More filters").click()
     page.get_by_label("STS", exact=True).check()
     page.wait_for_function("location.hash.includes('types=STS')")
     assert "on 2 tasks" in page.locator(".summary").inner_text()
@@ -101,7 +101,7 @@ def test_quality_against_cost_shows_the_pareto_front_and_brushes(page: Any, site
     page.goto(site + "#/cost")
     chart = page.locator("svg.chart")
     chart.wait_for()
-    assert page.locator("circle.top").count() == 3
+    assert page.locator("svg.chart circle.top").count() == 3
     box = chart.bounding_box()
     page.mouse.move(box["x"] + 70, box["y"] + 20)
     page.mouse.down()

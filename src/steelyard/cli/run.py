@@ -212,7 +212,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     output.note(f"results: {folder}")
     try:
         if not arguments.no_report:
-            output.note(f"report:  {write_report(results, folder)}")
+            output.note(f"report:  {_report(results, folder, arguments)}")
         if arguments.mteb_files is not None:
             output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
     finally:
@@ -220,14 +220,20 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     return exit_code(results)
 
 
+def _report(results: Results, folder: Path, arguments: argparse.Namespace) -> Path:
+    """Write the report; tasks that were given as paths are read again for their texts."""
+    paths = [task for task in arguments.tasks if Path(task).exists()]
+    return write_report(results, folder, tasks=paths, settings=arguments.settings)
+
+
 def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output) -> None:
     """Note if lists end before the deepest cut-off of the printed metrics."""
     from steelyard.metrics import parse_many
-    from steelyard.reports.run_report.score_tables import DEEPEST
+    from steelyard.results import HEADLINES
 
-    cutoffs = (metric.cutoff or 0 for words in metrics for metric in parse_many(words))
-    shallowest = min((result.settings["top_k"] for result in results), default=DEEPEST)
-    if shallowest < max(DEEPEST, *cutoffs, 0):
+    deepest = max(metric.cutoff or 0 for words in (*HEADLINES, *metrics) for metric in parse_many(words))
+    shallowest = min((result.settings["top_k"] for result in results), default=deepest)
+    if shallowest < deepest:
         output.note(f"\nlists end at rank {shallowest}: relevant documents below it count as not retrieved")
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import argparse
 
     from steelyard.cli._ui.output import Output
+    from steelyard.web.contamination import ModelAudit
     from steelyard.web.sources import Boards
+    from steelyard.web.task_details import DetailSources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +40,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="Benchmarks of the warehouse to export (default: all).",
     )
+    parser.add_argument(
+        "-t",
+        "--tasks",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="Folders of your own tasks, for the texts of their queries and documents.",
+    )
+    parser.add_argument(
+        "--pages", type=Path, metavar="DIR", help="Folder that `steelyard pages` wrote (default: pages, if it exists)."
+    )
+    parser.add_argument(
+        "--audit",
+        nargs="+",
+        default=[],
+        metavar="[MODEL=]PATH",
+        help="Stored audits of training data; MODEL was trained on it (default: audit, if it exists).",
+    )
     parser.add_argument("--port", type=int, default=8321, help="Port on loopback; 0 takes a free one (default: 8321).")
     parser.add_argument("--no-browser", action="store_true", help="Do not open the browser.")
 
@@ -57,10 +77,26 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise DataError(
             "no results to show", path=settings.results, hint="steelyard run, or steelyard results import DIR"
         )
-    boards = Boards(folders, warehouse)
+    boards = Boards(folders, warehouse, sources=_sources(arguments, settings), audits=_audits(arguments))
     if arguments.export:
         return _export(boards, arguments, output)
     return _serve(boards, arguments, output)
+
+
+def _sources(arguments: argparse.Namespace, settings: Settings) -> DetailSources:
+    from steelyard.web.task_details import DetailSources
+
+    if arguments.pages is not None and not arguments.pages.is_dir():
+        raise DataError("the folder does not exist", path=arguments.pages, hint="steelyard pages SET -o DIR writes one")
+    pages = arguments.pages or next(filter(Path.is_dir, [Path("pages")]), None)
+    return DetailSources(settings, arguments.tasks, pages)
+
+
+def _audits(arguments: argparse.Namespace) -> list[ModelAudit]:
+    from steelyard.web.contamination import ModelAudit
+
+    default = [str(path) for path in [Path("audit/audit.json")] if path.is_file()]
+    return [ModelAudit.read(reference) for reference in arguments.audit or default]
 
 
 def _folders(arguments: argparse.Namespace, settings: Settings) -> list[Path]:
@@ -90,7 +126,7 @@ def _export(boards: Boards, arguments: argparse.Namespace, output: Output) -> in
             )
     wanted = [names[name] for name in arguments.benchmarks] or list(names.values())
     chosen = [board for slug in wanted if (board := boards.board(slug)) is not None]
-    page = write_site(arguments.export, chosen)
+    page = write_site(arguments.export, chosen, (detail for slug in wanted for detail in boards.details(slug)))
     if output.json:
         output.data({"page": str(page), "boards": [board.name for board in chosen]})
     else:

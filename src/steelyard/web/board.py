@@ -21,7 +21,9 @@ OTHER_DATA = 8
 """The score was computed on other data than most scores of the task."""
 TRAINED = 16
 """The model declares the task's training split as training data."""
-PAYLOAD_VERSION = 1
+CONTAMINATED = 32
+"""An audit found queries of the task in the model's training data."""
+PAYLOAD_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,20 @@ class BoardTask:
     metric: str | None = None
     queries: int | None = None
     documents: int | None = None
+
+
+@dataclass(frozen=True)
+class BoardStage:
+    """A stage of a pipeline, with means over the tasks."""
+
+    name: str
+    score: float
+    gain: float | None = None
+    """The difference from its best input."""
+    ceiling: float | None = None
+    """The recall of its input, which no order of the documents can exceed."""
+    depth: int | None = None
+    """Documents of each query that it reads."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +73,20 @@ class BoardModel:
     """The model whose dimension or precision this one reduces."""
     bytes: float | None = None
     """Bytes per document in the index."""
+    passages: float | None = None
+    """Passages per document in the index, where documents are divided."""
+    rescore: float | None = None
+    """Bytes per document of the vectors for rescoring, besides those of the index."""
     seconds: float | None = None
     """Seconds of an evaluation, summed over the tasks."""
+    latency: float | None = None
+    """Milliseconds of one query."""
+    rate: float | None = None
+    """Documents that are encoded and indexed in a second."""
+    price: float | None = None
+    """Price of 1,000 queries."""
+    stages: tuple[BoardStage, ...] = ()
+    """The stages of a pipeline or fusion, first stage first."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +99,26 @@ class Cell:
     low: float | None = None
     high: float | None = None
     flags: int = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """The rank of a model among the models that have all tasks, with its uncertainty."""
+
+    model: int
+    low: int
+    high: int
+    group: int
+    """Models of one group cannot be distinguished from the best model of the group."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An evaluation without scores."""
+
+    model: str
+    task: str
+    error: str
 
 
 @dataclass(frozen=True)
@@ -87,6 +135,13 @@ class Board:
     tied: Sequence[int] = ()
     """Models that a paired test over queries cannot distinguish from the best, if there are scores of queries."""
     note: str = ""
+    places: Sequence[Place] = ()
+    """Ranks on all tasks, computed from the scores of queries where there are any."""
+    failures: Sequence[Failed] = ()
+    audits: Sequence[dict[str, Any]] = ()
+    """Audits of training data that have tasks of the board, and the models that they concern."""
+    queries: bool = False
+    """Whether there are scores of queries: then tasks have details, and two models can be compared query by query."""
 
     @property
     def slug(self) -> str:
@@ -114,6 +169,10 @@ class Board:
             "flags": _column([cell.flags or None for cell in self.cells]),
             "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
             "tied": list(self.tied),
+            "places": [asdict(place) for place in self.places],
+            "failures": [asdict(failed) for failed in self.failures],
+            "audits": list(self.audits),
+            "queries": self.queries,
         }
 
 
@@ -123,7 +182,17 @@ def slug(name: str) -> str:
 
 
 def _compact(value: Any) -> dict[str, Any]:
-    return {name: item for name, item in asdict(value).items() if item not in (None, "", (), False)}
+    """Return the fields that have a value; numbers keep five significant digits after the point."""
+    fields = ((name, _short(item)) for name, item in asdict(value).items())
+    return {name: item for name, item in fields if item not in (None, "", (), [], False)}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_short(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _short(item) for name, item in value.items() if item is not None}
+    return round(value, 5) if isinstance(value, float) else value
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,13 +1,16 @@
-"""Write the leaderboard as a static site: one page, its scripts, and one data file per board.
+"""Write the leaderboard as files: a static site, or one page with everything inside.
 
-The site works from disk. Browsers do not load modules or JSON from `file://`, so scripts are classic ones and data
-files are scripts that hand their content to `Steelyard.receive`.
+Both work from disk. Browsers do not load modules or JSON from `file://`, so the script is a classic one, and the data
+files of a site are scripts that hand their content to `Steelyard.receive`. One page has its data in elements of type
+`application/json`, which are not scripts.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,9 +19,23 @@ from steelyard.errors import UsageError
 from steelyard.files import write_output
 from steelyard.web.board import Board
 
-SCRIPTS = ("dom.js", "state.js", "data.js", "ranking.js", "table.js", "filters.js", "charts.js", "pages.js", "main.js")
-"""The scripts of the page, in the order in which they are loaded."""
-ASSETS = ("board.css", *SCRIPTS)
+PARTS = (
+    "dom.js",
+    "state.js",
+    "data.js",
+    "ranking.js",
+    "parquet.js",
+    "table.js",
+    "filters.js",
+    "charts.js",
+    "pages.js",
+    "explorer.js",
+    "compare.js",
+    "main.js",
+)
+"""The parts of the script, in order."""
+SCRIPT, STYLE = "board.js", "board.css"
+ASSETS = (SCRIPT, STYLE)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'"
 )
@@ -26,43 +43,89 @@ POLICY = (
 
 
 def asset(name: str) -> bytes:
-    """Return the content of an asset."""
+    """Return the content of an asset; the script is its parts, one after another."""
+    if name == SCRIPT:
+        return b"\n".join(asset(part) for part in PARTS)
     return resources.files("steelyard.web").joinpath("assets", name).read_bytes()
 
 
 def page(*, live: bool) -> str:
-    """Return the page; `live` makes its scripts ask the server for data."""
+    """Return the page of a site; `live` makes its script ask the server for data."""
+    policy = "" if live else _meta(POLICY)  # the server sends it as a header
+    style = f'<link rel="stylesheet" href="assets/{STYLE}">'
+    return _filled(policy, style, f'<script src="assets/{SCRIPT}" defer></script>', live=live)
+
+
+def one_page(data: Iterable[tuple[str, Any]]) -> str:
+    """Return a page with style, script and data inside; its policy permits exactly these."""
+    style, script = (asset(name).decode("utf-8").replace("</", "<\\/") for name in (STYLE, SCRIPT))
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'"
+    )
+    blocks = "\n".join(
+        f'<script type="application/json" id="data-{name}">{_json(content)}</script>' for name, content in data
+    )
+    return _filled(_meta(policy), f"<style>{style}</style>", "", live=False, end=f"{blocks}\n<script>{script}</script>")
+
+
+def _filled(policy: str, style: str, script: str, *, live: bool, end: str = "") -> str:
     html = asset("index.html").decode("utf-8")
-    scripts = "\n".join(f'<script src="assets/{name}" defer></script>' for name in SCRIPTS)
-    policy = "" if live else f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    html = html.replace("<!-- policy -->", policy)  # the server sends it as a header
-    return html.replace("<!-- scripts -->", scripts).replace('data-live=""', f'data-live="{str(live).lower()}"')
+    parts = {"policy": policy, "style": style, "scripts": script, "end": end}
+    head, *rest = html.replace('data-live=""', f'data-live="{str(live).lower()}"').split("<!-- ")
+    return head + "".join(parts[name] + text for name, text in (part.split(" -->", 1) for part in rest))
 
 
-def write_site(folder: str | Path, boards: Sequence[Board], extra: Mapping[str, Any] | None = None) -> Path:
-    """Write the site and return its first page; `extra` are further data files by name.
+def _meta(policy: str) -> str:
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def write_site(folder: str | Path, boards: Sequence[Board], details: Iterable[tuple[str, Any]] = ()) -> Path:
+    """Write the site and return its first page; `details` are further data files by name.
 
     Files that the site does not write are left alone.
     """
     if not boards:
         raise UsageError("no results to show", hint="steelyard run, or steelyard results import DIR")
     target = Path(folder).expanduser()
-    index = [{"name": board.name, "title": board.title, "slug": board.slug} for board in boards]
-    counts = [{"tasks": len(board.tasks), "models": len(board.models)} for board in boards]
-    listed = [{**entry, **count} for entry, count in zip(index, counts, strict=True)]
-    write_output(target / "data" / "index.js", _script("index", {"boards": listed}))
+    names = []
+    for name, content in details:
+        write_output(target / "data" / f"{name}.js", _script(name, content))
+        names.append(name)
     for board in boards:
         write_output(target / "data" / f"board-{board.slug}.js", _script(f"board-{board.slug}", board.payload()))
-    for name, content in (extra or {}).items():
-        write_output(target / "data" / f"{name}.js", _script(name, content))
+    write_output(target / "data" / "index.js", _script("index", index_of(boards, names)))
     for name in ASSETS:
         write_output(target / "assets" / name, asset(name))
     write_output(target / "index.html", page(live=False).encode("utf-8"))
     return target / "index.html"
 
 
-def _script(name: str, content: Any) -> bytes:
-    """Return a script that hands data over; `<` is escaped, so that no text can end the script."""
+def index_of(boards: Sequence[Board], details: Sequence[str]) -> dict[str, Any]:
+    """Return the list of boards and of the details that exist as files."""
+    entries = [
+        {
+            "name": board.name,
+            "title": board.title,
+            "slug": board.slug,
+            "tasks": len(board.tasks),
+            "models": len(board.models),
+        }
+        for board in boards
+    ]
+    return {"boards": entries, "details": list(details)}
+
+
+def _json(content: Any) -> str:
+    """Return JSON in which no text can end a script; a lone surrogate from a path becomes a question mark."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return f"Steelyard.receive({json.dumps(name)}, {text});\n".encode()
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _script(name: str, content: Any) -> bytes:
+    """Return a script that hands data over."""
+    return f"Steelyard.receive({json.dumps(name)}, {_json(content)});\n".encode()

@@ -1,280 +1,280 @@
-"""Fill boards: from results of one's own, or from a warehouse with published ones."""
+"""Every board and its details by name: what the server answers and what the static site contains.
+
+| name | content |
+|---|---|
+| `index` | the boards |
+| `board-SLUG` | one board |
+| `models-SLUG` | history, declared training data and settings of its models |
+| `task-SLUG-N` | queries of the task at position N: scores, ranks, texts, findings |
+| `pair-SLUG-A-B` | the models at positions A and B compared query by query |
+"""
 
 from __future__ import annotations
 
+import re
 import threading
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from steelyard.errors import UnknownName
-from steelyard.results.table import load_results
-from steelyard.web.board import (
-    LIMITED,
-    OTHER_DATA,
-    OTHER_REVISION,
-    PARTIAL,
-    TRAINED,
-    Board,
-    BoardModel,
-    BoardTask,
-    Cell,
-    slug,
-)
+from steelyard.results import Results
+from steelyard.web.board import Board, slug
+from steelyard.web.contamination import ModelAudit, with_audits
+from steelyard.web.own_results import OwnResults, distinct, from_results, revisions_of
+from steelyard.web.task_details import DetailSources, task_details
 
 if TYPE_CHECKING:
-    from steelyard.results import Result, Results
+    from steelyard.web.published import Library
+
+Details = dict[str, Any] | None
+DETAIL = re.compile(r"(board|models|task|pair)-(.+?)((?:-\d+)*)")
+MOST_COMPARED = 10
+"""Models of a static site that are compared query by query: the best ones that have every task."""
 
 
-SHOWN_METRICS = ("ndcg_at_10", "mrr_at_10", "map_at_10", "recall_at_10", "recall_at_100", "precision_at_1")
-"""Metrics that the board offers next to the main one: the first three describe what a person sees, recall what an LLM
-gets.
-"""
-
-
-def from_results(results: Results, *, name: str = "results", title: str = "Results") -> Board:
-    """Return the board of finished results."""
-    done = [result for result in results if result.done and result.score is not None]
-    tasks = _unique(done, lambda result: result.task)
-    models = _unique(done, lambda result: result.model)
-    data = {task: Counter(result.facts.data_hash for result in done if result.task == task) for task in tasks}
-    newest: dict[tuple[str, str], Result] = {}
-    for result in done:
-        place = (result.model, result.task)
-        if place not in newest or result.created >= newest[place].created:
-            newest[place] = result
-    cells, chosen = [], list(newest.values())
-    for result in chosen:
-        usual = data[result.task].most_common(1)[0][0]
-        flags = LIMITED * (result.facts.limit is not None) | OTHER_DATA * (result.facts.data_hash != usual)
-        low, high = (result.interval.low, result.interval.high) if result.interval else (None, None)
-        score = result.score
-        assert score is not None
-        cells.append(Cell(models[result.model], tasks[result.task], score, low, high, flags))
-    leaders = results.overall_leaders()
-    return Board(
-        name,
-        title,
-        [_own_task(task, done) for task in tasks],
-        [_own_model(model, done) for model in models],
-        cells,
-        {metric: [result.metrics.get(metric) for result in chosen] for metric in SHOWN_METRICS},
-        [models[model] for model in leaders.best if model in models] if leaders else (),
-    )
-
-
-def _unique(results: Sequence[Result], key: Any) -> dict[str, int]:
-    return {value: position for position, value in enumerate(dict.fromkeys(map(key, results)))}
-
-
-def _own_task(name: str, results: Sequence[Result]) -> BoardTask:
-    result = next(result for result in results if result.task == name)
-    facts = result.facts
-    languages = facts.languages or ((facts.language,) if facts.language != "unknown" else ())
-    return BoardTask(
-        name, facts.type, facts.category, tuple(languages), result.main_metric, facts.queries, facts.documents
-    )
-
-
-def _own_model(name: str, results: Sequence[Result]) -> BoardModel:
-    own = [result for result in results if result.model == name]
-    notes = own[0].notes
-    documents = sum(result.facts.documents or 0 for result in own)
-    per_document = notes.get("bytes_per_document")
-    if per_document is None and documents:
-        per_document = sum(result.index_bytes or 0 for result in own) / documents
-    return BoardModel(
-        name,
-        revision=_text(own[0].settings.get("revision")),
-        family=name.partition(":")[0].partition("?")[0] if name[0].isalpha() and ">" not in name else "pipeline",
-        dimension=_whole(own[0].settings.get("dimension")),
-        own=True,
-        variant_of=_text(notes.get("variant_of")),
-        bytes=per_document,
-        seconds=sum(result.timings.get("total", 0.0) for result in own),
-    )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-class OwnResults:
-    """The board of a results folder, read again when a file in it changes."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self._board: tuple[str, Board | None] = ("", None)
-
-    def stamp(self) -> str:
-        """Return a text that changes with every result that is written."""
-        times = [path.stat().st_mtime_ns for path in self.folder.glob("*/*/*.json")]
-        return f"{len(times)}-{max(times, default=0)}"
+class Source(Protocol):
+    """A board with its details."""
 
     def board(self) -> Board | None:
-        """Return the board; None if the folder has no finished result."""
-        stamp = self.stamp()
-        if stamp != self._board[0]:
-            results = load_results(self.folder)
-            board = from_results(results, name=self.folder.name, title=f"Results in {self.folder.name}")
-            self._board = (stamp, board if board.models else None)
-        return self._board[1]
+        """Return the board; None if there are no results."""
+
+    def models(self) -> dict[str, Any]:
+        """Return history, declared training data and settings of the models, by position."""
+
+    def task(self, place: int) -> dict[str, Any] | None:
+        """Return the details of a task; None if there are none."""
+
+    def pair(self, first: int, second: int) -> dict[str, Any] | None:
+        """Return the comparison of two models; None if there is none."""
 
 
-class Library:
-    """The boards of a warehouse, loaded when they are asked for."""
+class OwnBoard:
+    """The board of results of one's own: a folder that is read again when it changes, or given results."""
 
-    def __init__(self, warehouse: str | Path) -> None:
-        from steelyard.warehouse import connect
+    def __init__(
+        self, results: OwnResults | Results, sources: DetailSources, audits: Sequence[ModelAudit] = ()
+    ) -> None:
+        self.results, self._sources, self._audits = results, sources, audits
+        self._made: Made | None = None
 
-        self.path = Path(warehouse)
-        self._connection = connect(warehouse)
+    def _current(self) -> Made | None:
+        """Return the board with everything that was computed for it; computed anew when the results change."""
+        if isinstance(self.results, OwnResults):
+            plain, results = self.results.board(), self.results.results
+        else:
+            results = self.results
+            plain = self._made.plain if self._made else from_results(results)
+        if plain is None or not (plain.models or plain.failures):
+            return None
+        if self._made is None or self._made.plain is not plain:
+            self._made = Made(plain, with_audits(plain, self._audits, {}), results, distinct(results))
+        return self._made
 
-    def _rows(self, sql: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
-        with self._connection.cursor() as cursor:
-            rows: list[dict[str, Any]] = cursor.sql(sql, params=parameters or None).to_arrow_table().to_pylist()
-        return rows
+    def board(self) -> Board | None:
+        """Return the board with its flags."""
+        made = self._current()
+        return made.board if made else None
 
-    def benchmarks(self) -> list[dict[str, Any]]:
-        """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
-        return self._rows(
-            """
-            SELECT b.benchmark AS name, any_value(b.title) AS title, count(DISTINCT b.task)::INTEGER AS tasks,
-                   count(DISTINCT m.model)::INTEGER AS models
-            FROM benchmarks b JOIN mart_benchmark m USING (benchmark, task)
-            GROUP BY b.benchmark ORDER BY models DESC, name
-            """
-        )
+    def models(self) -> dict[str, Any]:
+        """Return history and settings of the models."""
+        made = self._current()
+        if made is None:
+            return {}
+        history, settings = {}, {}
+        for place, model in enumerate(made.board.models):
+            if rows := revisions_of(made.results, model.name):
+                history[place] = rows
+            newest = max((r for r in made.view if r.model == model.name and r.done), key=lambda r: r.created)
+            settings[place] = {"settings": dict(newest.settings), "provenance": dict(newest.provenance)}
+        return {"history": history, "settings": settings}
 
-    def board(self, name: str) -> Board:
-        """Return the board of a benchmark: every model with at least one score on it."""
-        facts = self._rows(
-            "SELECT DISTINCT b.title, t.* FROM benchmarks b JOIN tasks t USING (task) WHERE b.benchmark = ? "
-            "ORDER BY t.type, t.task",
-            [name],
-        )
-        if not facts:
-            known = [row["name"] for row in self.benchmarks()]
-            raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
-        tasks = {row["task"]: position for position, row in enumerate(facts)}
-        rows = self._rows(
-            "SELECT * FROM mart_benchmark WHERE benchmark = ? AND score IS NOT NULL AND experiment = '' "
-            "ORDER BY model, task",
-            [name],
-        )
-        names = list(dict.fromkeys(row["model"] for row in rows))
-        cards = {
-            row["model"]: row
-            for row in self._rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [names])
+    def task(self, place: int) -> dict[str, Any] | None:
+        """Return the details of a task."""
+        made = self._current()
+        if made is None or place >= len(made.board.tasks):
+            return None
+        names = [model.name for model in made.board.models]
+        label = made.board.tasks[place].name
+        return made.kept(f"task-{place}", lambda: task_details(made.view, label, names, self._sources))
+
+    def pair(self, first: int, second: int) -> dict[str, Any] | None:
+        """Return the comparison of two models."""
+        made = self._current()
+        if made is None or max(first, second) >= len(made.board.models) or first == second:
+            return None
+        return made.kept(f"pair-{first}-{second}", lambda: next(iter(made.pairs([first, second]).values())))
+
+    def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the comparisons of the best models that have every task, computed at once."""
+        made = self._current()
+        if made is None:
+            return {}
+        means: dict[int, list[float]] = {}
+        for cell in made.board.cells:
+            means.setdefault(cell.model, []).append(cell.score)
+        whole = [model for model, scores in means.items() if len(scores) == len(made.board.tasks)]
+        best = sorted(whole, key=lambda model: -sum(means[model]))[:MOST_COMPARED]
+        return made.pairs(sorted(best)) if len(best) > 1 else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A board of one's own results and what was computed for its pages."""
+
+    plain: Board
+    board: Board
+    results: Results
+    view: Results
+    """The results with one place for each name and its data."""
+    answers: dict[str, Details] = field(default_factory=dict)
+
+    def kept(self, key: str, compute: Callable[[], Details]) -> Details:
+        """Return a value that is computed once."""
+        if key not in self.answers:
+            self.answers[key] = compute()
+        return self.answers[key]
+
+    def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the comparisons of models at these positions."""
+        from steelyard.web.pairs import compare_pairs
+
+        names = {self.board.models[place].name: place for place in places}
+        found = compare_pairs(self.view, list(names), [task.name for task in self.board.tasks])
+        return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
+
+
+@dataclass
+class PublishedBoard:
+    """The board of a benchmark in a warehouse, read once."""
+
+    library: Library
+    name: str
+    audits: Sequence[ModelAudit] = ()
+    _board: Board | None = None
+
+    def board(self) -> Board:
+        """Return the board with its flags."""
+        if self._board is None:
+            plain = self.library.board(self.name)
+            self._board = with_audits(plain, self.audits, self.library.training(plain)) if self.audits else plain
+        return self._board
+
+    def models(self) -> dict[str, Any]:
+        """Return history and declared training data of the models."""
+        board = self.board()
+        history, training = self.library.history(board), self.library.training(board)
+        return {
+            "history": {p: history[model.name] for p, model in enumerate(board.models) if model.name in history},
+            "training": {p: training[model.name] for p, model in enumerate(board.models) if model.name in training},
         }
-        usual = _usual_revisions(rows)
-        models = {model: position for position, model in enumerate(names)}
-        trained = {model: set(cards[model]["training_datasets"] or ()) for model in names}
-        cells = [
-            Cell(
-                models[row["model"]],
-                tasks[row["task"]],
-                row["score"],
-                row["low"],
-                row["high"],
-                _flags(row, usual, trained),
-            )
-            for row in rows
-        ]
-        return Board(
-            name,
-            facts[0]["title"],
-            [
-                BoardTask(row["task"], row["type"], row["category"], tuple(row["languages"] or ()), row["main_score"])
-                for row in facts
-            ],
-            [_published_model(cards[model]) for model in names],
-            cells,
-        )
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+    def task(self, place: int) -> None:
+        """Return None: published results have no scores of queries."""
 
-
-def _usual_revisions(rows: Iterable[dict[str, Any]]) -> dict[str, str | None]:
-    """Return the data revision that most models have, by task."""
-    counts: dict[str, Counter[str | None]] = {}
-    for row in rows:
-        if row["dataset_revision"]:
-            counts.setdefault(row["task"], Counter())[row["dataset_revision"]] += 1
-    return {task: counter.most_common(1)[0][0] for task, counter in counts.items()}
-
-
-def _flags(row: dict[str, Any], usual: dict[str, str | None], trained: dict[str, set[str]]) -> int:
-    flags = PARTIAL if row["n_values"] < (row["n_expected"] or 0) else 0
-    flags |= LIMITED if row["limit"] is not None else 0
-    flags |= OTHER_REVISION if row["other_revision"] else 0
-    revision = row["dataset_revision"]
-    flags |= OTHER_DATA if revision and revision != usual.get(row["task"]) else 0
-    return flags | (TRAINED if row["task"] in trained[row["model"]] else 0)
-
-
-def _published_model(card: dict[str, Any]) -> BoardModel:
-    own = bool(card["family"]) and card["n_parameters"] is None and ":" in card["model"]
-    return BoardModel(
-        card["model"],
-        card["revision"],
-        card["family"],
-        card["n_parameters"],
-        card["embed_dim"],
-        card["max_tokens"],
-        card["license"],
-        card["open_weights"],
-        card["release_date"],
-        card["url"],
-        own,
-    )
+    def pair(self, first: int, second: int) -> None:
+        """Return None: published results have no scores of queries."""
 
 
 class Boards:
-    """Every board that the server or the export shows: results folders first, then the benchmarks of a warehouse."""
+    """Every board that the server or the export shows: own results first, then the benchmarks of a warehouse."""
 
-    def __init__(self, folders: Iterable[str | Path] = (), warehouse: str | Path | None = None) -> None:
-        self.own = [OwnResults(folder) for folder in folders]
-        self.library = Library(warehouse) if warehouse is not None else None
-        self._published: dict[str, Board] = {}
-        self._lock = threading.Lock()
-        self._names = self.library.benchmarks() if self.library else []
+    def __init__(
+        self,
+        folders: Iterable[str | Path] = (),
+        warehouse: str | Path | None = None,
+        *,
+        sources: DetailSources | None = None,
+        audits: Sequence[ModelAudit] = (),
+    ) -> None:
+        details = sources or DetailSources()
+        self._own: list[OwnBoard] = [OwnBoard(OwnResults(folder), details, audits) for folder in folders]
+        self._published: dict[str, PublishedBoard] = {}
+        self._names: list[dict[str, Any]] = []
+        self._lock = threading.RLock()  # one computation at a time: the answers are kept
+        if warehouse is not None:
+            from steelyard.web.published import Library
+
+            library = Library(warehouse)
+            self._names = library.benchmarks()
+            for entry in self._names:
+                self._published[slug(entry["name"])] = PublishedBoard(library, entry["name"], audits)
+
+    @classmethod
+    def of_results(cls, results: Results, sources: DetailSources) -> Boards:
+        """Return the one board of results in memory."""
+        boards = cls(sources=sources)
+        boards._own = [OwnBoard(results, sources)]
+        return boards
 
     def index(self) -> list[dict[str, Any]]:
         """Return name, title, slug and size of every board."""
-        own = [board for results in self.own if (board := results.board()) is not None]
+        own = [board for source in self._own if (board := source.board()) is not None]
         entries = [
             {"name": board.name, "title": board.title, "tasks": len(board.tasks), "models": len(board.models)}
             for board in own
         ]
         return [{**entry, "slug": slug(entry["name"])} for entry in [*entries, *self._names]]
 
+    def source(self, wanted: str) -> Source | None:
+        """Return the board of a slug with its details; None if there is none."""
+        for source in self._own:
+            board = source.board()
+            if board is not None and board.slug == wanted:
+                return source
+        return self._published.get(wanted)
+
     def board(self, wanted: str) -> Board | None:
         """Return the board of a slug; None if there is none."""
-        for results in self.own:
-            board = results.board()
-            if board is not None and board.slug == wanted:
-                return board
-        name = next((entry["name"] for entry in self._names if slug(entry["name"]) == wanted), None)
-        if name is None or self.library is None:
-            return None
-        with self._lock:  # one query at a time: the answers are kept
-            if wanted not in self._published:
-                self._published[wanted] = self.library.board(name)
-        return self._published[wanted]
+        source = self.source(wanted)
+        return source.board() if source else None
 
     def load(self, name: str) -> Any:
         """Return the data of a name in the API; None if there is none."""
-        if name == "index":
-            return {"boards": self.index()}
-        if name == "stamp":
-            return {"stamp": " ".join(results.stamp() for results in self.own)}
-        board = self.board(name.removeprefix("board-")) if name.startswith("board-") else None
-        return board.payload() if board else None
+        with self._lock:
+            if name == "index":
+                return {"boards": self.index()}
+            if name == "stamp":
+                folders = [source.results for source in self._own if isinstance(source.results, OwnResults)]
+                return {"stamp": " ".join(folder.stamp() for folder in folders)}
+            match = DETAIL.fullmatch(name)
+            return self._detail(match[1], match[2], match[3]) if match else None
+
+    def _detail(self, kind: str, slug: str, numbers: str) -> Any:
+        found = numbers.split("-")[1:]
+        wanted = {"board": 0, "models": 0, "task": 1, "pair": 2}[kind]
+        split = len(found) - wanted  # numbers before it belong to the slug
+        source = self.source("-".join([slug, *found[:split]])) if split >= 0 else None
+        if source is None:
+            return None
+        places = [int(number[:9]) for number in found[split:]]
+        if kind == "board":
+            board = source.board()
+            return board.payload() if board else None
+        if kind == "models":
+            return source.models()
+        return source.task(*places) if kind == "task" else source.pair(*places)
+
+    def details(self, wanted: str) -> Iterator[tuple[str, Any]]:
+        """Yield every detail of a board for a static site: all tasks, the models, and pairs of the best models."""
+        source = self.source(wanted)
+        board = source.board() if source else None
+        if source is None or board is None:
+            return
+        yield f"models-{wanted}", source.models()
+        if not board.queries:
+            return
+        for place in range(len(board.tasks)):
+            if (details := source.task(place)) is not None:
+                yield f"task-{wanted}-{place}", details
+        for (first, second), pair in source.best_pairs().items() if isinstance(source, OwnBoard) else ():
+            yield f"pair-{wanted}-{first}-{second}", pair
+
+
+def without_texts(details: dict[str, Any]) -> dict[str, Any]:
+    """Return the details of a task without texts and ranked lists, for a page that must stay small."""
+    return {
+        name: value
+        for name, value in details.items()
+        if name not in ("texts", "documents", "top", "positives", "ranks")
+    }

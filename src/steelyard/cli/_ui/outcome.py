@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from steelyard.errors import ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from steelyard.cli._ui.output import Output
     from steelyard.cli._ui.progress import Progress
+    from steelyard.config import Settings
+    from steelyard.engine import TaskLike
     from steelyard.results import Result, Results
 
 REPORT = "report.html"
@@ -62,12 +64,14 @@ def count(results: Results, progress: Progress) -> str:
     return ", ".join([*parts, f"{failed} failed"] if failed else parts)
 
 
-def write_report(results: Results, folder: Path) -> Path:
-    """Write the report of the results into the folder and return its path."""
-    from steelyard.reports import write_report
+def write_report(
+    results: Results, folder: Path, *, tasks: Sequence[TaskLike] = (), settings: Settings | None = None
+) -> Path:
+    """Write the report of the results into the folder and return its path; `tasks` are those that were evaluated."""
+    from steelyard.web.report import write_report
 
     try:
-        return write_report(results.distinct_names(), folder / REPORT)
+        return write_report(results, folder / REPORT, tasks=tasks, settings=settings)
     except ResultError as error:
         raise ResultError(error.message, hint=f"{error.hint}; or add --no-report") from error
 

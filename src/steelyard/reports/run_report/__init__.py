@@ -1,1 +1,1 @@
-"""The report of one or more runs."""
+"""Stages and variants of the models of a run, for the console and the leaderboard."""

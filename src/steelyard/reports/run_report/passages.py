@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.results import HEADLINES, MAIN_METRIC, Result, Results
 
 
@@ -25,13 +24,13 @@ def passage_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     """
     view = Results(result for result in results if result.done and result.index_bytes)
     columns = ["model", "passages", "per document", "index bytes", HEADLINES.get(metric, metric)]
-    if not any(_passages(result.notes) for result in view):
+    if not any(passage_counts(result.notes) for result in view):
         return columns, []
     common, means = view.common_tasks(metric), view.means(metric)
     rows = []
     for model in view.models:
         cells = [cell for task in common if (cell := view.cell(task, model))]
-        divided = [counts for cell in cells if (counts := _passages(cell.notes))]
+        divided = [counts for cell in cells if (counts := passage_counts(cell.notes))]
         mean = means.get(model)
         if cells:
             rows.append(
@@ -46,24 +45,10 @@ def passage_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
     return columns, rows
 
 
-def _passages(notes: Mapping[str, Any]) -> list[tuple[int, float]]:
+def passage_counts(notes: Mapping[str, Any]) -> list[tuple[int, float]]:
     """Return the passages of an index, or of each part of a model, and how many a document has."""
     counts: list[tuple[int, float]] = []
     for name, value in notes.items():
         if isinstance(value, Mapping):
-            counts += [(value["count"], value["per_document"])] if name == "passages" else _passages(value)
+            counts += [(value["count"], value["per_document"])] if name == "passages" else passage_counts(value)
     return counts
-
-
-def passage_table(results: Sequence[Result]) -> Markup:
-    """Return the rows as HTML; nothing if no model has passages."""
-    columns, rows = passage_rows(results)
-    if not rows:
-        return Markup("")
-    head = (th(name, class_="number" if place else None) for place, name in enumerate(columns))
-    lines = (
-        tag("tr", *(tag("td", cell, class_="number" if place else None) for place, cell in enumerate(row)))
-        for row in rows
-    )
-    note = "Means over the common tasks. Documents are ranked by their passages and judged as whole documents."
-    return join(tag("p", note, class_="soft"), table("Passages", [tag("tr", *head)], lines))

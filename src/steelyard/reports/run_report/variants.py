@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.results import HEADLINES, MAIN_METRIC, Result, Results
 from steelyard.spec import parse
 
@@ -44,20 +43,6 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
             )
     title = HEADLINES.get(metric, metric)
     return ["variant", "bytes/document", "search ms", title, "kept"], rows
-
-
-def variant_table(results: Sequence[Result], metric: str = MAIN_METRIC) -> Markup:
-    """Return the rows as HTML; nothing if no model has variants."""
-    columns, rows = variant_rows(results, metric)
-    if not rows:
-        return Markup("")
-    head = (th(name, class_="number" if place else None) for place, name in enumerate(columns))
-    lines = (
-        tag("tr", *(tag("td", cell, class_="number" if place else None) for place, cell in enumerate(row)))
-        for row in rows
-    )
-    note = "Means over the common tasks of a model and its variants. Bytes after a plus are for rescoring."
-    return join(tag("p", note, class_="soft"), table("Variants", [tag("tr", *head)], lines))
 
 
 def _families(results: Sequence[Result]) -> dict[str, Results]:

@@ -5,7 +5,12 @@
   const { svg, h } = S;
   const WIDTH = 860, HEIGHT = 420, LEFT = 62, RIGHT = 20, TOP = 16, BOTTOM = 52;
 
-  S.COSTS = { parameters: "Parameters", dimension: "Dimension", tokens: "Longest input (tokens)", bytes: "Bytes per document", seconds: "Seconds" };
+  S.COSTS = {
+    parameters: "Parameters", dimension: "Dimension", bytes: "Bytes per document", latency: "Latency of a query (ms)", price: "Price of 1,000 queries",
+    seconds: "Evaluation (s)", rate: "Documents per second", tokens: "Longest input (tokens)",
+  };
+  /* More of these is better: the front is on the right. */
+  S.GAINS = ["rate", "tokens"];
 
   function ticks(low, high, logarithmic) {
     if (logarithmic) {
@@ -29,7 +34,7 @@
     const [y0, y1] = [Math.min(...ys) - margin, Math.max(...ys) + margin];
     const px = (v) => LEFT + ((scale(v) - scale(x0)) / (scale(x1) - scale(x0) || 1)) * (WIDTH - LEFT - RIGHT);
     const py = (v) => HEIGHT - BOTTOM - ((v - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
-    const front = S.pareto(points);
+    const front = S.front(points, cost);
     const onFront = new Set(front.map((p) => p.name));
     const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": `Mean score against ${S.COSTS[cost]}; ${front.length} models on the Pareto front` });
     for (const value of ticks(x0, x1, logarithmic)) {
@@ -53,6 +58,11 @@
     return root;
   };
 
+  S.front = (points, cost) => {
+    const sign = S.GAINS.includes(cost) ? -1 : 1;
+    return S.pareto(points.map((p) => ({ ...p, x: sign * p.x }))).map((p) => ({ ...p, x: sign * p.x })).sort((a, b) => a.x - b.x);
+  };
+
   /* Names of the best models on the front, from the best down; a name that would cover another one is left out. */
   function labels(root, front, px, py) {
     const boxes = [];
@@ -62,7 +72,7 @@
       const x = right ? px(point.x) + 8 : px(point.x) - 8 - width, y = py(point.y) - 8;
       if (boxes.some((box) => x < box.x + box.width && box.x < x + width && Math.abs(box.y - y) < 14)) continue;
       boxes.push({ x, y, width });
-      root.append(svg("text", { x, y, class: "name" }, text));
+      root.append(svg("text", { x, y, class: "label" }, text));
     }
   }
 
@@ -93,20 +103,27 @@
     });
   }
 
-  /** Horizontal bars of differences, one line per task. */
-  S.forest = (lines) => {
-    const height = 24 * lines.length + 44, left = 230;
-    const size = Math.max(0.01, ...lines.map((line) => Math.abs(line.value)));
-    const px = (v) => left + ((v / size + 1) / 2) * (WIDTH - left - RIGHT);
-    const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart", role: "img", "aria-label": "Difference by task" });
-    for (const value of [-size, -size / 2, 0, size / 2, size]) {
-      root.append(svg("line", { x1: px(value), x2: px(value), y1: 8, y2: height - 32, class: value === 0 ? "grid zero" : "grid" }),
-        svg("text", { x: px(value), y: height - 16, class: "tick" }, (100 * value).toFixed(1)));
+  /** Values with intervals, one line each: differences around zero, or scores. */
+  S.forest = (lines, { label = "Difference by task", zero = true } = {}) => {
+    const height = 24 * lines.length + 44, left = 250;
+    const ends = lines.flatMap((line) => [line.value, line.low ?? line.value, line.high ?? line.value]);
+    const size = Math.max(0.01, ...ends.map(Math.abs));
+    const [from, to] = zero ? [-size, size] : [Math.max(0, Math.min(...ends) - 0.02), Math.min(1, Math.max(...ends) + 0.02)];
+    const px = (v) => left + ((v - from) / (to - from)) * (WIDTH - left - RIGHT);
+    const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart", role: "img", "aria-label": label });
+    for (const percent of ticks(100 * from, 100 * to, false)) {
+      const value = percent / 100;
+      root.append(svg("line", { x1: px(value), x2: px(value), y1: 8, y2: height - 32, class: zero && Math.abs(value) < 1e-9 ? "grid zero" : "grid" }),
+        svg("text", { x: px(value), y: height - 16, class: "tick" }, String(Number(percent.toFixed(2)))));
     }
     lines.forEach((line, i) => {
-      const y = 20 + 24 * i;
-      root.append(svg("text", { x: left - 10, y: y + 4, class: "tick end" }, line.name),
-        svg("rect", { x: Math.min(px(0), px(line.value)), y: y - 6, width: Math.abs(px(line.value) - px(0)), height: 12, class: line.value >= 0 ? "bar plus" : "bar minus" }, svg("title", {}, `${line.name}: ${(100 * line.value).toFixed(2)}`)));
+      const y = 20 + 24 * i, name = line.name.length > 36 ? line.name.slice(0, 35) + "…" : line.name;
+      const text = `${line.name}: ${(100 * line.value).toFixed(2)}` + (line.low === undefined || line.low === null ? "" : ` [${(100 * line.low).toFixed(2)}, ${(100 * line.high).toFixed(2)}]`);
+      const kind = !zero ? "" : line.sure === false ? " unsure" : line.value >= 0 ? " plus" : " minus";
+      root.append(svg("text", { x: left - 10, y: y + 4, class: "tick end" }, name, svg("title", {}, line.name)));
+      if (line.low !== undefined && line.low !== null) root.append(svg("line", { x1: px(line.low), x2: px(line.high), y1: y, y2: y, class: "interval" + kind }));
+      else if (zero) root.append(svg("rect", { x: Math.min(px(0), px(line.value)), y: y - 6, width: Math.abs(px(line.value) - px(0)), height: 12, class: "bar" + kind }, svg("title", {}, text)));
+      root.append(svg("circle", { cx: px(line.value), cy: y, r: 4.5, class: "point" + kind }, svg("title", {}, text)));
     });
     return root;
   };

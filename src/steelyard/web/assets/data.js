@@ -1,4 +1,4 @@
-/* Load data by name: from the server, or from a script next to the page when it is opened from disk. */
+/* Load data by name: from the server, from an element of the page, or from a script next to it. */
 "use strict";
 
 (function (S) {
@@ -15,6 +15,8 @@
   };
 
   function script(name) {
+    const inside = document.getElementById(`data-${name}`);
+    if (inside) return Promise.resolve(JSON.parse(inside.textContent));
     return new Promise((resolve, reject) => {
       waiting.set(name, resolve);
       document.head.append(S.h("script", { src: `data/${name}.js`, onerror: () => reject(new Error(`no data: ${name}`)) }));
@@ -36,9 +38,18 @@
     return cache.get(name);
   };
 
+  /** Load a detail of a board; null where it does not exist. A static site lists its details. */
+  S.detail = async (board, kind, ...places) => {
+    const name = [kind, board.slug, ...places].join("-");
+    const { details } = await S.load("index");
+    const queries = kind === "task" || kind === "pair";
+    if (details ? !details.includes(name) : queries && !board.queries) return null;
+    return S.load(name);
+  };
+
   S.forget = () => cache.clear();
 
-  /** Load a board and index its scores: board.of(model, task) -> position or undefined. */
+  /** Load a board and index its scores: board.index[model].get(task) is a position or undefined. */
   S.board = async (slug) => {
     const board = await S.load(`board-${slug}`);
     if (!board.index) {
@@ -46,6 +57,9 @@
       board.index = board.models.map(() => new Map());
       board.score.forEach((_, i) => board.index[board.model[i]].set(board.task[i], i));
       board.flag = (i) => (board.flags ? board.flags[i] || 0 : 0);
+      board.find = (name) => board.models.findIndex((model) => model.name === name);
+      board.parent = board.models.map((model) => (model.variant_of ? board.find(model.variant_of) : -1));
+      board.isTrained = (m) => [...board.index[m].values()].some((i) => board.flag(i) & (16 | 32));
     }
     return board;
   };
@@ -56,5 +70,7 @@
     [4, "other revision", "Score of another revision of the model"],
     [8, "other data", "Evaluated on another revision of the data"],
     [16, "trained on", "The model declares this task as training data"],
+    [32, "contaminated", "An audit found queries of this task in the training data"],
   ];
+  S.flagNames = (bits) => S.FLAGS.filter(([bit]) => bits & bit).map(([, label]) => label).join(", ");
 })(window.Steelyard);

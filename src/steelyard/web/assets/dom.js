@@ -40,8 +40,13 @@ window.Steelyard = window.Steelyard || {};
     return String(Number(value.toPrecision(3)));
   };
 
-  S.download = (name, type, text) => {
-    const link = S.h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  S.signed = (value, digits = 2) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(100 * value).toFixed(digits);
+
+  /** ndcg_at_10 -> "nDCG@10". */
+  S.metricName = (name) => (name || "").replace(/^ndcg/, "nDCG").replace(/^(mrr|map)(?=_|$)/, (word) => word.toUpperCase()).replace(/^hit_rate/, "hit").replace(/_at_/, "@").replaceAll("_", " ");
+
+  S.download = (name, type, content) => {
+    const link = S.h("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };

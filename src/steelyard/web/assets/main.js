@@ -5,26 +5,48 @@
   const h = S.h;
   let drawing = 0;
 
-  function tabs(slug, view) {
-    const entries = [["board", "Leaderboard"], ["cost", "Quality and cost"], ["tasks", "Tasks"]];
+  function tabs(board, boards, view) {
+    const entries = [["board", "Leaderboard"], ["cost", "Quality and cost"], ["tasks", "Tasks"], board.queries && ["queries", "Queries"],
+      board.models.some((model) => model.stages || /^rerank\b/.test(model.family || "")) && ["pipelines", "Rerankers and pipelines"], board.failures.length > 0 && ["errors", `Errors (${board.failures.length})`]].filter(Boolean);
+    const current = { task: "tasks", query: "queries", model: "board", compare: "board" }[view] || view;
     S.replace(document.getElementById("tabs"), entries.map(([name, label]) =>
-      h("a", { href: S.address([name, slug], {}), "aria-current": name === view ? "page" : null }, label)));
+      h("a", { href: S.address([name, board.slug], {}), "aria-current": name === current ? "page" : null }, label)));
+    const choice = h("select", { id: "board", "aria-label": "Benchmark", onchange: (e) => (location.hash = S.address(["board", e.target.value], {})) },
+      boards.map((entry) => h("option", { value: entry.slug, selected: entry.slug === board.slug }, S.boardTitle(entry, boards))));
+    S.replace(document.getElementById("benchmark"), boards.length > 1 ? choice : h("span", { class: "soft" }, board.title || board.name));
   }
 
-  function view(board, boards, name, rest, options) {
-    board.isTrained = (m) => [...board.index[m].values()].some((i) => board.flag(i) & 16);
-    if (name === "model") return S.modelPage(board, rest.join("/"));
-    if (name === "task") return S.taskPage(board, rest.join("/"));
-    if (name === "compare") return S.comparePage(board, rest);
-    if (name === "tasks") return [h("h2", {}, board.title || board.name), h("ul", { class: "columns" }, board.tasks.map((task) =>
-      h("li", {}, h("a", { href: S.address(["task", board.slug, task.name], {}) }, task.name), " ", h("small", {}, task.type))))];
-    const tasks = S.chosenTasks(board, options), models = S.chosenModels(board, options);
-    const values = options.metric && board.metrics[options.metric] ? board.metrics[options.metric] : board.score;
-    const rows = tasks.length ? S.rank(board, models, tasks, options.method || "", values) : [];
-    const controls = S.controls(board, boards, options);
-    if (name === "cost") return [controls, ...S.costPage(board, rows, options)];
+  async function ranked(board, boards, name, given) {
+    const options = S.withPreset(board, given);
+    const wanted = [options.metric, ...S.list(options.measures)].filter((metric) => metric && !board.metrics[metric]);
+    if (wanted.some((metric) => (board.stored || []).includes(metric))) Object.assign(board.metrics, await S.detail(board, "metrics"));
+    const tasks = S.chosenTasks(board, options), models = S.chosenModels(board, name === "cost" ? { ...options, brush: "" } : options);
+    const base = options.metric && board.metrics[options.metric] ? board.metrics[options.metric] : board.score;
+    const values = options.strict === "1" ? base.map((value, i) => (board.flag(i) & 8 ? null : value)) : base;
+    const controls = S.controls(board, options);
+    const isVariant = (m) => board.parent[m] >= 0;
+    const shown = new Set(models);
+    const tops = models.filter((m) => !isVariant(m));
+    const variants = board.models.map((_, m) => m).filter((m) => isVariant(m) && (shown.has(m) || shown.has(board.parent[m])));
+    for (const m of variants) if (!shown.has(board.parent[m])) { shown.add(board.parent[m]); tops.push(board.parent[m]); }
+    const rows = tasks.length ? S.rank(board, tops, tasks, options.method || "", values) : [];
+    if (name === "cost") return [controls, ...S.costPage(board, [...rows, ...S.variants(board, rows, variants, tasks, values)], options)];
     if (!rows.length) return [controls, h("p", { role: "status" }, "No model has a score on this selection.")];
-    return [controls, ...S.table(board, rows, tasks, options)];
+    return [controls, ...S.table(board, rows, S.variants(board, rows, variants, tasks, values), tasks, options)];
+  }
+
+  async function view(board, boards, name, rest, options) {
+    const joined = rest.join("/");
+    if (!board.models.length) return S.errorsPage(board);
+    if (name === "model") return S.modelPage(board, joined);
+    if (name === "task") return S.taskPage(board, joined);
+    if (name === "tasks") return S.tasksPage(board, options);
+    if (name === "compare") return S.comparePage(board, rest);
+    if (name === "queries") return S.queriesPage(board, joined, options);
+    if (name === "query") return S.queryPage(board, rest[0], rest[1], options);
+    if (name === "pipelines") return S.pipelinesPage(board, options);
+    if (name === "errors") return S.errorsPage(board);
+    return ranked(board, boards, name, options);
   }
 
   S.route = async () => {
@@ -32,26 +54,42 @@
     const main = document.getElementById("main");
     try {
       const { boards } = await S.load("index");
+      if (!boards.length) return S.replace(main, h("p", { role: "status" }, "There are no results."));
       const { parts, options } = S.parse(location.hash);
       const [name = "board", slug = boards[0].slug, ...rest] = parts;
       const board = await S.board(slug);
+      const content = await view(board, boards, name, rest, options);
       if (turn !== drawing) return;
-      const focused = document.activeElement && document.activeElement.id;
-      const caret = focused === "q" ? document.activeElement.selectionStart : null;
-      const open = [...document.querySelectorAll("details[open]")].map((node) => node.id);
-      tabs(slug, name);
-      S.replace(main, view(board, boards, name, rest, options));
-      for (const id of open) if (document.getElementById(id)) document.getElementById(id).open = true;
-      const again = focused && document.getElementById(focused);
-      if (again) {
-        again.focus();
-        if (caret !== null) again.setSelectionRange(caret, caret);
+      const place = parts.join("/"), moved = S.place !== undefined && S.place !== place;
+      S.place = place;
+      draw(main, content, () => tabs(board, boards, name));
+      if (moved) {
+        scrollTo(0, 0);
+        if (document.activeElement === document.body) main.focus({ preventScroll: true });
       }
       document.title = `${rest.join(" – ") || board.title || board.name} – Steelyard`;
     } catch (error) {
       if (turn === drawing) S.replace(main, h("p", { role: "alert" }, `This view cannot be shown: ${error.message}. `, h("a", { href: "#/" }, "Back to the leaderboard")));
     }
   };
+
+  /* Replace the content; what had the focus keeps it, open panels stay open, and tables stay where they were scrolled. */
+  function draw(main, content, around) {
+    const active = document.activeElement;
+    const key = active && (active.id ? `#${CSS.escape(active.id)}` : active.name && active.value ? `input[name="${CSS.escape(active.name)}"][value="${CSS.escape(active.value)}"]` : active.getAttribute("aria-label") ? `[aria-label="${CSS.escape(active.getAttribute("aria-label"))}"]` : active.className === "sort" ? "th[aria-sort] .sort" : "");
+    const caret = active && active.type === "search" ? active.selectionStart : null;
+    const open = [...document.querySelectorAll("details[open][id]")].map((node) => node.id);
+    const scrolled = main.querySelector(".scroll") ? main.querySelector(".scroll").scrollLeft : 0;
+    around();
+    S.replace(main, content);
+    for (const id of open) if (document.getElementById(id)) document.getElementById(id).open = true;
+    if (scrolled && main.querySelector(".scroll")) main.querySelector(".scroll").scrollLeft = scrolled;
+    const again = key && active !== document.body && document.querySelector(key);
+    if (again) {
+      again.focus({ preventScroll: true });
+      if (caret !== null) again.setSelectionRange(caret, caret);
+    }
+  }
 
   /* While the server runs, new results appear without reloading. */
   async function watch() {

@@ -1,133 +1,237 @@
-/* The other views: quality against cost, one model, one task, models side by side. */
+/* The other views of a board: quality against cost, models, tasks, pipelines, errors. */
 "use strict";
 
 (function (S) {
   const h = S.h;
+  const score = (value) => S.percent(value);
+  const interval = (group) => (group && group.low !== undefined && group.low !== null ? `${S.percent(group.low)} to ${S.percent(group.high)}` : "");
+  const unique = (values) => [...new Set(values)].sort();
 
-  const simpleTable = (caption, columns, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "unseen" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: c.number ? "number" : null }, c.label)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => (i === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: columns[i].number ? "number" : null }, cell))))))));
-
-  const find = (board, name) => board.models.findIndex((model) => model.name === name);
+  S.facts = (pairs) => h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  S.notFound = (kind, name) => [h("h2", {}, `No such ${kind}`), h("p", {}, `${name} is not on this board.`)];
 
   S.costPage = (board, rows, options) => {
     const costs = Object.keys(S.COSTS).filter((name) => board.models.some((model) => model[name] !== undefined));
     if (!costs.length) return [h("p", {}, "No model of this board has a known size, dimension or cost.")];
     const cost = costs.includes(options.cost) ? options.cost : costs[0];
     const points = rows.filter((row) => !row.partial && board.models[row.model][cost] > 0)
-      .map((row) => ({ name: board.models[row.model].name, x: board.models[row.model][cost], y: row.mean, low: row.low, high: row.high, own: board.models[row.model].own }));
+      .map((row) => ({ model: row.model, name: board.models[row.model].name, x: board.models[row.model][cost], y: row.mean, low: row.low, high: row.high, own: board.models[row.model].own }));
     const choice = h("label", {}, "Cost ", h("select", { id: "cost", onchange: (e) => S.change({ cost: e.target.value }) },
       costs.map((name) => h("option", { value: name, selected: name === cost }, S.COSTS[name]))));
-    if (points.length < 2) return [choice, h("p", {}, "Fewer than two complete models have this cost.")];
-    const front = S.pareto(points);
-    const picked = S.list(options.brush);
-    const listed = picked.length ? points.filter((point) => picked.includes(point.name)) : front;
+    const chosen = new Set(S.list(options.brush)), brushed = chosen.size > 0;
+    const clear = brushed && h("button", { type: "button", onclick: () => S.change({ brush: "" }) }, "Clear selection");
+    if (points.length < 2) return [h("div", { class: "row" }, choice, clear), h("p", {}, "Fewer than two complete models have this cost.")];
+    const front = S.front(points, cost), names = new Set(front.map((point) => point.name));
+    const columns = [
+      { key: "model", label: "Model", up: true, value: (p) => p.name, cell: (p) => S.modelLink(board, p.model) },
+      { key: "mean", label: "Score", number: true, value: (p) => p.y, cell: (p) => score(p.y) },
+      { key: "interval", label: "95 % interval", number: true, value: (p) => interval(p) },
+      { key: cost, label: S.COSTS[cost], number: true, value: (p) => p.x, cell: (p) => S.count(p.x) },
+      { key: "front", label: "Pareto front", value: (p) => (names.has(p.name) ? "yes" : "") },
+    ];
+    const listed = (brushed ? points.filter((point) => chosen.has(point.name)) : options.all === "1" ? points : front).sort((a, b) => b.y - a.y);
     return [
-      h("div", { class: "row" }, choice, picked.length > 0 && h("button", { type: "button", onclick: () => S.change({ brush: "" }) }, "Clear selection")),
-      S.figure(S.scatter(points, cost, (chosen) => S.change({ brush: chosen.map((point) => point.name).join(",") })),
-        `${points.length} complete models. The line is the Pareto front: no other model is better and cheaper. Drag over points to list them.`),
-      h("h2", {}, picked.length ? "Selected models" : "Pareto front"),
-      simpleTable("Models", [{ label: "Model" }, { label: "Mean", number: true }, { label: S.COSTS[cost], number: true }],
-        [...listed].sort((a, b) => b.y - a.y).map((p) => [h("a", { href: S.address(["model", board.slug, p.name], {}) }, p.name), S.percent(p.y), S.count(p.x)])),
+      h("div", { class: "row" }, choice, clear, brushed && h("a", { class: "button", href: S.address(["board", board.slug], { ...options, sort: "" }) }, "Show these on the leaderboard")),
+      S.figure(S.scatter(points, cost, (inside) => S.change({ brush: S.joined(inside.map((point) => point.name)) })),
+        [legend("top", "Pareto front: no other model is better and cheaper"), legend("", "other models"), points.some((p) => p.own) && legend("mine", "mine"),
+          ` ${points.length} complete models; vertical lines are 95 % intervals. Drag over points to select them.`]),
+      h("h2", {}, brushed ? "Selected models" : "Pareto front"),
+      S.grid(`${board.slug}-${cost}`, "Models", columns, listed, options, { first: "mean:down" }),
     ];
   };
+  const legend = (kind, text) => h("span", { class: "legend" }, S.svg("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, S.svg("circle", { cx: 5, cy: 5, r: 4, class: `dot ${kind}` })), text);
 
-  function factList(pairs) {
-    return h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  /* Models */
+
+  function profile(board, m) {
+    const groups = [];
+    const add = (kind, name, of) => {
+      const tasks = board.tasks.map((_, t) => t).filter((t) => of(board.tasks[t]));
+      const cells = tasks.map((t) => board.index[m].get(t)).filter((i) => i !== undefined);
+      if (cells.length) groups.push({ kind, name, tasks: cells.length, all: tasks.length, group: S.groupMean(board, cells) });
+    };
+    for (const type of unique(board.tasks.map((task) => task.type))) add("type", type, (task) => task.type === type);
+    for (const code of unique(board.tasks.flatMap((task) => (task.languages || []).map(S.languageOf)))) add("language", code, (task) => (task.languages || []).some((own) => S.languageOf(own) === code));
+    for (const category of unique(board.tasks.map((task) => task.category).filter(Boolean))) add("category", category, (task) => task.category === category);
+    const several = new Set(["type", "language", "category"].filter((kind) => groups.filter((g) => g.kind === kind).length > 1));
+    return groups.filter((g) => several.has(g.kind) || (g.kind === "type" && !several.size));
   }
 
-  S.modelPage = (board, name) => {
-    const m = find(board, name);
-    if (m < 0) return [h("h2", {}, "No such model"), h("p", {}, `${name} is not on this board.`)];
-    const model = board.models[m];
-    const tasks = board.tasks.map((_, t) => t);
-    const ranked = S.rank(board, board.models.map((_, i) => i), tasks, "", board.score);
+  function historySection(board, rows) {
+    if (!rows || !rows.length) return null;
+    const columns = [
+      { key: "revision", label: "Revision", value: (r) => r.revision, cell: (r) => h("code", {}, String(r.revision).slice(0, 12)) },
+      { key: "date", label: rows.some((r) => r.date) ? "Date" : "mteb version", value: (r) => r.date || r.version },
+      { key: "tasks", label: "Tasks", number: true, value: (r) => r.tasks },
+      { key: "mean", label: `Mean over ${rows[0].common} shared tasks`, number: true, value: (r) => r.mean, cell: (r) => score(r.mean) },
+      ...(rows.some((r) => r.settings) ? [{ key: "settings", label: "Changed settings", value: (r) => r.settings }] : []),
+    ];
+    return [h("h3", {}, "Revisions"), S.grid("revisions", "Revisions", columns, rows)];
+  }
+
+  function trainingSection(board, m, names) {
+    const audits = (board.audits || []).filter((audit) => audit.models.includes(m));
+    const onBoard = new Map(board.tasks.map((task, t) => [task.name, t]));
+    const hits = (names || []).filter((name) => onBoard.has(name));
+    if (!names && !audits.length) return [h("h3", {}, "Training data"), h("p", { class: "soft" }, "Not declared, and no audit of it is stored.")];
+    return [
+      h("h3", {}, "Training data"),
+      hits.length > 0 && h("p", { class: "warn" }, `Declares ${hits.length} task${hits.length === 1 ? "" : "s"} of this board as training data: `, hits.map((name, i) => [i ? ", " : "", S.taskLink(board, onBoard.get(name))])),
+      audits.map((audit) => h("p", { class: "warn" }, `Audit of ${audit.training} (${audit.date}): `, Object.entries(audit.tasks).map(([t, one], i) => [i ? "; " : "", S.taskLink(board, Number(t)), ` ${one.verdict}, ${one.found} of ${one.of} queries found`]))),
+      names && h("details", {}, h("summary", {}, `${names.length} declared datasets`), h("p", {}, names.join(", "))),
+    ];
+  }
+
+  S.modelPage = async (board, name) => {
+    const m = board.find(name);
+    if (m < 0) return S.notFound("model", name);
+    const details = (await S.detail(board, "models")) || {};
+    const model = board.models[m], tasks = board.tasks.map((_, t) => t);
+    const tops = board.models.map((_, i) => i).filter((i) => board.parent[i] < 0 || i === m);
+    const ranked = S.rank(board, tops, tasks, "", board.score);
     const own = ranked.find((row) => row.model === m);
     const rankOn = (t) => {
-      const scores = board.models.map((_, i) => board.index[i].get(t)).filter((i) => i !== undefined).map((i) => board.score[i]);
       const mine = board.score[board.index[m].get(t)];
-      return `${1 + scores.filter((s) => s > mine).length} of ${scores.length}`;
+      return 1 + board.models.filter((_, i) => board.index[i].has(t) && board.score[board.index[i].get(t)] > mine).length;
     };
-    const types = [...new Set(board.tasks.map((task) => task.type))].sort();
-    const groups = types.map((type) => {
-      const values = tasks.filter((t) => board.tasks[t].type === type).map((t) => board.index[m].get(t)).filter((i) => i !== undefined).map((i) => board.score[i]);
-      const all = tasks.filter((t) => board.tasks[t].type === type).length;
-      return [type, values.length ? S.percent(values.reduce((a, b) => a + b, 0) / values.length) : "–", `${values.length} of ${all}`];
-    });
-    const rows = tasks.filter((t) => board.index[m].has(t)).map((t) => {
-      const i = board.index[m].get(t);
-      const flags = S.FLAGS.filter(([bit]) => board.flag(i) & bit).map(([, label]) => label).join(", ");
-      const interval = board.low && board.low[i] !== null ? `${S.percent(board.low[i])} to ${S.percent(board.high[i])}` : "";
-      return [h("a", { href: S.address(["task", board.slug, board.tasks[t].name], {}) }, board.tasks[t].name), board.tasks[t].type, S.percent(board.score[i]), interval, rankOn(t), flags];
-    });
+    const groups = profile(board, m);
+    const kept = (details.settings || {})[m];
     const missing = tasks.filter((t) => !board.index[m].has(t));
+    const byTask = [
+      { key: "task", label: "Task", up: true, value: (t) => board.tasks[t].name, cell: (t) => S.taskLink(board, t) },
+      { key: "type", label: "Type", up: true, value: (t) => board.tasks[t].type },
+      { key: "score", label: "Score", number: true, value: (t) => board.score[board.index[m].get(t)], cell: (t) => score(board.score[board.index[m].get(t)]) },
+      { key: "interval", label: "95 % interval", number: true, value: (t) => { const i = board.index[m].get(t); return board.low && board.low[i] !== null ? interval({ low: board.low[i], high: board.high[i] }) : ""; } },
+      { key: "rank", label: "Rank", number: true, up: true, value: rankOn, cell: (t) => `${rankOn(t)} of ${board.models.filter((_, i) => board.index[i].has(t)).length}` },
+      { key: "notes", label: "Notes", value: (t) => S.flagNames(board.flag(board.index[m].get(t))) },
+    ];
     return [
-      h("h2", {}, model.name),
-      factList([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : "no rank: tasks are missing"], ["Mean", own ? S.percent(own.mean) : null],
+      h("h2", {}, S.modelName(model.name)),
+      S.facts([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : "none: tasks are missing"], ["Mean", own ? score(own.mean) : null], ["95 % interval", interval(own)],
         ["Family", model.family], ["Parameters", S.count(model.parameters)], ["Dimension", model.dimension], ["Longest input (tokens)", model.tokens],
-        ["Licence", model.license || "not recorded"], ["Open weights", model.open === undefined ? "not recorded" : model.open ? "yes" : "no"], ["Released", model.date], ["Revision", model.revision],
-        ["Variant of", model.variant_of], ["Page", model.url && /^https?:/.test(model.url) ? h("a", { href: model.url, rel: "noreferrer noopener" }, model.url) : null]]),
-      h("h3", {}, "By task type"), simpleTable("Scores by task type", [{ label: "Type" }, { label: "Mean", number: true }, { label: "Tasks", number: true }], groups),
-      h("h3", {}, "By task"), simpleTable("Scores by task", [{ label: "Task" }, { label: "Type" }, { label: "Score", number: true }, { label: "95 % interval", number: true }, { label: "Rank", number: true }, { label: "Notes" }], rows),
-      missing.length > 0 && [h("h3", {}, "Missing"), h("p", {}, missing.map((t) => board.tasks[t].name).join(", "))],
+        ["Licence", model.license || "not recorded"], ["Open weights", model.open === undefined ? "not recorded" : model.open ? "yes" : "no"], ["Released", model.date], ["Revision", model.revision && String(model.revision).slice(0, 12)],
+        ["Bytes per document", S.count(model.bytes)], ["Latency (ms)", S.count(model.latency)], ["Documents per second", S.count(model.rate)], ["Price of 1,000 queries", model.price],
+        ["Variant of", board.parent[m] >= 0 ? S.modelLink(board, board.parent[m]) : model.variant_of], ["Page", model.url && /^https?:/.test(model.url) ? h("a", { href: model.url, rel: "noreferrer noopener" }, model.url) : null]]),
+      groups.length > 1 && [h("h3", {}, "Profile"),
+        S.figure(S.forest(groups.map((g) => ({ name: `${g.name.replaceAll("_", " ")} (${g.tasks} task${g.tasks === 1 ? "" : "s"})`, value: g.group.mean, low: g.group.low, high: g.group.high })), { label: "Scores by type, language and category", zero: false }), "Mean score (%) with 95 % intervals."),
+        h("details", {}, h("summary", {}, "Table"), S.grid("profile", "Profile", [
+          { key: "kind", label: "By", value: (g) => g.kind }, { key: "name", label: "Group", value: (g) => g.name }, { key: "mean", label: "Mean", number: true, value: (g) => g.group.mean, cell: (g) => score(g.group.mean) },
+          { key: "interval", label: "95 % interval", number: true, value: (g) => interval(g.group) }, { key: "over", label: "Interval over", value: (g) => g.group.over }, { key: "tasks", label: "Tasks", number: true, value: (g) => g.tasks, cell: (g) => `${g.tasks} of ${g.all}` }], groups))],
+      model.stages && [h("h3", {}, "Stages"), stageTable(board, model)],
+      h("h3", {}, "Tasks"), S.grid("tasks", "Scores by task", byTask, tasks.filter((t) => board.index[m].has(t))),
+      missing.length > 0 && [h("h3", {}, "Missing tasks"), h("p", {}, missing.map((t) => board.tasks[t].name).join(", "))],
+      historySection(board, (details.history || {})[m]),
+      !model.own && trainingSection(board, m, (details.training || {})[m]), model.own && (board.audits || []).length > 0 && trainingSection(board, m),
+      kept && h("details", {}, h("summary", {}, "Settings and provenance"), h("pre", {}, JSON.stringify(kept, null, 2))),
     ];
   };
 
-  S.taskPage = (board, name) => {
+  /* Pipelines */
+
+  function stageTable(board, model) {
+    return S.grid("stages", `Stages of ${model.name}`, [
+      { key: "stage", label: "Stage", value: (s) => s.name }, { key: "score", label: "nDCG@10", number: true, value: (s) => s.score, cell: (s) => score(s.score) },
+      { key: "gain", label: "Gain over its best input", number: true, value: (s) => s.gain, cell: (s) => (s.gain === undefined ? "" : S.signed(s.gain)), className: (s) => (s.gain < 0 ? "worse" : "") },
+      { key: "depth", label: "Depth", number: true, value: (s) => s.depth }, { key: "ceiling", label: "Recall ceiling", number: true, value: (s) => s.ceiling, cell: (s) => (s.ceiling === undefined ? "" : score(s.ceiling)) },
+    ], model.stages);
+  }
+
+  S.pipelinesPage = (board, options) => {
+    const places = board.models.map((_, m) => m).filter((m) => board.models[m].stages || /^rerank\b/.test(board.models[m].family || ""));
+    if (!places.length) return [h("h2", {}, "Rerankers and pipelines"), h("p", {}, "This board has no reranker, pipeline or fusion.")];
+    const tasks = board.tasks.map((_, t) => t);
+    const rows = S.rank(board, places, tasks, "", board.score).map((row) => {
+      const stages = board.models[row.model].stages || [], last = stages[stages.length - 1] || {}, inputs = stages.slice(0, -1).filter((s) => s.gain === undefined);
+      return { ...row, kind: board.models[row.model].family, first: inputs.map((s) => s.name).join(" + "), base: inputs.length ? Math.max(...inputs.map((s) => s.score)) : undefined, depth: last.depth, ceiling: last.ceiling, gain: last.gain };
+    });
+    const scale = S.scaleOf(rows);
+    const columns = [
+      { key: "model", label: "Model", up: true, value: (r) => board.models[r.model].name, cell: (r) => S.modelLink(board, r.model) },
+      { key: "mean", label: "Score", number: true, value: (r) => r.mean, cell: (r) => [score(r.mean), " ", r.low === undefined ? null : h("small", {}, `±${(50 * (r.high - r.low)).toFixed(2)}`), S.range(r, scale)] },
+      { key: "kind", label: "Kind", up: true, value: (r) => r.kind },
+      { key: "first", label: "First stage", up: true, value: (r) => r.first || "candidates of the task" },
+      { key: "base", label: "First stage alone", number: true, value: (r) => r.base, cell: (r) => (r.base === undefined ? "" : score(r.base)) },
+      { key: "gain", label: "Gain", number: true, value: (r) => r.gain, cell: (r) => (r.gain === undefined ? "" : S.signed(r.gain)), className: (r) => (r.gain < 0 ? "worse" : "better") },
+      { key: "depth", label: "Depth", number: true, value: (r) => r.depth, cell: (r) => r.depth ?? (r.kind === "fusion" ? "all" : "") },
+      { key: "ceiling", label: "Recall ceiling", number: true, value: (r) => r.ceiling, cell: (r) => (r.ceiling === undefined ? "" : score(r.ceiling)) },
+    ];
+    return [h("h2", {}, "Rerankers and pipelines"),
+      h("p", { class: "soft" }, "Depth is the number of documents of each query that the last stage reads; the recall ceiling is the share of relevant documents among them, which no order can exceed. The gain is over the best input, as means over the tasks."),
+      S.grid(`${board.slug}-pipelines`, "Rerankers and pipelines", columns, rows, options, { first: "mean:down" }),
+      rows.filter((r) => board.models[r.model].stages).slice(0, 12).map((r) => h("details", {}, h("summary", {}, `Stages of ${board.models[r.model].name}`), stageTable(board, board.models[r.model])))];
+  };
+
+  S.errorsPage = (board) => [h("h2", {}, "Evaluations that failed"), S.grid(`${board.slug}-errors`, "Evaluations that failed", [
+    { key: "model", label: "Model", value: (f) => f.model }, { key: "task", label: "Task", value: (f) => f.task }, { key: "error", label: "Error", value: (f) => f.error },
+  ], board.failures)];
+
+  /* Tasks */
+
+  S.scoresOf = (board, t) => board.models.map((_, m) => m).filter((m) => board.index[m].has(t))
+    .map((m) => { const i = board.index[m].get(t); return { model: m, i, mean: board.score[i], low: board.low ? board.low[i] ?? undefined : undefined, high: board.high ? board.high[i] ?? undefined : undefined }; })
+    .sort((a, b) => b.mean - a.mean);
+
+  S.tasksPage = (board, options) => {
+    const rows = board.tasks.map((task, t) => {
+      const scores = S.scoresOf(board, t), best = scores[0];
+      return { t, task, best, median: scores.length ? scores[Math.floor(scores.length / 2)].mean : null, models: scores.length };
+    });
+    const known = (name) => board.tasks.some((task) => task[name] !== undefined);
+    const columns = [
+      { key: "task", label: "Task", up: true, value: (r) => r.task.name, cell: (r) => S.taskLink(board, r.t) },
+      { key: "type", label: "Type", up: true, value: (r) => r.task.type.replaceAll("_", " ") },
+      { key: "languages", label: "Languages", up: true, value: (r) => { const codes = [...new Set((r.task.languages || []).map(S.languageOf))]; return codes.length > 4 ? `${codes.length} languages` : codes.join(", "); } },
+      ...(known("queries") ? [{ key: "queries", label: "Queries", number: true, value: (r) => r.task.queries }, { key: "documents", label: "Documents", number: true, value: (r) => r.task.documents, cell: (r) => S.count(r.task.documents) }] : []),
+      { key: "metric", label: "Metric", up: true, value: (r) => S.metricName(r.task.metric) },
+      { key: "models", label: "Models", number: true, value: (r) => r.models },
+      { key: "median", label: "Median", number: true, title: "Lower is harder", value: (r) => r.median, cell: (r) => score(r.median) },
+      { key: "best", label: "Best", number: true, value: (r) => r.best && r.best.mean, cell: (r) => (r.best ? score(r.best.mean) : "") },
+      { key: "leader", label: "Best model", up: true, value: (r) => r.best && board.models[r.best.model].name, cell: (r) => (r.best ? S.modelLink(board, r.best.model) : "") },
+    ];
+    return [h("h2", {}, `Tasks of ${board.title || board.name}`), S.grid(`${board.slug}-tasks`, "Tasks", columns, rows, options, { first: "task:up" })];
+  };
+
+  function missSection(board, misses) {
+    const entries = Object.entries(misses || {});
+    if (!entries.length) return null;
+    const columns = [{ key: "query", label: "Query", value: (x) => x.text }, { key: "rank", label: "Rank", number: true, value: (x) => x.rank ?? "not found" },
+      { key: "top", label: "Ranked first", value: (x) => x.top || "no document" }, { key: "positive", label: "Relevant document", value: (x) => x.positive }];
+    return [h("h3", {}, "Where models fail"), entries.map(([m, rows]) => h("details", {}, h("summary", {}, `${board.models[m].name}: worst queries`), S.grid("misses", `Worst queries of ${board.models[m].name}`, columns, rows)))];
+  }
+
+  S.taskPage = async (board, name) => {
     const t = board.tasks.findIndex((task) => task.name === name);
-    if (t < 0) return [h("h2", {}, "No such task"), h("p", {}, `${name} is not on this board.`)];
-    const task = board.tasks[t];
-    const scored = board.models.map((_, m) => [m, board.index[m].get(t)]).filter(([, i]) => i !== undefined).sort((a, b) => board.score[b[1]] - board.score[a[1]]);
-    const values = scored.map(([, i]) => board.score[i]);
-    const median = values.length ? values[Math.floor(values.length / 2)] : null;
+    if (t < 0) return S.notFound("task", name);
+    const details = (await S.detail(board, "task", t)) || {};
+    const task = board.tasks[t], scores = S.scoresOf(board, t), values = scores.map((row) => row.mean);
+    const scale = scores.length ? S.scaleOf(scores) : { low: 0, high: 1 };
+    const columns = [
+      { key: "model", label: "Model", value: (r) => board.models[r.model].name, cell: (r) => S.modelLink(board, r.model) },
+      { key: "score", label: S.metricName(task.metric) || "Score", number: true, value: (r) => r.mean, cell: (r) => [score(r.mean), S.range(r, scale)] },
+      { key: "interval", label: "95 % interval", number: true, value: (r) => interval(r) },
+      ...Object.keys(board.metrics).filter((metric) => metric !== task.metric && scores.some((r) => board.metrics[metric][r.i] !== null)).slice(0, 3)
+        .map((metric) => ({ key: metric, label: S.metricName(metric), number: true, value: (r) => board.metrics[metric][r.i], cell: (r) => score(board.metrics[metric][r.i]) })),
+      { key: "notes", label: "Notes", value: (r) => S.flagNames(board.flag(r.i)) },
+    ];
+    const audits = (board.audits || []).filter((audit) => audit.tasks[t]);
     return [
-      h("h2", {}, task.name),
-      factList([["Type", task.type], ["Category", task.category], ["Metric", task.metric], ["Languages", (task.languages || []).join(", ") || "not recorded"],
-        ["Queries", task.queries], ["Documents", task.documents], ["Models", scored.length], ["Best", S.percent(values[0])], ["Median", S.percent(median)]]),
-      simpleTable("Scores", [{ label: "Model" }, { label: "Score", number: true }, { label: "Notes" }],
-        scored.map(([m, i]) => [h("a", { href: S.address(["model", board.slug, board.models[m].name], {}) }, board.models[m].name), S.percent(board.score[i]),
-          S.FLAGS.filter(([bit]) => board.flag(i) & bit).map(([, label]) => label).join(", ")])),
+      h("h2", {}, task.name), details.about && h("p", {}, details.about),
+      S.facts([["Type", task.type.replaceAll("_", " ")], ["Category", (task.category || "").replaceAll("_", " ")], ["Metric", S.metricName(task.metric)], ["Languages", (task.languages || []).join(", ") || "not recorded"],
+        ["Queries", task.queries], ["Documents", task.documents && task.documents.toLocaleString("en")], ["Models", scores.length], ["Best", score(values[0])], ["Median", values.length ? score(values[Math.floor(values.length / 2)]) : ""],
+        ["Queries that no model solves", details.unsolved === undefined ? "" : h("a", { href: S.address(["queries", board.slug, task.name], { unsolved: "1" }) }, `${details.unsolved} of ${details.total}`)]]),
+      details.ids && h("p", {}, h("a", { class: "button", href: S.address(["queries", board.slug, task.name], {}) }, "Explore the queries")),
+      audits.map((audit) => h("p", { class: "warn" }, `Audit of ${audit.training} (${audit.date}): ${audit.tasks[t].verdict}. ${audit.tasks[t].reason}.`)),
+      h("h3", {}, "Scores"), S.grid(`${board.slug}-task`, "Scores", columns, scores),
+      details.findings && details.findings.length > 0 && [h("h3", {}, "About the data"), S.findings(details.findings)],
+      details.within && [h("h3", {}, "Duplicates"), details.within.length ? details.within.map(overlap) : h("p", { class: "soft" }, "No duplicate or near-duplicate was found.")],
+      missSection(board, details.misses),
     ];
   };
 
-  /** A two-sided sign-flip test over the tasks that both models have. */
-  S.signFlip = (differences) => {
-    const n = differences.length, observed = Math.abs(differences.reduce((a, b) => a + b, 0));
-    if (n < 5) return null;
-    let state = 12345, extreme = 0;
-    const draws = 10000;
-    for (let draw = 0; draw < draws; draw++) {
-      let sum = 0;
-      for (let k = 0; k < n; k++) {
-        state = (Math.imul(state, 1664525) + 1013904223) | 0;
-        sum += state < 0 ? -differences[k] : differences[k];
-      }
-      if (Math.abs(sum) >= observed - 1e-12) extreme++;
-    }
-    return (extreme + 1) / (draws + 1);
-  };
+  S.findings = (findings) => unique(findings.map((one) => one.section)).map((section) => h("details", {}, h("summary", {}, section), h("ul", {}, findings.filter((one) => one.section === section).map((one) => h("li", {}, one.text)))));
 
-  S.comparePage = (board, names) => {
-    const models = names.map((name) => find(board, name));
-    if (models.length < 2 || models.some((m) => m < 0)) return [h("h2", {}, "Compare models"), h("p", {}, "Tick two to four models on the board, then choose Compare.")];
-    const [first, second] = models;
-    const tasks = board.tasks.map((_, t) => t).filter((t) => models.every((m) => board.index[m].has(t)));
-    const at = (m, t) => board.score[board.index[m].get(t)];
-    const lines = tasks.map((t) => ({ name: board.tasks[t].name, value: at(first, t) - at(second, t) })).sort((a, b) => b.value - a.value);
-    const p = S.signFlip(lines.map((line) => line.value));
-    const mean = lines.reduce((sum, line) => sum + line.value, 0) / (lines.length || 1);
-    const wins = lines.filter((line) => line.value > 0).length, losses = lines.filter((line) => line.value < 0).length;
-    const verdict = p === null ? "Fewer than five common tasks: no test."
-      : p < 0.05 ? `The difference of means is ${(100 * mean).toFixed(2)} (p = ${p.toFixed(4)}, sign-flip test over tasks).`
-      : `The difference of means is ${(100 * mean).toFixed(2)}; a test over the tasks does not distinguish the two models (p = ${p.toFixed(2)}).`;
-    return [
-      h("h2", {}, names.join(" against ")),
-      h("p", {}, verdict), h("p", {}, `${names[0]} is better on ${wins} tasks, ${names[1]} on ${losses}; ${lines.length - wins - losses} are equal. ${board.tasks.length - tasks.length} tasks are missing for at least one model.`),
-      tasks.length > 0 && S.figure(S.forest(lines), `Difference in percentage points: ${names[0]} minus ${names[1]}. Bars to the right favour ${names[0]}.`),
-      h("h3", {}, "Scores"),
-      simpleTable("Scores", [{ label: "Task" }, ...names.map((label) => ({ label, number: true })), { label: "Difference", number: true }],
-        tasks.map((t) => [h("a", { href: S.address(["task", board.slug, board.tasks[t].name], {}) }, board.tasks[t].name), ...models.map((m) => S.percent(at(m, t))), (100 * (at(first, t) - at(second, t))).toFixed(2)])),
-    ];
-  };
+  function overlap(one) {
+    const keys = [...new Set(one.examples.flatMap(Object.keys))];
+    return h("details", {}, h("summary", {}, `${one.count} of ${one.total} ${one.meaning}`), one.examples.length > 0 && S.grid("duplicates", one.meaning, keys.map((key) => ({ key, label: key.replaceAll("_", " "), value: (x) => x[key] })), one.examples));
+  }
 })(window.Steelyard);

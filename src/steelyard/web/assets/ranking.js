@@ -59,16 +59,55 @@
       order.sort((a, b) => means[b][draw] - means[a][draw]);
       order.forEach((i, place) => (ranks[i][draw] = place + 1));
     }
-    const best = rows.length ? rows.reduce((top, row, i) => (row.mean > rows[top].mean ? i : top), 0) : 0;
-    rows.forEach((row, i) => {
-      const behind = means[i].map((value, draw) => means[best][draw] - value).sort();
+    const places = rows.map((_, i) => i).sort((a, b) => rows[b].mean - rows[a].mean);
+    let leader = places[0], group = 1;
+    for (const i of places) {
+      const row = rows[i], behind = means[i].map((value, draw) => means[leader][draw] - value).sort();
+      if (i !== leader && quantile(behind, 0.025) > 0) [leader, group] = [i, group + 1];
       const sorted = Float64Array.from(means[i]).sort();
-      const places = Int32Array.from(ranks[i]).sort();
+      const range = Int32Array.from(ranks[i]).sort();
       row.low = quantile(sorted, 0.025);
       row.high = quantile(sorted, 0.975);
-      row.ranks = [quantile(places, 0.025), quantile(places, 0.975)];
-      row.tied = i === best || quantile(behind, 0.025) <= 0;
-    });
+      row.over = "tasks";
+      row.ranks = [quantile(range, 0.025), quantile(range, 0.975)];
+      row.group = group;
+      row.tied = group === 1;
+    }
+  }
+
+  /** Intervals of means over queries, from those of the tasks, which are samples of their own: as in the console. */
+  S.overQueries = (board, cells, weight) => {
+    if (!board.low || cells.some((i) => i === undefined || board.low[i] === null)) return null;
+    return Math.hypot(...cells.map((i, k) => (weight[k] * (board.high[i] - board.low[i])) / 2));
+  };
+
+  /** Mean and interval of some cells: over queries where all have an interval, else over four tasks or more. */
+  S.groupMean = (board, cells) => {
+    const values = cells.map((i) => board.score[i]), n = values.length;
+    if (!n) return null;
+    const mean = values.reduce((a, b) => a + b, 0) / n;
+    const half = S.overQueries(board, cells, cells.map(() => 1 / n));
+    if (half !== null) return { mean, low: mean - half, high: mean + half, over: "queries" };
+    if (n < LEAST_TASKS) return { mean };
+    const row = { mean, values };
+    resample([row], cells, cells.map(() => 1 / n));
+    return { mean, low: row.low, high: row.high, over: "tasks" };
+  };
+
+  /** Take what was computed from the scores of queries: intervals always, ranks and ties if nothing is filtered. */
+  function stored(board, rows, tasks, weight) {
+    const halves = rows.map((row) => S.overQueries(board, row.cells, weight));
+    if (rows.length && halves.every((half) => half !== null)) {
+      rows.forEach((row, i) => Object.assign(row, { low: row.mean - halves[i], high: row.mean + halves[i], over: "queries" }));
+    }
+    if (tasks.length < board.tasks.length || weight.some((w) => w !== weight[0])) return;
+    const places = new Map(board.places.map((place) => [place.model, place]));
+    const ranked = rows.length && rows.every((row) => places.has(row.model)) && rows.length === places.size;
+    for (const row of rows) {
+      const place = places.get(row.model);
+      if (ranked) Object.assign(row, { ranks: [place.low, place.high], tied: place.group === 1, group: place.group });
+      else if (board.tied.length && tasks.length < LEAST_TASKS) row.tied = board.tied.includes(row.model);
+    }
   }
 
   /** Rank the models on the tasks. Rows that lack a task have no mean over all of them and are marked as partial. */
@@ -88,13 +127,25 @@
     const whole = rows.filter((row) => !row.partial);
     borda(whole, tasks);
     if (tasks.length >= LEAST_TASKS) resample(whole, tasks, weight);
-    else if (board.tied.length) whole.forEach((row) => (row.tied = board.tied.includes(row.model)));
+    if (values === board.score && method !== "borda") stored(board, whole, tasks, weight);
     const key = method === "borda" ? "borda" : "mean";
     whole.sort((a, b) => b[key] - a[key] || b.mean - a.mean);
     whole.forEach((row, place) => (row.rank = place && row[key] === whole[place - 1][key] ? whole[place - 1].rank : place + 1));
     const partial = rows.filter((row) => row.partial && row.mean !== null);
     partial.sort((a, b) => a.missing.length - b.missing.length || b.mean - a.mean);
     return [...whole, ...partial];
+  };
+
+  /** Variants of ranked models: no rank, the change against their model on the same tasks. */
+  S.variants = (board, rows, models, tasks, values) => {
+    const parents = new Map(rows.map((row) => [row.model, row]));
+    const found = S.rank(board, models, tasks, "", values);
+    for (const row of found) {
+      const parent = parents.get(board.parent[row.model]);
+      Object.assign(row, { rank: undefined, ranks: undefined, tied: false, group: undefined, variant: true });
+      if (parent && !parent.partial && !row.partial && parent.mean) Object.assign(row, { change: row.mean - parent.mean, kept: row.mean / parent.mean });
+    }
+    return found;
   };
 
   /** Points that no other point beats in both directions: higher is better in y, lower in x. */

@@ -1,4 +1,4 @@
-/* The state of the view is in the address: #/board/mteb-cmn-v1?q=bge&sort=mean. Sharing the address shares the view. */
+/* The state of the view is in the address: #/board/mteb-cmn-v1?q=bge&sort=mean:down. Sharing the address shares the view. */
 "use strict";
 
 (function (S) {
@@ -24,5 +24,7 @@
     } else location.hash = address;
   };
 
-  S.list = (text) => (text ? text.split(",").filter(Boolean) : []);
+  /* Lists in options: commas inside a name, as in "[bm25, dense]", are escaped. */
+  S.list = (text) => (text ? text.split(/(?<!\\),/).filter(Boolean).map((name) => name.replaceAll("\\,", ",")) : []);
+  S.joined = (names) => names.map((name) => name.replaceAll(",", "\\,")).join(",");
 })(window.Steelyard);

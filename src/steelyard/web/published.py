@@ -1,0 +1,177 @@
+"""The boards of a warehouse: published results, and one's own that were imported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from steelyard.errors import UnknownName
+from steelyard.web.board import (
+    LIMITED,
+    OTHER_DATA,
+    OTHER_REVISION,
+    PARTIAL,
+    TRAINED,
+    Board,
+    BoardModel,
+    BoardTask,
+    Cell,
+)
+
+UNRECORDED = (None, "", "None", "unknown", "external", "1")
+"""Data revisions that say nothing about the data."""
+
+
+class Library:
+    """The boards of a warehouse, loaded when they are asked for."""
+
+    def __init__(self, warehouse: str | Path) -> None:
+        from steelyard.warehouse import connect
+
+        self.path = Path(warehouse)
+        self._connection = connect(warehouse)
+
+    def _rows(self, sql: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
+        with self._connection.cursor() as cursor:
+            rows: list[dict[str, Any]] = cursor.sql(sql, params=parameters or None).to_arrow_table().to_pylist()
+        return rows
+
+    def benchmarks(self) -> list[dict[str, Any]]:
+        """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
+        return self._rows(
+            """
+            SELECT b.benchmark AS name, any_value(b.title) AS title, count(DISTINCT b.task)::INTEGER AS tasks,
+                   count(DISTINCT m.model)::INTEGER AS models
+            FROM benchmarks b JOIN mart_benchmark m USING (benchmark, task)
+            GROUP BY b.benchmark ORDER BY models DESC, name
+            """
+        )
+
+    def board(self, name: str) -> Board:
+        """Return the board of a benchmark: every model with at least one score on it, experiments as its variants."""
+        facts = self._rows(
+            "SELECT DISTINCT b.title, t.* FROM benchmarks b JOIN tasks t USING (task) WHERE b.benchmark = ? "
+            "ORDER BY t.type, t.task",
+            [name],
+        )
+        if not facts:
+            known = [row["name"] for row in self.benchmarks()]
+            raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
+        tasks = {row["task"]: position for position, row in enumerate(facts)}
+        rows = self._rows(
+            "SELECT * FROM mart_benchmark WHERE benchmark = ? AND score IS NOT NULL ORDER BY experiment, model, task",
+            [name],
+        )
+        names = list(dict.fromkeys(_variant(row) for row in rows))
+        origins = {_variant(row): row["model"] for row in rows}
+        cards = self._cards(sorted(set(origins.values())))
+        usual = _usual_revisions(rows)
+        models = {model: position for position, model in enumerate(names)}
+        trained = {model: set(card["training_datasets"] or ()) for model, card in cards.items()}
+        cells = [
+            Cell(
+                models[_variant(row)],
+                tasks[row["task"]],
+                row["score"],
+                row["low"],
+                row["high"],
+                _flags(row, usual, trained),
+            )
+            for row in rows
+        ]
+        return Board(
+            name,
+            facts[0]["title"],
+            [
+                BoardTask(row["task"], row["type"], row["category"], tuple(row["languages"] or ()), row["main_score"])
+                for row in facts
+            ],
+            [_model(name, cards[origins[name]]) for name in names],
+            cells,
+        )
+
+    def _cards(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        rows = self._rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [list(names)])
+        return {row["model"]: row for row in rows}
+
+    def training(self, board: Board) -> dict[str, Sequence[str]]:
+        """Return the training sets that the models of a board declare."""
+        cards = self._cards([model.name for model in board.models])
+        return {name: card["training_datasets"] for name, card in cards.items() if card["training_datasets"]}
+
+    def history(self, board: Board) -> dict[str, list[dict[str, Any]]]:
+        """Return the revisions of models that have several: mteb version, tasks, mean over the tasks they share."""
+        rows = self._rows(
+            """
+            SELECT model, revision, task, score, version FROM mart_model_task
+            WHERE experiment = '' AND score IS NOT NULL AND list_contains(?, task) AND list_contains(?, model)
+            ORDER BY model, mtime_ns, revision
+            """,
+            [[task.name for task in board.tasks], [model.name for model in board.models]],
+        )
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            found.setdefault(row["model"], {}).setdefault(row["revision"], {})[row["task"]] = row
+        return {model: _revisions(revisions) for model, revisions in found.items() if len(revisions) > 1}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _revisions(revisions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    common = sorted(set.intersection(*(set(tasks) for tasks in revisions.values())))
+    return [
+        {
+            "revision": revision,
+            "version": max((row["version"] for row in tasks.values() if row["version"]), default=None),
+            "tasks": len(tasks),
+            "common": len(common),
+            "mean": fmean(tasks[task]["score"] for task in common) if common else None,
+        }
+        for revision, tasks in revisions.items()
+    ]
+
+
+def _variant(row: dict[str, Any]) -> str:
+    """Return the name of a row of the board: the model, and its experiment if it is one."""
+    return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
+
+
+def _usual_revisions(rows: Iterable[dict[str, Any]]) -> dict[str, str | None]:
+    """Return the data revision that most models have, by task."""
+    counts: dict[str, Counter[str | None]] = {}
+    for row in rows:
+        if row["dataset_revision"] not in UNRECORDED:
+            counts.setdefault(row["task"], Counter())[row["dataset_revision"]] += 1
+    return {task: counter.most_common(1)[0][0] for task, counter in counts.items()}
+
+
+def _flags(row: dict[str, Any], usual: dict[str, str | None], trained: dict[str, set[str]]) -> int:
+    flags = PARTIAL if row["n_values"] < (row["n_expected"] or 0) else 0
+    flags |= LIMITED if row["limit"] is not None else 0
+    flags |= OTHER_REVISION if row["other_revision"] else 0
+    revision = row["dataset_revision"]
+    flags |= OTHER_DATA if revision not in UNRECORDED and revision != usual.get(row["task"]) else 0
+    return flags | (TRAINED if row["task"] in trained[row["model"]] else 0)
+
+
+def _model(name: str, card: dict[str, Any]) -> BoardModel:
+    own = bool(card["family"]) and card["n_parameters"] is None and ":" in card["model"]
+    return BoardModel(
+        name,
+        card["revision"],
+        card["family"],
+        card["n_parameters"],
+        card["embed_dim"],
+        card["max_tokens"],
+        card["license"],
+        card["open_weights"],
+        card["release_date"],
+        card["url"],
+        own,
+        variant_of=card["model"] if name != card["model"] else None,
+    )
