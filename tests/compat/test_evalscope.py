@@ -22,7 +22,7 @@ from steelyard.compat.evalscope.config_models import ApiKeys, spec_of
 from steelyard.compat.evalscope.config_schema import ModelEntry, parse
 from steelyard.compat.evalscope.config_tasks import PlannedTask, planned_tasks, references
 from steelyard.compat.evalscope.model_stages import prompt_for
-from steelyard.compat.evalscope.output_names import Names, identity, label
+from steelyard.compat.evalscope.output_names import OutputName, label, output_names
 from steelyard.compat.evalscope.run_config import output_folder
 from steelyard.config import Settings
 from steelyard.datasets import load_any
@@ -358,21 +358,30 @@ def test_prompts_by_task_hold_where_there_is_none_for_all() -> None:
     assert prompt_for(entry(prompt=""), task) == ""
 
 
-def test_folders_are_given_to_one_model_each(tmp_path: Path) -> None:
+def test_a_folder_has_the_name_that_the_user_wrote(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "latest").symlink_to(tmp_path / "real")
+    assert label(entry(path=str(tmp_path / "latest"))) == "latest"
+    assert label(entry(path=f"{tmp_path}/latest/../real/")) == "real"
+
+
+def test_models_of_one_config_have_folders_of_their_own(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name / "ckpt-100").mkdir(parents=True)
     first, second = (entry(path=str(tmp_path / name / "ckpt-100")) for name in ("a", "b"))
-    assert label(first) == label(second) == "ckpt-100"
-    names = Names(tmp_path / "models.json")
-    plain = names.of(label(first), identity(first, "weights 1"))
-    other = names.of(label(second), identity(second, "weights 2"))
-    assert plain == "ckpt-100" and other.startswith("ckpt-100-") and len(other) == len("ckpt-100-") + 6
-    again = Names(tmp_path / "models.json")
-    assert again.of("ckpt-100", identity(second, "weights 2")) == other
-    assert again.of("ckpt-100", identity(first, "weights 1")) == plain
-    assert again.of("ckpt-100", identity(replace(first, prompt="q: "), "weights 1")) not in (plain, other)
-    batch = replace(first, encode_kwargs={"batch_size": 8})  # changes no figure, so it is the same model
-    assert again.of("ckpt-100", identity(batch, "weights 1")) == plain
+    models = [
+        first,
+        replace(second, where="other path"),
+        replace(first, where="prompt", prompt="q: "),
+        replace(first, where="batches", encode_kwargs={"batch_size": 8, "show_progress_bar": True}),
+        replace(first, where="revision", revision="v2"),
+    ]
+    names = output_names(models)
+    assert names[first.where] == names["batches"] == OutputName("ckpt-100", "ckpt-100")
+    assert names["prompt"].folder == "ckpt-100" and names["prompt"].experiment == {"prompt": "q: "}
+    assert names["revision"].folder == "ckpt-100" and not names["revision"].experiment
+    assert names["other path"].folder.startswith("ckpt-100-") and not names["other path"].experiment
+    assert len({name.name for name in names.values()}) == 4
 
 
 def test_where_files_go(tmp_path: Path) -> None:
@@ -577,7 +586,9 @@ def test_limits_keep_what_is_judged_and_say_so(tmp_path: Path) -> None:
     assert result.partial and result.metrics["recall_at_100"] == 1.0
     facts = result.facts
     assert (facts.queries, facts.queries_in_full, facts.documents, facts.documents_in_full) == (5, 20, 104, 400)
-    (file,) = (tmp_path / "out").rglob("Mine.json")
+    (file,) = (tmp_path / "out").rglob("Mine.json")  # mteb's reader leaves experiments out
+    assert file.parent.relative_to(tmp_path / "out" / "results").parts[-2:] == ("experiments", "limits_5")
+    assert json.loads((file.parent / "model_meta.json").read_text())["experiment_kwargs"] == {"limits": 5}
     beside = json.loads(file.read_text())["steelyard"]["test/default"]
     assert beside["partial"] is True and (beside["limit"], beside["documents"]) == (5, 104)
 
@@ -592,7 +603,7 @@ def test_a_model_that_fails_is_among_the_results(tmp_path: Path, monkeypatch: py
     assert not list((tmp_path / "out").rglob("Mine.json"))
 
 
-@pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 0), (2, 2), (3, 5)])
+@pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 1), (2, 2), (3, 4)])
 def test_verbosity(tmp_path: Path, verbosity: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
     custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
     given = config([{"model_name_or_path": "bm25"}], tmp_path / "out", custom_tasks=custom, verbosity=verbosity)
@@ -600,6 +611,58 @@ def test_verbosity(tmp_path: Path, verbosity: int, lines: int, caplog: pytest.Lo
     records = [record for record in caplog.records if record.name == "steelyard.evalscope"]
     assert len(records) >= lines if verbosity == 3 else len(records) == lines
     assert logging.getLogger("steelyard.evalscope").level == logging.NOTSET
+
+
+def test_run_task_reports_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    from steelyard.compat.evalscope import INTERVAL, PATIENCE, _Progress
+    from steelyard.engine.events import Advanced, Finished, Planned, Started
+    from steelyard.results import Result
+
+    times = iter([0.0, 0.1, PATIENCE, PATIENCE, PATIENCE + 1, PATIENCE + INTERVAL, PATIENCE + INTERVAL])
+    progress = _Progress(lambda: next(times))
+    caplog.set_level(logging.INFO, "steelyard.evalscope")
+    progress(Planned(1, 2, 0))
+    progress(Started("m", "T/a", 100))
+    for _ in range(4):
+        progress(Advanced(10))
+    progress(Finished(Result("T/a", "m", {}, "", metrics={"ndcg_at_10": 0.5}), stored=False))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == ["1/2 m on T/a: 20 of 100", "1/2 m on T/a: 40 of 100", "1/2 m on T/a: ndcg_at_10 0.5000"]
+
+
+def test_show_progress_bar_false_hides_the_steps_of_that_model(tmp_path: Path) -> None:
+    from steelyard.compat.evalscope.run_config import run_config
+    from steelyard.engine.events import Advanced, Event, Started
+
+    custom = [{"name": "Mine", "data_path": str(retrieval_folder(tmp_path / "data"))}]
+    for shown in (True, False):
+        events: list[Event] = []
+        model = {"model_name_or_path": "bm25", "encode_kwargs": {"show_progress_bar": shown}}
+        list(
+            run_config(
+                parse(config([model], tmp_path / "out", custom_tasks=custom)), tmp_path / "o", listen=events.append
+            )
+        )
+        assert any(isinstance(event, Advanced) for event in events) == shown
+        assert [event.steps > 0 for event in events if isinstance(event, Started)] == [shown]
+
+
+def test_a_python_file_is_read_and_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "config.py"
+    both = f"import os\nos.mkdir({str(tmp_path / 'run')!r})\none_stage_task_cfg = {ONE_STAGE!r}\n"
+    both += f"two_stage_task_cfg: dict = {TWO_STAGES!r}\n"
+    path.write_text(both)
+    assert read(str(path)) == [ONE_STAGE, TWO_STAGES]
+    path.write_text(both + "run_task(task_cfg=two_stage_task_cfg)  # run_task(task_cfg=one_stage_task_cfg)\n")
+    assert read(str(path)) == TWO_STAGES
+    path.write_text(both + "task_cfg = one_stage_task_cfg\n")
+    assert read(str(path)) == ONE_STAGE
+    assert not (tmp_path / "run").exists()
+    for content in ("task_cfg = {'eval_config': make()}", "task_cfg = {", "config = {}", "print('no config')"):
+        path.write_text(content)
+        with pytest.raises(DataError) as caught:
+            read(str(path))
+        assert caught.value.path == str(path)
 
 
 def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from test_evalscope import ONE_STAGE, TWO_STAGES
 from steelyard import run_task
 from steelyard.compat.mteb.mteb_files import write_mteb_files
 from steelyard.engine import Results, evaluate
+from steelyard.errors import UsageError
 
 TASKS = ("TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC")
 
@@ -121,15 +122,130 @@ def test_two_stages(models: dict[str, Path], tmp_path: Path) -> None:
 SECOND = (2, "MiniCPM-Reranker", ["T2Reranking", "T2Retrieval"])
 
 
-def test_models_of_the_same_name_keep_their_own_files(models: dict[str, Path], tmp_path: Path) -> None:
+def test_the_file_of_a_task_is_always_the_newest_evaluation(
+    models: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = example(ONE_STAGE, models, tmp_path / "o", tasks=["ATEC", "TNews"])
+    model, evaluation = given["eval_config"]["model"][0], given["eval_config"]["eval"]
+    file = tmp_path / "o" / "m3e-base" / "master" / "ATEC.json"
+    run_task(given)
+    scores = [json.loads(file.read_text())["scores"]]
+    evaluation["tasks"] = ["ATEC"]
+    for change in (
+        {"encode_kwargs": {"batch_size": 128, "show_progress_bar": False}},
+        {"model_kwargs": {}},
+        {"prompt": None},
+        {"max_seq_length": 5},
+        {"model_name_or_path": str(models["other"])},
+    ):
+        model.update(change)
+        (result, *_) = run_task(given)
+        scores.append(json.loads(file.read_text())["scores"])
+        assert scores[-1]["validation"][0]["main_score"] == pytest.approx(result.score)
+    assert scores[0] == scores[1] == scores[2] == scores[3] != scores[4] != scores[5]
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {"m3e-base", "results", "steelyard"}
+    assert "TNews.json" in caplog.text, "the file of another model is in the folder"
+
+
+def test_variants_in_one_config_are_experiments_of_mteb(models: dict[str, Path], tmp_path: Path) -> None:
+    import mteb
+
     given = example(ONE_STAGE, models, tmp_path / "o", tasks=["ATEC"])
+    (model,) = given["eval_config"]["model"]
+    given["eval_config"]["model"] = [
+        model,
+        {**model, "prompt": "river "},
+        {**model, "model_name_or_path": str(models["other"])},
+    ]
+    results = run_task(given)
+    assert isinstance(results, Results) and len(results) == 6
+    folder = tmp_path / "o" / "m3e-base" / "master"
+    plain, variant = (
+        json.loads((folder / name / "ATEC.json").read_text()) for name in (".", "experiments/prompt_river ")
+    )
+    assert plain["scores"] != variant["scores"]
+    assert len(list((tmp_path / "o").glob("m3e-base-*/master/ATEC.json"))) == 1
+    cache = mteb.ResultCache(tmp_path / "o")
+    assert len(cache.load_results().model_results) == 2, "experiments are not loaded unless asked for"
+    (found,) = cache.load_results(experiment_kwargs={"prompt": "river "}).model_results
+    assert found.experiment_name == "prompt_river "
+
+
+@pytest.mark.parametrize("version", ["1.14", "2"])
+def test_a_prompt_is_on_every_text_of_the_types_without_queries(
+    models: dict[str, Path],
+    tmp_path: Path,
+    version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    prompts: set[str] = set()
+    encode = SentenceTransformer.encode
+
+    def watched(self: Any, texts: list[str], *more: Any, **named: Any) -> Any:
+        prompts.add(named.get("prompt") or "")
+        return encode(self, texts, *more, **named)
+
+    monkeypatch.setattr(SentenceTransformer, "encode", watched)
+    given = example(ONE_STAGE, models, tmp_path / "o", tasks=["TNews", "CLSClusteringS2S", "ATEC"])
+    given["eval_config"]["model"][0]["prompt"] = "river "
+    run_task(given, mteb_version=version)
+    assert prompts - {""} == ({"river "} if version == "1.14" else set())
+    noted = {word for word in ("classification", "clustering", "sts") if f"of type {word}" in caplog.text}
+    assert noted == (set() if version == "1.14" else {"classification", "clustering", "sts"})
+
+
+def test_a_length_beyond_the_positions_is_refused_and_the_default_is_lowered(
+    models: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = example(ONE_STAGE, models, tmp_path / "o", tasks=["ATEC"])
+    (model,) = given["eval_config"]["model"]
+    positions = json.loads((models["AI-ModelScope/m3e-base"] / "config.json").read_text())["max_position_embeddings"]
+    model["max_seq_length"] = positions + 1
+    with pytest.raises(UsageError) as caught:
+        run_task(given)
+    assert caught.value.field == "eval_config.model[0].max_seq_length" and caught.value.found == positions + 1
+    assert not (tmp_path / "o").exists()
+    model["max_seq_length"] = 512
+    (result, *_) = run_task(given)
+    assert result.settings["model_settings"]["max_seq_length"] == positions
+    assert f"is {positions} instead of 512" in caplog.text
+
+
+def test_names_of_experiments_are_those_of_mteb() -> None:
+    from mteb.models.model_meta import _serialize_experiment_kwargs_to_name
+
+    from steelyard.compat.mteb.mteb_names import experiment_name
+
+    for experiment in (
+        {"limits": 500},
+        {"prompt": "Represent: a/b?", "max_seq_length": 128, "pooling_mode": None},
+        {"model_kwargs": {"dtype": "float16", "attn": True}, "encode_kwargs": {}},
+        {"prompt": "x" * 300},
+        {"languages": ["a", "b"], "rate": 0.5},
+    ):
+        assert experiment_name(experiment) == _serialize_experiment_kwargs_to_name(experiment)
+
+
+def test_mteb_loads_what_a_config_of_the_first_version_wrote(models: dict[str, Path], tmp_path: Path) -> None:
+    import mteb
+
+    given = example(ONE_STAGE, models, tmp_path / "o", tasks=["ATEC", "T2Retrieval"])
+    results = run_task(given)
+    loaded = mteb.ResultCache(tmp_path / "o").load_results(validate_and_filter=True, tasks=mteb.get_tasks(["ATEC"]))
+    (found,) = loaded.model_results
+    assert (found.model_name, found.model_revision) == ("local/m3e-base", "master")
+    (atec,) = found.task_results
+    assert atec.get_score(languages=["cmn"]) == pytest.approx(np.mean([r.score for r in results if "ATEC" in r.task]))
+    assert len(mteb.ResultCache(tmp_path / "o").load_results().model_results[0].task_results) == 2
+    given["eval_config"]["eval"].update(limits=3, output_folder=str(tmp_path / "limited"))
     run_task(given)
-    kept = (tmp_path / "o" / "m3e-base" / "master" / "ATEC.json").read_bytes()
-    given["eval_config"]["model"][0]["model_name_or_path"] = str(models["other"])
-    run_task(given)
-    assert (tmp_path / "o" / "m3e-base" / "master" / "ATEC.json").read_bytes() == kept
-    (other,) = (tmp_path / "o").glob("m3e-base-*/master/ATEC.json")
-    assert json.loads(other.read_text())["scores"] != json.loads(kept)["scores"]
+    assert (tmp_path / "limited" / "m3e-base" / "master" / "ATEC.json").exists()
+    cache = mteb.ResultCache(tmp_path / "limited")
+    assert not cache.load_results().model_results, "a partial result is not a whole one"
+    assert len(cache.load_results(experiment_kwargs={"limits": 3}).model_results) == 1
 
 
 def test_the_batch_size_is_what_the_model_gets(

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "configs",
         nargs="+",
         metavar="CONFIG",
-        help="A .yaml, .yml, .json or .toml file, or JSON text; several run in order.",
+        help="A .yaml, .json or .toml file, a .py file with a task_cfg, or JSON text.",
     )
     add("--mteb-version", choices=["1.14", "2"], help="Version of mteb to reproduce (default: that of the config).")
     add("-o", "--output", type=Path, metavar="DIR", help="Folder of the result files (default: that of the config).")

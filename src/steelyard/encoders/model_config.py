@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -61,15 +62,24 @@ class ModelConfig:
         declared = self._object("sentence_bert_config.json").get("max_seq_length")
         if isinstance(declared, int):
             return declared
-        config = self._object("config.json")
-        positions = config.get("max_position_embeddings")
-        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
-            positions -= ROBERTA_OFFSET
+        positions = max_positions(self._object("config.json"))
         tokenizer = self._object("tokenizer_config.json").get("model_max_length")
         numbers = [number for number in (positions, tokenizer) if isinstance(number, int | float)]
         limits = [int(number) for number in numbers if number and number < 1e9]
         truncation = self._object("tokenizer.json").get("truncation") or {}
         return min(limits) if limits else truncation.get("max_length")
+
+
+def max_positions(config: Mapping[str, Any]) -> int | None:
+    """Return the positions of a network by its `config.json`: the most tokens that it reads; None if not declared.
+
+    >>> max_positions({"max_position_embeddings": 514, "model_type": "xlm-roberta"})
+    512
+    """
+    positions = config.get("max_position_embeddings")
+    if not isinstance(positions, int):
+        return None
+    return positions - ROBERTA_OFFSET if "roberta" in str(config.get("model_type")) else positions
 
 
 def _old_name(mode: str) -> str:

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,15 +16,19 @@ from steelyard.compat.evalscope.config_file import read
 from steelyard.compat.evalscope.config_schema import Config, parse
 from steelyard.compat.evalscope.run_config import output_folder, run_config
 from steelyard.config import Settings
-from steelyard.engine.events import Event, Finished
+from steelyard.engine.events import Advanced, Event, Finished, Planned, Started
 from steelyard.results import Result, Results
 from steelyard.results.schema import with_interval
 
 __all__ = ["run_task"]
 
 LOG = logging.getLogger("steelyard.evalscope")
-LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
-"""By `verbosity`: failures; notes; each result; each task that is loaded."""
+TABLE = 25
+"""The level of the table of results, between those of notes and of each result."""
+LEVELS = (logging.ERROR, TABLE, logging.INFO, logging.DEBUG)
+"""By `verbosity`: failures; also notes and the table; also progress and each result; also each step."""
+PATIENCE, INTERVAL = 2.0, 15.0
+"""Seconds before the first line about the progress of an evaluation, and between two of them."""
 
 
 def run_task(
@@ -45,18 +50,47 @@ def run_task(
 def _results(config: Config, version: str | None, settings: Settings | None) -> Results:
     folder = output_folder(config)
     with _logging(config) as log:
-        work = run_config(config, folder, version=version, listen=_listen, note=log.warning, settings=settings)
+        work = run_config(config, folder, version=version, listen=_Progress(), note=log.warning, settings=settings)
         results = Results(work)
-        log.info("files: %s\n%s", folder, results)
+        log.log(TABLE, "files: %s\n%s", folder, results)
     return results
 
 
-def _listen(event: Event) -> None:
-    if not isinstance(event, Finished):
-        LOG.debug("%s", event)
-        return
-    result: Result = event.result
-    where = f"{result.model} on {result.task}{' (partial)' if result.partial else ''}"
+class _Progress:
+    """Logs each result, and while an evaluation takes long how far it is."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._total = self._finished = self._steps = self._step = 0
+        self._activity, self._next = "", 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Log one event."""
+        match event:
+            case Planned():
+                self._total = event.evaluations
+            case Started(model, task, steps):
+                self._activity, self._steps, self._step = f"{model} on {task}", steps, 0
+                self._next = self._clock() + PATIENCE
+                LOG.debug("%s: started", self._activity)
+            case Advanced(steps):
+                self._advance(steps)
+            case Finished(result, stored):
+                self._finished += 1
+                _log_result(result, f"{self._finished}/{self._total}" + (" stored" if stored else ""))
+            case _:
+                LOG.debug("%s", event)
+
+    def _advance(self, steps: int) -> None:
+        self._step += steps
+        if self._steps and self._clock() >= self._next:
+            self._next = self._clock() + INTERVAL
+            place = f"{self._finished + 1}/{self._total}"
+            LOG.info("%s %s: %s of %s", place, self._activity, f"{self._step:,}", f"{self._steps:,}")
+
+
+def _log_result(result: Result, count: str) -> None:
+    where = f"{count} {result.model} on {result.task}{' (partial)' if result.partial else ''}"
     if result.error is not None:
         LOG.error("%s failed: %s", where, result.error)
     else:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError, MissingPart, UsageError
 
-FORMS = ".yaml, .yml, .json or .toml"
+FORMS = ".yaml, .yml, .json, .toml or .py"
+CONFIG_NAME = "task_cfg"
+"""The name of a config in a Python file, or the end of its name: `one_stage_task_cfg`."""
 EXAMPLE = "write a table with eval_backend and eval_config; docs/evalscope.md has an example"
 DEEPEST = 50
 """Levels of lists and tables in a config."""
@@ -103,8 +106,55 @@ def _yaml(content: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
+def _python(content: str) -> Any:
+    """Return the config in a Python file, without running it: only literals are read.
+
+    Of several, those that the file passes to `run_task` count, else the one with the plain name, else all.
+    """
+    try:
+        body = ast.parse(content).body
+    except (SyntaxError, MemoryError) as error:  # the second: nested too deep
+        raise ValueError(f"it is not Python: {error}") from error
+    tables: dict[str, Any] = {}
+    for line in body:
+        for name, value in _assigned(line):
+            tables[name] = tables[value.id] if isinstance(value, ast.Name) and value.id in tables else _literal(value)
+    if not tables:
+        raise ValueError(f"it must assign a dictionary to {CONFIG_NAME}, or to a name that ends in _{CONFIG_NAME}")
+    passed = dict.fromkeys(name for line in body for name in _passed(line) if name in tables)
+    chosen = list(passed) or ([CONFIG_NAME] if CONFIG_NAME in tables else list(tables))
+    return tables[chosen[0]] if len(chosen) == 1 else [tables[name] for name in chosen]
+
+
+def _assigned(line: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names of configs that a line assigns, each with its value."""
+    targets = line.targets if isinstance(line, ast.Assign) else [line.target] if isinstance(line, ast.AnnAssign) else []
+    for target in targets:
+        value = line.value if isinstance(line, ast.Assign | ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and value is not None and f"_{target.id}".endswith(f"_{CONFIG_NAME}"):
+            yield target.id, value
+
+
+def _literal(value: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"line {value.lineno}: the config must have literal values only, because the file is not run: {error}"
+        ) from error
+
+
+def _passed(line: ast.stmt) -> Iterator[str]:
+    """Yield the names that a line passes to `run_task`."""
+    for call in ast.walk(line):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "run_task":
+            given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == CONFIG_NAME)]
+            yield from (name.id for value in given for name in ast.walk(value) if isinstance(name, ast.Name))
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     ".json": json.loads,
+    ".py": _python,
     ".toml": tomllib.loads,
     ".yaml": _yaml,
     ".yml": _yaml,

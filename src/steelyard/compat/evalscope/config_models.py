@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
 from steelyard.encoders.backends.transformers.loading import DTYPES
 from steelyard.encoders.load import detect_backend
+from steelyard.encoders.model_config import max_positions
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS
@@ -21,7 +22,7 @@ NO_KEYS = ("", "EMPTY", "empty", "none", "None")
 CHARACTERS = 3
 """Characters of a text that a service gets for each token of `max_seq_length`: EvalScope's rule."""
 IGNORED = ("show_progress_bar", "convert_to_tensor", "convert_to_numpy")
-"""Arguments of `encode` without effect here: progress is always shown, and vectors are arrays."""
+"""Arguments of `encode` that change no vector."""
 
 
 @dataclass
@@ -38,20 +39,22 @@ class ApiKeys:
         return name
 
 
-def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
+def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys, *, texts: bool = False) -> ModelSpec:
     """Return the model of an entry with this prompt for queries; None keeps the model's own prompts.
+
+    With `texts` the prompt is also that of texts that are neither query nor document, as in mteb 1.14.
 
     >>> entry = ModelEntry("model[0]", path="AI-ModelScope/m3e-base", encode_kwargs={"batch_size": 128})
     >>> str(spec_of(entry, "", ApiKeys())).replace("&", " ").split()[1:]
     ['batch_tokens=65536', 'document_prompt=', 'hub=modelscope', 'max_seq_length=512', 'query_prompt=']
     """
     if entry.model_name is not None:
-        return _service(entry, prompt, keys)
+        return _service(entry, prompt, keys, texts=texts)
     assert entry.path is not None
     if is_ours(entry.path):
         return _ours(entry, prompt)
     length = "max_length" if entry.cross_encoder else "max_seq_length"
-    options = {length: str(entry.max_seq_length), **_prompts(entry, prompt)}
+    options = {length: str(entry.max_seq_length), **_prompts(entry, prompt, texts=texts)}
     if not is_local(entry.path):
         options["hub"] = entry.hub
     if entry.pooling_mode is not None:
@@ -97,11 +100,30 @@ def _ours(entry: ModelEntry, prompt: str | None) -> ModelSpec:
     return ModelSpec(spec.family, spec.id, entry.revision or spec.revision, spec.options, spec.parts)
 
 
-def _prompts(entry: ModelEntry, prompt: str | None) -> dict[str, str]:
-    """Return the options of a prompt: on queries only; without one, the model's own prompts are used."""
+def _prompts(entry: ModelEntry, prompt: str | None, *, texts: bool) -> dict[str, str]:
+    """Return the options of a prompt, which documents do not have; without one, the model's own prompts are used."""
     if prompt is None:
         return {}
-    return {"query_prompt": prompt} if entry.cross_encoder else {"query_prompt": prompt, "document_prompt": ""}
+    if entry.cross_encoder:
+        return {"query_prompt": prompt}
+    options = {"query_prompt": prompt, "document_prompt": ""}
+    return options | {"text_prompt": prompt} if texts else options
+
+
+def with_length_of_model(entry: ModelEntry, folder: ModelFolder, note: Callable[[str], None]) -> ModelEntry:
+    """Return the entry with a length that its model can read.
+
+    EvalScope's default is lowered to the positions of the model, with a note; any other length beyond them is an error.
+    """
+    positions = max_positions(folder.json_object("config.json"))
+    if positions is None or entry.max_seq_length <= positions:
+        return entry
+    if entry.max_seq_length != MAX_SEQ_LENGTH:
+        field, hint = f"{entry.where}.max_seq_length", f"use {positions}, or leave it out"
+        expected = f"at most {positions}, the positions of {entry.id}"
+        raise UsageError.invalid(field, expected=expected, found=entry.max_seq_length, hint=hint, field=field)
+    note(f"max_seq_length of {entry.id} is {positions} instead of {MAX_SEQ_LENGTH}: the model has no more positions")
+    return replace(entry, max_seq_length=positions)
 
 
 def _loading(entry: ModelEntry) -> dict[str, str]:
@@ -161,11 +183,11 @@ def _encoding(entry: ModelEntry) -> dict[str, str]:
     return options
 
 
-def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys) -> ModelSpec:
+def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys, *, texts: bool) -> ModelSpec:
     given = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
     options = {"url": str(entry.api_base), "max_chars": str(CHARACTERS * entry.max_seq_length)}
     if prompt:
-        options["query_prompt"] = prompt
+        options |= {"query_prompt": prompt, "text_prompt": prompt} if texts else {"query_prompt": prompt}
     size = given.pop("batch_size", None)
     if size is not None:
         options["batch_size"] = str(_size(entry, size))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.compat.evalscope.config_models import ApiKeys, is_local, is_ours, spec_of
+from steelyard.compat.evalscope.config_models import ApiKeys, is_local, is_ours, spec_of, with_length_of_model
 from steelyard.compat.evalscope.config_schema import Config, ModelEntry
 from steelyard.compat.evalscope.config_tasks import SEARCHED, PlannedTask
-from steelyard.compat.evalscope.output_names import MASTER, Names, identity, label
+from steelyard.compat.evalscope.output_names import MASTER, OutputName, label, output_names
 from steelyard.compat.mteb.mteb_names import MtebModel
 from steelyard.config import Settings
+from steelyard.encoders.model_folder import ModelFolder
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model
 from steelyard.errors import UsageError
@@ -46,11 +48,11 @@ class ConfigModels:
     config: Config
     version: str
     keys: ApiKeys
-    names: Names
     note: Callable[[str], None]
     settings: Settings
     _loaded: dict[str, tuple[ModelSpec, Retriever | Failed]] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
+    _entries: dict[str, ModelEntry] = field(default_factory=dict)
 
     @property
     def pair(self) -> tuple[ModelEntry, ModelEntry] | None:
@@ -63,7 +65,13 @@ class ConfigModels:
         """Read every entry once, so that errors in it are raised before the first model is loaded."""
         for entry in self.config.models:
             for task in tasks:
-                spec_of(entry, prompt_for(entry, task), self.keys)
+                self._spec(entry, task)
+
+    @property
+    def without_bars(self) -> set[str]:
+        """The names of the models whose `show_progress_bar` is false."""
+        silent = (entry for entry in self.config.models if entry.encode_kwargs.get("show_progress_bar") is False)
+        return {self._names[entry.where].name for entry in silent}
 
     def stages(self, task: PlannedTask) -> list[Stage]:
         """Return the models to evaluate on a task."""
@@ -72,20 +80,20 @@ class ConfigModels:
         first, second = self.pair
         before = self._alone(first, task, FIRST)
         if task.type == "reranking":
-            return [before, self._alone(second, task, SECOND, before)]
+            return [before, self._alone(second, task, SECOND)]
         if task.type not in SEARCHED:
             self._note_once(f"{task.asked} is of type {task.type}: only the first stage is evaluated on it")
             return [before]
         return [before, self._after(second, before, task)]
 
-    def _alone(self, entry: ModelEntry, task: PlannedTask, folder: str = "", before: Stage | None = None) -> Stage:
+    def _alone(self, entry: ModelEntry, task: PlannedTask, folder: str = "") -> Stage:
         """Return a model without a first stage; a cross-encoder ranks the candidates of the task."""
-        spec = spec_of(entry, prompt_for(entry, task), self.keys)
+        spec = self._spec(entry, task)
         if entry.cross_encoder and spec.family == "rerank":
             spec = ModelSpec("pipeline", parts=(CANDIDATES, spec))
         loaded = self._load(entry.where, spec)
-        name = self._name(entry, loaded, before)
-        return Stage(_model(name, loaded), self._files(entry, name, _own_settings(loaded)), folder)
+        name = self._names[entry.where]
+        return Stage(_model(name.name, loaded), self._files(entry, name, _own_settings(loaded)), folder)
 
     def _after(self, entry: ModelEntry, before: Stage, task: PlannedTask) -> Stage:
         """Return the cross-encoder on the top `top_k` of the first stage's lists; lower ranks are left out."""
@@ -95,27 +103,43 @@ class ConfigModels:
             assert before.model.failure is not None
             loaded = Failed(before.model.failure, "")
         else:
-            rerank = spec_of(entry, prompt_for(entry, task), self.keys)
+            rerank = self._spec(entry, task)
             options = dict(sorted({**rerank.options, "depth": str(depth), "tail": "cut"}.items()))
-            parts = (spec_of(self._first, prompt_for(self._first, task), self.keys), replace(rerank, options=options))
+            parts = (self._spec(self._first, task), replace(rerank, options=options))
             loaded = self._load(f"{entry.where} after {before.model.name}", ModelSpec("pipeline", parts=parts))
-        name = self._name(entry, loaded, before)
+        name = self._names[entry.where]
         if isinstance(loaded, RerankedRetriever) and first is not None:
             loaded = replace(loaded, first=first)  # so that its lists are reused
         files = self._files(entry, name, _own_settings(loaded))
-        return Stage(_model(f"{before.model.name} > {name}", loaded), files, SECOND, before.files)
+        return Stage(_model(f"{before.model.name} > {name.name}", loaded), files, SECOND, before.files)
 
-    def _name(self, entry: ModelEntry, loaded: Retriever | Failed, before: Stage | None) -> str:
-        """Return the name of the model: a second stage has one for each first stage and depth."""
-        if isinstance(loaded, Failed):
-            return label(entry)
-        stage = () if before is None else (before.model.name, self.config.top_k)
-        return self.names.of(label(entry), identity(entry, _own_settings(loaded).get("weights"), *stage))
+    @cached_property
+    def _names(self) -> dict[str, OutputName]:
+        return output_names(self.config.models)
 
     @property
     def _first(self) -> ModelEntry:
         assert self.pair is not None
         return self.pair[0]
+
+    def _spec(self, entry: ModelEntry, task: PlannedTask) -> ModelSpec:
+        """Return the model of an entry on a task, with a note about what of the entry is not used on it."""
+        prompt, searched = prompt_for(entry, task), task.type in (None, *SEARCHED)
+        texts = self.version == "1.14" and not entry.cross_encoder
+        if prompt and not searched and not texts:
+            self._note_once(f"{entry.where}.prompt is not used on tasks of type {task.type}: they have no queries")
+        return spec_of(self._with_length(entry), prompt, self.keys, texts=texts)
+
+    def _with_length(self, entry: ModelEntry) -> ModelEntry:
+        """Return the entry with a length that the model can read; for a model that cannot be found, itself."""
+        if entry.where not in self._entries:
+            self._entries[entry.where] = entry
+            if entry.path is not None and not is_ours(entry.path):
+                find = partial(ModelFolder.find, only=("config.json",), hub=entry.hub, settings=self.settings)
+                folder = attempt(partial(find, entry.path, entry.revision))  # an error is one of loading the model
+                if not isinstance(folder, Failed):
+                    self._entries[entry.where] = with_length_of_model(entry, folder, self._note_once)
+        return self._entries[entry.where]
 
     def _load(self, place: str, spec: ModelSpec) -> Retriever | Failed:
         """Load the model, unless it was the last one at this place. A wrong name is a UsageError at once."""
@@ -125,15 +149,23 @@ class ConfigModels:
             self._loaded[place] = (spec, attempt(lambda: load_retriever(spec, settings), raises=UsageError))
         return self._loaded[place][1]
 
-    def _files(self, entry: ModelEntry, name: str, settings: dict[str, Any]) -> MtebModel:
-        revision = entry.revision or settings.get("revision") or MASTER
-        if self.version != "1.14":  # names have an organisation in mteb 2
-            hub = entry.path is not None and not is_local(entry.path) and entry.path.count("/") == 1
-            ours = entry.path is not None and is_ours(entry.path)
-            owner = "steelyard" if ours else "api" if entry.path is None else "local"
-            same = hub and not ours and name == label(entry)
-            name = entry.id if same else f"{owner}/{name}"
-        return MtebModel(name, str(revision), entry.cross_encoder, settings, entry.encode_kwargs)
+    def _files(self, entry: ModelEntry, name: OutputName, settings: dict[str, Any]) -> MtebModel:
+        """Return the model in mteb's files: in mteb 2 names have an organisation, in 1.14 EvalScope's revision."""
+        local = entry.path is not None and is_local(entry.path)
+        ours = entry.path is not None and is_ours(entry.path)
+        owner = "steelyard" if ours else "api" if entry.path is None else "local"
+        hub = entry.path is not None and not local and not ours and entry.path.count("/") == 1
+        same = hub and name.folder == label(entry)
+        known = settings.get("revision") if self.version != "1.14" else None
+        return MtebModel(
+            entry.id if same else f"{owner}/{name.folder}",
+            str(entry.revision or known or MASTER),
+            entry.cross_encoder,
+            settings,
+            entry.encode_kwargs,
+            name.experiment,
+            name.folder,
+        )
 
     def _note_once(self, text: str) -> None:
         if text not in self._noted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,12 +12,11 @@ from steelyard.compat.evalscope.config_models import ApiKeys
 from steelyard.compat.evalscope.config_schema import Config
 from steelyard.compat.evalscope.config_tasks import CUSTOM, PlannedTask, planned_tasks
 from steelyard.compat.evalscope.model_stages import FIRST, SECOND, ConfigModels, Stage
-from steelyard.compat.evalscope.output_names import Names
 from steelyard.compat.evalscope.predictions import write_predictions
-from steelyard.compat.mteb.mteb_files import MtebFolder
+from steelyard.compat.mteb.mteb_files import MtebFolder, other_settings, settings_digest
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch
-from steelyard.engine.events import Listener, Planned, silent
+from steelyard.engine.events import Advanced, Event, Listener, Planned, Started, silent
 from steelyard.engine.plan import Conditions, Profile, ResultLookup, SaveRuns
 from steelyard.errors import UsageError
 from steelyard.results import Result, ResultStore
@@ -55,7 +54,7 @@ def run_config(
         limit=config.limits, seed=config.seed, profile=PROFILES[mteb], limit_documents=config.limits is not None
     )
     settings = config_settings(config, settings or Settings.load(defaults={"hub": default_hub()}), note)
-    models = ConfigModels(config, mteb, ApiKeys(), Names(folder / OWN / "models.json"), note, settings)
+    models = ConfigModels(config, mteb, ApiKeys(), note, settings)
     tasks = planned_tasks(config, mteb, settings)
     if models.pair is not None:
         tasks = [task.with_type(settings) for task in tasks]
@@ -76,23 +75,46 @@ def _results(
     listen: Listener,
 ) -> Generator[Result, None, None]:
     written = {name: MtebFolder(folder / name) for name in ("", FIRST, SECOND)}
+    listen = _without_bars(listen, models.without_bars)
     if lookup.store is not None:
         lookup.store.clean()
         lookup.store.ready()
     listen(_plan(tasks, models))
+    folders: dict[Path, set[str]] = {}
     for task in tasks:
         stages = {stage.model.name: stage for stage in models.stages(task)}
         staged = [stage.model for stage in stages.values()]
         for result in Batch(staged, [task.task], conditions, lookup, listen, models.settings).run_tasks():
             stage = stages[result.model]
-            _write(result, stage, written[stage.folder])
+            path = _write(result, stage, written[stage.folder])
+            if path is not None:
+                folders.setdefault(path.parent, set()).add(settings_digest(result))
             yield result
+    for place, own in folders.items():
+        if others := other_settings(place, own):
+            models.note(f"{place} also has results of other settings or weights, from before: {', '.join(others)}")
 
 
-def _write(result: Result, stage: Stage, files: MtebFolder) -> None:
-    files.add(result, stage.files, stage.previous)
+def _write(result: Result, stage: Stage, files: MtebFolder) -> Path | None:
+    path = files.add(result, stage.files, stage.previous)
     if stage.folder and result.done:
         write_predictions(result, stage.files, files.folder)
+    return path
+
+
+def _without_bars(listen: Listener, models: set[str]) -> Listener:
+    """Return a listener that gets no steps of these models: `show_progress_bar: false`."""
+    hidden = False
+
+    def filtered(event: Event) -> None:
+        nonlocal hidden
+        if isinstance(event, Started):
+            hidden = event.model.rpartition(" > ")[2] in models
+            event = replace(event, steps=0) if hidden else event
+        if not (hidden and isinstance(event, Advanced)):
+            listen(event)
+
+    return filtered if models else listen
 
 
 @dataclass(frozen=True)

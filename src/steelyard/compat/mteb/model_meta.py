@@ -26,7 +26,7 @@ def write_meta(folder: Path, model: MtebModel, *, mteb_2: bool) -> None:
     if mteb_2:
         kind = "cross-encoder" if model.cross_encoder else "dense"
         known |= {"loader_kwargs": {}, "modalities": ["text"], "model_type": [kind]}
-        known |= {"is_cross_encoder": model.cross_encoder}
+        known |= {"is_cross_encoder": model.cross_encoder, "experiment_kwargs": dict(model.experiment) or None}
     names = _META if mteb_2 else _FIRST_META
     meta = {name: known.get(name) for name in names}
     write_output(folder / "model_meta.json", json.dumps(plain(meta), indent=4 if mteb_2 else None).encode())

@@ -1,11 +1,13 @@
 """Results as files of mteb, which its own readers load: a file for each model and task, with all splits.
 
-A result with the profile `mteb-1.14` is written as by that version, any other as by mteb 2:
+    <folder>/results/<model>/<revision>/<Task>.json          `mteb.ResultCache(folder)` reads it
+                                        model_meta.json
+                                        run_settings.jsonl
+                                        experiments/<name>/  variants of the model, and partial results
+    <folder>/<model>/<revision>/<Task>.json                  also, with the profile `mteb-1.14`, as that version does
+                                model_meta.json
 
-    <folder>/<model>/<revision>/<Task>.json                 1.14: keys sorted, scores not rounded
-    <folder>/results/<model>/<revision>/<Task>.json         2: `mteb.ResultCache(folder)` reads it
-                                        model_meta.json     in both
-                                        run_settings.jsonl  in the second
+With the profile `mteb-1.14` files have the fields of that version: keys sorted, scores not rounded.
 
 Fields that mteb does not have are under `steelyard`, which its readers ignore: whether the result is partial, and the
 hash of the data.
@@ -15,18 +17,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from steelyard.compat.mteb.model_meta import write_meta, write_settings
 from steelyard.compat.mteb.mteb_names import MtebModel, file_name, is_mteb_2, model_of, task_name
-from steelyard.files import write_output
+from steelyard.files import read_cached, write_output
 from steelyard.results import Result
+from steelyard.results.keys import digest
 from steelyard.results.result_file import mteb_subset, mteb_version, plain
 
 UNDETERMINED = "und-Zyyy"
 """The code of an unknown language: mteb leaves scores without a language out of its means."""
+LIMITS = "limits"
+"""The name of the experiment of a partial result: mteb's reader leaves experiments out unless it is asked for them."""
 PHASES = {
     "load": "Data loading",
     "index": "Encoding corpus",
@@ -52,16 +58,28 @@ class MtebFolder:
         if not result.done:
             return None
         named = model or model_of(result)
+        task, _ = task_name(result)
+        file, first = f"{file_name(task)}.json", None
+        if not is_mteb_2(result):
+            first = replace(named, name=named.label or named.name)
+            self._write(self.folder / first.path / file, result, first, previous)
+        if result.partial:  # mteb's reader must not take it for a whole one
+            named = replace(named, experiment={**named.experiment, LIMITS: result.facts.limit})
+        path = self.folder / "results" / named.path / file
+        self._write(path, result, named, previous, settings=True)
+        return path if first is None else self.folder / first.path / file
+
+    def _write(
+        self, path: Path, result: Result, model: MtebModel, previous: MtebModel | None, *, settings: bool = False
+    ) -> None:
         task, subset = task_name(result)
-        folder = self.folder / "results" / named.path if is_mteb_2(result) else self.folder / named.path
-        path = folder / f"{file_name(task)}.json"
         parts = self._parts.setdefault(path, {})
         parts[result.facts.split, subset] = result
-        write_output(path, _text(_task_file(task, parts, previous), mteb_2=is_mteb_2(result)))
-        write_meta(folder, named, mteb_2=is_mteb_2(result))
-        if is_mteb_2(result):
-            write_settings(folder / "run_settings.jsonl", task, named, parts)
-        return path
+        mteb_2 = is_mteb_2(result)
+        write_output(path, _text(_task_file(task, parts, previous), mteb_2=mteb_2))
+        write_meta(path.parent, model, mteb_2=settings)
+        if settings:
+            write_settings(path.parent / "run_settings.jsonl", task, model, parts)
 
 
 def write_mteb_files(results: Iterable[Result], folder: str | Path) -> list[Path]:
@@ -114,8 +132,26 @@ def _own_fields(result: Result) -> dict[str, Any]:
         **counts,
         "data_hash": facts.data_hash,
         "model": result.model,
+        "model_settings": settings_digest(result),
         "key": result.key,
     }
+
+
+def settings_digest(result: Result) -> str:
+    """Return a hash of the model's settings: files with the same one are of the same model."""
+    return digest(plain(result.settings.get("model_settings")))
+
+
+def other_settings(folder: Path, own: set[str]) -> list[str]:
+    """Return the files in a folder of models that are not among these, by `settings_digest`."""
+    others = []
+    for path in sorted(folder.glob("*.json")):
+        fields = read_cached(path).get("steelyard") if path.name != "model_meta.json" else None
+        parts = fields.values() if isinstance(fields, dict) else ()
+        known = {str(part["model_settings"]) for part in parts if isinstance(part, dict) and "model_settings" in part}
+        if known - own:
+            others.append(path.name)
+    return others
 
 
 def _phases(parts: Mapping[tuple[str, str], Result]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from steelyard.spec import parse
 CMTEB = "C-MTEB"
 NO_REVISION = "no_revision_available"
 """mteb's revision of a model that has none."""
+EXPERIMENTS = "experiments"
+"""mteb's folder of variants of a model; its reader leaves them out unless it is asked for them."""
+MAX_EXPERIMENT = 200
+_INVALID = frozenset('<>:"|?*\\/\0')
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 _TASK = re.compile(r"(?P<task>[^\[\]:]+)(?:\[(?P<subset>[^\[\]]+)\])?(?::(?P<split>[^\[\]:]+))?")
 
@@ -31,16 +36,23 @@ class MtebModel:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the retriever or reranker: dimension, length and similarity are read from them."""
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    experiment: Mapping[str, Any] = field(default_factory=dict)
+    """What distinguishes a variant of the model: mteb's `experiment_kwargs`."""
+    label: str | None = None
+    """The name in files of mteb 1.14; None: the same."""
 
     @property
     def path(self) -> str:
-        """The folders of the model and of its revision.
+        """The folders of the model, of its revision and of its experiment.
 
         >>> MtebModel("intfloat/multilingual-e5-small", "main").path
         'intfloat__multilingual-e5-small/main'
+        >>> MtebModel("X/e5", "main", experiment={"max_seq_length": 128}).path
+        'X__e5/main/experiments/max_seq_length_128'
         """
         parts = (file_name(self.name), _UNSAFE.sub("_", self.revision))
-        return "/".join(part.lstrip(".") or "model" for part in parts)
+        path = "/".join(part.lstrip(".") or "model" for part in parts)
+        return f"{path}/{EXPERIMENTS}/{experiment_name(self.experiment)}" if self.experiment else path
 
     @property
     def meta(self) -> dict[str, str]:
@@ -55,6 +67,26 @@ def file_name(name: str) -> str:
     'intfloat__e5_large'
     """
     return _UNSAFE.sub("_", name.replace("/", "__"))
+
+
+def experiment_name(experiment: Mapping[str, Any]) -> str:
+    """Return mteb's name of an experiment; a hash if it is too long, or no file name.
+
+    >>> experiment_name({"prompt": "query: ", "limits": 500}), experiment_name({"model_kwargs": {"dtype": "float16"}})
+    ('limits_500__prompt_query_ ', 'exp_d0c452544e50025c')
+    """
+    name = "__".join(f"{key}_{_experiment_value(value)}" for key, value in sorted(experiment.items()))
+    if len(name) > MAX_EXPERIMENT or not _INVALID.isdisjoint(name):
+        return f"exp_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return name
+
+
+def _experiment_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_experiment_value(part)}" for key, part in sorted(value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_experiment_value, value))}]"
+    return "".join("_" if character in _INVALID else character for character in str(value))
 
 
 def model_of(result: Result) -> MtebModel:
