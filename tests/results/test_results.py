@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from steelyard.errors import ResultError
 from steelyard.results import Failure, Miss, NewerResult, QueryScores, Result, Results, TaskFacts, keys
 from steelyard.results.keys import digest, model_slug, result_key, settings_hash, task_slug
-from steelyard.results.provenance import HEAVY, PACKAGES, provenance
 from steelyard.results.mteb_codes import mteb_languages
+from steelyard.results.provenance import HEAVY, PACKAGES, provenance
 from steelyard.results.result_file import plain
 from steelyard.types import Interval
 
