@@ -15,6 +15,9 @@ current folder, the default.
 | `threads`     | `STEELYARD_THREADS`     | threads of BM25 (default: available cores, at most 8)                    |
 | `results`     | `STEELYARD_RESULTS`     | folder of results (default `results`)                                    |
 
+`missing_judgements` (`STEELYARD_MISSING_JUDGEMENTS`) is what to do with judgements of documents that are not in the
+corpus: `count` them as not retrieved, as trec_eval does (default), `ignore` them, or `error`.
+
 `home` is not accepted from `steelyard.toml`: a file that comes with a project must not choose the folder that
 `steelyard cache rm` empties. The hub clients read their own variables (HF_TOKEN, HF_HOME, HF_ENDPOINT) themselves.
 """
@@ -34,6 +37,8 @@ TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 HUBS = ("huggingface", "modelscope")
 """Hubs of datasets."""
+MISSING_JUDGEMENTS = ("count", "ignore", "error")
+"""What to do with judgements of documents that are not in the corpus; the first is the default."""
 FILE = "steelyard.toml"
 PREFIX = "STEELYARD_"
 UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
@@ -70,6 +75,8 @@ class Settings:
     """Threads of BM25; None: the available cores, at most 8."""
     results: Path = Path("results")
     """Folder of results."""
+    missing_judgements: str = MISSING_JUDGEMENTS[0]
+    """Judged documents outside the corpus: `count` them as not retrieved, as trec_eval does, `ignore`, or `error`."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     """API keys by the name that models use for them (`key_env=NAME`); the environment is read for other names."""
 
@@ -197,6 +204,12 @@ def _hub(value: Any) -> str:
     return str(value)
 
 
+def _missing_judgements(value: Any) -> str:
+    if value not in MISSING_JUDGEMENTS:
+        raise ValueError
+    return str(value)
+
+
 def _path(value: Any) -> Path:
     if not isinstance(value, str | Path) or not str(value).strip():
         raise ValueError
@@ -218,6 +231,7 @@ _READERS = {
     "cache_bytes": _Reader(_bytes, "a size such as 500MB, 2GB or 1.5GiB"),
     "threads": _Reader(_count, "a whole number of at least 1"),
     "results": _Reader(_path, "a folder"),
+    "missing_judgements": _Reader(_missing_judgements, f"one of {', '.join(MISSING_JUDGEMENTS)}"),
     "secrets": _Reader(dict, "a mapping of names to keys"),
 }
 FILE_SETTINGS = tuple(name for name in _READERS if name not in ("home", "secrets"))

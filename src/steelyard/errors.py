@@ -157,3 +157,7 @@ class ModelError(SteelyardError):
 
 class ResultError(SteelyardError):
     """A stored result cannot be read or written."""
+
+
+class DataWarning(UserWarning):
+    """Data was loaded with repairs, or with judgements of documents that do not exist; the message lists them."""

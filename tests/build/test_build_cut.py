@@ -23,7 +23,8 @@ from steelyard.build.sample.scan import scan
 from steelyard.build.source import streams
 from steelyard.build.source.source import open_sources
 from steelyard.cli import main
-from steelyard.datasets import check, load_task
+from steelyard.config import Settings
+from steelyard.datasets import DataWarning, check, load_task
 from steelyard.errors import DataError, UsageError
 
 SMALL = Recipe(queries=30, documents=400, seed=3)
@@ -381,7 +382,7 @@ def test_a_bad_line_is_named_with_its_row(full: Path, tmp_path: Path, monkeypatc
         sample_set(str(source), tmp_path / "out", SMALL)
     lines[1500] = '{"_id": "d7", "text": "again"}'
     (source / "corpus.jsonl").write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"8.*1.*501"):
+    with pytest.raises(DataError, match=r"corpus\.jsonl.*1501.*d7"):
         sample_set(str(source), tmp_path / "out", SMALL)
 
 
@@ -393,13 +394,51 @@ def test_what_cannot_be_cut_says_why(full: Path, tmp_path: Path) -> None:
             Recipe(**wrong)  # type: ignore[arg-type]
 
 
-def test_judgements_outside_the_corpus_are_counted_not_kept(full: Path, tmp_path: Path) -> None:
+def test_judgements_outside_the_corpus_are_treated_as_by_a_load(full: Path, tmp_path: Path) -> None:
     source = big_set(tmp_path / "source")
     with (source / "qrels.tsv").open("a") as file:
         file.write("q0\tnowhere\t1\n")
-    made = sample_set(str(source), tmp_path / "out", Recipe(queries=120, documents=600))
+    recipe = Recipe(queries=120, documents=600)
+    with pytest.warns(DataWarning, match="nowhere"):
+        made = sample_set(str(source), tmp_path / "count", recipe)
     assert made.facts["source"]["notes"]["judgements_outside_corpus"] == 1
+    assert made.facts["source"]["judgements"]["outside_corpus_written"] == 1
+    with pytest.warns(DataWarning, match="nowhere"):
+        task = load_task(str(made.folder))
+    assert sorted(task.qrels.positives.tolist()) == [2] * 119 + [3] and (task.qrels.rows < 0).sum() == 1
+    with pytest.warns(DataWarning, match="nowhere"):
+        made = sample_set(str(source), tmp_path / "ignore", recipe, settings=Settings.load(missing_judgements="ignore"))
     assert load_task(str(made.folder)).qrels.positives.tolist() == [2] * 120
+    with pytest.raises(DataError) as caught:
+        sample_set(str(source), tmp_path / "error", recipe, settings=Settings.load(missing_judgements="error"))
+    rows = len((source / "qrels.tsv").read_text().splitlines()) - 1
+    assert (caught.value.path, caught.value.row, caught.value.field) == ("qrels.tsv", rows, "unknown-document")
+    assert not (tmp_path / "error" / "manifest.json").exists()
+
+
+def test_the_limit_of_positives_includes_those_outside_the_corpus(tmp_path: Path) -> None:
+    source = big_set(tmp_path / "source")
+    with (source / "qrels.tsv").open("a") as file:
+        file.write("q0\tnowhere\t1\nq0\tneither\t2\n")
+    with pytest.warns(DataWarning):
+        made = sample_set(str(source), tmp_path / "out", Recipe(queries=120, documents=600, max_positives=3))
+    with pytest.warns(DataWarning, match="neither"):
+        assert load_task(str(made.folder)).qrels.positives.max() == 3
+
+
+def test_a_repeated_id_is_reported_with_file_row_and_id(tmp_path: Path) -> None:
+    source = big_set(tmp_path / "source")
+    lines = (source / "corpus.jsonl").read_text().splitlines()
+    (source / "corpus.jsonl").write_text("\n".join([*lines, lines[4]]) + "\n")
+    with pytest.raises(DataError) as caught:
+        sample_set(str(source), tmp_path / "out", SMALL)
+    error = caught.value
+    assert (error.path, error.row, error.field) == ("corpus.jsonl", len(lines) + 1, "duplicate-id")
+    assert repr(json.loads(lines[4])["_id"]) in str(error.found)
+    (checked,) = check(source)
+    assert [(p.kind, p.file, p.rows) for p in checked.report.of("error")] == [
+        ("duplicate-id", "corpus.jsonl", (len(lines) + 1,))
+    ]
 
 
 def test_zero_grades_are_written_only_when_asked(full: Path, tmp_path: Path) -> None:

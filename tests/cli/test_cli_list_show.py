@@ -135,14 +135,19 @@ def test_show_tells_every_fault_of_own_data(data: Any, tmp_path: Path, capsys: p
     assert code == 2 and not task["good"]
     told = {problem["kind"]: problem for problem in task["problems"]}
     assert {kind: problem["rows"] for kind, problem in told.items()} == {
-        "unknown-document": [2],
+        "outside-document": [2],
         "unknown-query": [3],
         "fractional-grade": [4],
     }
     assert all(problem["file"] == "qrels.tsv" and problem["remedy"] for problem in told.values())
     assert main(["show", folder]) == 2
     said = capsys.readouterr().out
-    assert "3 errors" in said and "qrels.tsv row 2: 'gone' is not in the corpus" in said and "->" in said
+    assert (
+        "2 errors" in said
+        and "1 warning" in said
+        and "qrels.tsv row 2: 'gone' is not in the corpus" in said
+        and "->" in said
+    )
 
 
 def test_results_are_listed_and_opened(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

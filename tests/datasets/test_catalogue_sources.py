@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from catalogue_sources import task_name
 
 from steelyard.datasets import catalogue
 from steelyard.types.task_metadata import CONFIDENCES, Reference, bibtex
-from support.catalogue_sources import task_name
 
 RECORDS = Path(
     os.environ.get("STEELYARD_SHARED", Path(__file__).parents[3] / "shared"), "reference/catalogue_sources.jsonl"

@@ -101,7 +101,7 @@ FAULTS = [
         CORPUS: lines({"_id": "a", "text": "x"}, {"_id": "b", "text": "\u3000 "}, {"_id": "c", "text": "z"})}),
     Fault("empty-query", QUERIES, (2,), "an empty text (id '2')", {
         QUERIES: lines({"_id": "1", "text": "x"}, {"_id": "2", "text": ""})}),
-    Fault("unknown-document", QRELS, (3,), "'gone' is not in the corpus", {QRELS: qrels(*good_qrels, "1 gone 1")}),
+    Fault("outside-document", QRELS, (3,), "'gone' is not in the corpus", {QRELS: qrels(*good_qrels, "1 gone 1")}),
     Fault("outside-document", "qrels.txt", (2,), "'gone' is not in the corpus", {
         "qrels.txt": b"1 0 a 1\n1 0 gone 1\n2 0 b 1\n"}, (QRELS,)),
     Fault("unknown-query", QRELS, (1,), "'9' is not in the queries", {QRELS: qrels("9 a 1", *good_qrels)}),
@@ -146,7 +146,6 @@ def test_one_fault_does_not_hide_the_others(tmp_path: Path) -> None:
         "row": (2,),
         "missing-id": (2, 3),
         "duplicate-id": (5,),
-        "unknown-document": (2,),
         "missing-grade": (3,),
     }
     with pytest.raises(DataError, match="JSON"):
@@ -176,7 +175,11 @@ def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
     kind = KINDS[fault.kind]
     assert checked.good == (kind.severity != "error")
     if kind.severity != "error":
-        assert isinstance(load_task(tmp_path), Task)
+        if fault.kind == "outside-document":
+            with pytest.warns(DataWarning, match=str(fault.file)):
+                assert isinstance(load_task(tmp_path), Task)
+        else:
+            assert isinstance(load_task(tmp_path), Task)
         return
     with pytest.raises(DataError) as caught:
         load_task(tmp_path)
@@ -191,7 +194,9 @@ def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
 
 def test_every_kind_of_fault_is_tried() -> None:
     # The checksum of a manifest is tried with Nano-sets, the values of click logs and of samples with these.
+    # What else may happen to judgements outside the corpus is in test_missing_judgements.py.
     others = {"checksum", "missing-table", "value", "click-log", "default-split", *SAMPLE_KINDS}
+    others |= {"unknown-document", "ignored-judgement"}
     assert {fault.kind for fault in FAULTS} == KINDS.keys() - others
 
 
@@ -212,14 +217,14 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         ("duplicate-id", CORPUS, (2,)),
         ("empty-document", CORPUS, (3,)),
         ("contradiction", QRELS, (2,)),
-        ("unknown-document", QRELS, (3,)),
+        ("outside-document", QRELS, (3,)),
         ("unknown-query", QRELS, (4,)),
         ("fractional-grade", QRELS, (5,)),
         ("negative-grade", QRELS, (6,)),
         ("missing-grade", QRELS, (7,)),
         ("no-positive", QUERIES, (1,)),
     }
-    with pytest.raises(DataError, match=r"2.*5"):
+    with pytest.raises(DataError, match=r"2.*4"):
         load_task(tmp_path)
 
 
@@ -297,7 +302,7 @@ def test_a_row_of_another_shape_hides_no_other_fault(tmp_path: Path) -> None:
         ("duplicate-id", "queries.tsv", (4,)),
         ("empty-query", "queries.tsv", (3,)),
         ("grade", QRELS, (2,)),
-        ("unknown-document", QRELS, (3,)),
+        ("outside-document", QRELS, (3,)),
         ("negative-grade", QRELS, (4,)),
     }
     for validate in ("strict", "report"):

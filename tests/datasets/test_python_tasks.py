@@ -53,7 +53,7 @@ def test_dictionaries_are_the_task_that_their_files_are(tmp_path: Path) -> None:
 )
 def test_judgements_in_dictionaries_are_checked(qrels: Any, found: object) -> None:
     with pytest.raises(DataError) as caught:
-        evaluate("bm25", Task.of("My/own", {"a": "alpha"}, {"q1": "alpha"}, qrels))
+        evaluate("bm25", Task.of("My/own", {"a": "alpha"}, {"q1": "alpha"}, qrels, missing_judgements="error"))
     assert caught.value.found == found
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         with_splits,
         with_type,
     )
-    from steelyard.datasets.problems import DataWarning, Problem, Report
+    from steelyard.datasets.problems import Problem, Report
     from steelyard.datasets.profiles import profile
+    from steelyard.errors import DataWarning
 
 __all__ = [
     "DataWarning",

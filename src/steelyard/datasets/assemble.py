@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets import validation
-from steelyard.datasets.problems import Report
+from steelyard.datasets.problems import MISSING_KINDS, Report
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Corpus, Int64, Qrels, Queries, Ragged, Task, TaskInfo
 
@@ -83,9 +83,9 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
     query = validation.rows_of(table, "query", queries["id"])
     document = validation.rows_of(table, "document", ids)
     usable = validation.known(table, "query", query, "unknown-query", queries["id"], "queries", report)
-    # TREC judges pools of documents that a corpus need not contain.
-    kind = "outside-document" if table.trec else "unknown-document"
-    near = ids[:0] if table.trec else ids  # not an error there, so no similar id is searched
+    # TREC judges pools of documents that a corpus need not contain, so no similar id is searched there.
+    near = ids[:0] if table.trec else ids
+    kind = MISSING_KINDS[report.missing_judgements]
     outside = ~validation.known(table, "document", document, kind, near, "corpus", report)
     grades, given = validation.whole_grades(table, report)
     distinct = document
@@ -94,8 +94,10 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
         distinct = np.where(outside, len(ids) + codes, document)
     usable = validation.one_per_pair(table, query, distinct, grades, usable & given, report)
     positive = usable & (grades > 0)
-    if table.trec and positive.any() and outside[positive].all():
+    if report.missing_judgements != "error" and positive.any() and outside[positive].all():
         report.add("nothing-there", table.name, "none of the relevant documents is in the corpus")
+    if report.missing_judgements == "ignore":
+        usable &= ~outside
     judged = np.unique(query[usable])
     _report_queries(table, queries, judged, query[usable], grades[usable], report)
     number = np.full(len(queries), -1, dtype=np.int64)

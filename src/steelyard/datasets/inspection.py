@@ -33,24 +33,29 @@ class Checked:
         return not self.report.of("error")
 
 
-def check(reference: str | Path) -> list[Checked]:
+def check(reference: str | Path, missing_judgements: str = "count") -> list[Checked]:
     """Read and check every task of a path; raises only if there is no such path or layout.
 
-    A type may be in front (`sts:./pairs.csv`); it is required if the columns do not determine it.
+    A type may be in front (`sts:./pairs.csv`); it is required if the columns do not determine it. `missing_judgements`
+    is what to do with judgements of documents that are not in the corpus (`Settings.missing_judgements`).
     """
-    return check_first(reference, None)[0]
+    return check_first(reference, None, missing_judgements)[0]
 
 
-def check_first(reference: str | Path, limit: int | None) -> tuple[list[Checked], int]:
+def check_first(
+    reference: str | Path, limit: int | None, missing_judgements: str = "count"
+) -> tuple[list[Checked], int]:
     """Read and check the first tasks of a path (None: all); return them and the number of the others."""
     if (typed := typed_reference(str(reference))) is not None:
         samples = locate_samples(typed)
-        return [_read(location) for location in samples[:limit]], len(samples[limit:]) if limit is not None else 0
+        return [_read(location, missing_judgements) for location in samples[:limit]], len(
+            samples[limit:]
+        ) if limit is not None else 0
     locations = locate(reference)
     first = locations[:limit]
     changed = _changed(locations[0].folder, locations) if locations else set()
     others = len(locations) - len(first)
-    return [*(_check(location, changed) for location in first), *_incomplete(reference)], others
+    return [*(_check(location, changed, missing_judgements) for location in first), *_incomplete(reference)], others
 
 
 def _incomplete(reference: str | Path) -> Iterator[Checked]:
@@ -63,14 +68,14 @@ def _incomplete(reference: str | Path) -> Iterator[Checked]:
         yield Checked(f"{folder}::{task}", TaskInfo(f"{folder.resolve().name}/{task}"), report, None)
 
 
-def _read(location: SampleLocation | TypedLocation) -> Checked:
-    report = Report()
+def _read(location: SampleLocation | TypedLocation, missing: str) -> Checked:
+    report = Report(missing_judgements=missing)
     task = location.read(report)
     return Checked(location.reference, location.info if task is None else task.info, report, task)
 
 
-def _check(location: TaskLocation, changed: set[str]) -> Checked:
-    report = Report()
+def _check(location: TaskLocation, changed: set[str], missing: str) -> Checked:
+    report = Report(missing_judgements=missing)
     task = location.read(report)
     for name in location.files.all:
         if name in changed:

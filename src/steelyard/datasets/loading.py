@@ -10,7 +10,7 @@ from steelyard.config import Settings
 from steelyard.datasets.hubs import published
 from steelyard.datasets.names import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
-from steelyard.datasets.problems import Validate
+from steelyard.datasets.problems import MissingJudgements, Validate
 from steelyard.datasets.sources import BuiltinSource, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
@@ -26,6 +26,7 @@ def load_task(
     offline: bool | None = None,
     validate: Validate | None = None,
     candidates: str | Sequence[str] | None = None,
+    missing_judgements: MissingJudgements | None = None,
     settings: Settings | None = None,
 ) -> Task:
     """Return one retrieval or reranking task, checked; `load_any` loads every type.
@@ -33,6 +34,8 @@ def load_task(
     `reference` is a name (`NanoStdlib/docstring-to-code`, `NanoMMTEB-v2/belebele`), a path (`set::task`, a BEIR
     folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
     `ir_datasets:id`. An unknown name is an UnknownName with similar names, bad data a DataError with file and row.
+    `missing_judgements` are those of documents outside the corpus: `count` (the default) counts them as relevant
+    documents that are not retrieved, as trec_eval and mteb do, with a DataWarning; or `ignore`, or `error`.
     """
     from steelyard.types import Task
 
@@ -41,7 +44,13 @@ def load_task(
     if known is not None and known[0].type not in published.SEARCHED:
         raise _not_searched(known[0].name, known[0].type)
     task = load_any(
-        reference, revision=revision, offline=offline, validate=validate, candidates=candidates, settings=settings
+        reference,
+        revision=revision,
+        offline=offline,
+        validate=validate,
+        candidates=candidates,
+        missing_judgements=missing_judgements,
+        settings=settings,
     )
     if not isinstance(task, Task):
         raise _not_searched(task.name, task.info.type)
@@ -59,6 +68,7 @@ def load_any(
     hub: str | None = None,
     data_dir: str | Path | None = None,
     generation: Generation | None = None,
+    missing_judgements: MissingJudgements | None = None,
     settings: Settings | None = None,
 ) -> AnyTask:
     """Return one task of any type, checked. References are as in `load_task`, or a type and a path: `sts:./pairs.csv`.
@@ -72,7 +82,9 @@ def load_any(
         validate,
         None if candidates is None else (candidates,) if isinstance(candidates, str) else tuple(candidates),
         generation,
-        (settings or Settings.load()).updated(offline=offline, hub=hub, data=data_dir),
+        (settings or Settings.load()).updated(
+            offline=offline, hub=hub, data=data_dir, missing_judgements=missing_judgements
+        ),
     )
     text = with_type(reference, type, options)
     source = FolderSource(options) if isinstance(reference, Path) else source_of(text, options)

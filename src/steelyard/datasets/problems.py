@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from steelyard.errors import DataError, printable
+from steelyard.errors import DataError, DataWarning, printable
 
 if TYPE_CHECKING:
     from steelyard.types.samples import AnyTask
@@ -25,15 +25,20 @@ Severity = Literal["error", "warning", "note"]
 Validate = Literal["strict", "report"]
 """`strict`: any error stops the load. `report`: what can be repaired is repaired, with one `DataWarning`."""
 
+MissingJudgements = Literal["count", "ignore", "error"]
+"""What to do with judgements of documents that are not in the corpus (`Settings.missing_judgements`)."""
+MISSING_KINDS: dict[str, str] = {
+    "count": "outside-document",
+    "ignore": "ignored-judgement",
+    "error": "unknown-document",
+}
+"""The kind of problem that such judgements are."""
+
 OUR_FAULT = "no problem was found in the data, so this is a defect of Steelyard: please report it"
 """The hint for a state that only a defect of Steelyard can cause."""
 SHOWN = 5
 LONGEST = 500
 """Characters of a file's name or content that a message shows."""
-
-
-class DataWarning(UserWarning):
-    """Data was loaded with repairs; the message lists them."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,16 @@ KINDS: dict[str, Kind] = {
     "empty-query": Kind("error", "remove the query and its judgements", "kept"),
     "unknown-document": Kind(
         "error",
-        "add the document to the corpus or remove the judgement",
+        "add the document to the corpus or remove the judgement, or omit `--missing-judgements error`",
         "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
     ),
     "outside-document": Kind(
         "warning",
-        "nothing, if the corpus is meant to be smaller than the judged pool",
+        "nothing, if the corpus is meant to be smaller than the judged pool; else add the document",
         "the judgement is kept: a relevant document that cannot be found, as in trec_eval",
+    ),
+    "ignored-judgement": Kind(
+        "warning", "nothing, or omit `--missing-judgements ignore`", "the judgement is not part of the task"
     ),
     "unknown-query": Kind("error", "add the query or remove the judgement", "the judgement is ignored"),
     "grade": Kind("error", "write grades as whole numbers, 0 for not relevant"),
@@ -187,6 +195,8 @@ class Report:
     """
 
     problems: list[Problem] = field(default_factory=list)
+    missing_judgements: str = "count"
+    """What the reader does with judgements of documents that are not in the corpus."""
 
     def add(self, kind: str, file: str, found: str, rows: Iterable[int] = (), *, remedy: str = "") -> None:
         """Add a problem; the kind determines how serious it is. What comes from files is made printable."""
@@ -247,10 +257,15 @@ class Report:
             _listener.get()(problems)
 
     def warn_about_repairs(self, reference: str) -> None:
-        """Issue one `DataWarning` that lists every repair."""
+        """Issue a `DataWarning` that lists every repair, and one for judgements of documents outside the corpus."""
         if errors := self.of("error"):
             lines = "; ".join(f"{problem.where}: {problem.found} ({problem.done})" for problem in errors)
             warnings.warn(f"{reference} was loaded with repairs: {lines}", DataWarning, stacklevel=5)
+        kinds = [MISSING_KINDS[choice] for choice in ("count", "ignore")]
+        missing = [problem for problem in self.problems if problem.kind in kinds]
+        if missing and _listener.get() is _ignore:  # a listener gets them with the other warnings
+            lines = "; ".join(f"{problem.where}: {problem.found} ({problem.done})" for problem in missing)
+            warnings.warn(f"{reference}: {lines}", DataWarning, stacklevel=5)
 
 
 Listener = Callable[[Sequence[Problem]], None]

@@ -180,7 +180,8 @@ class FolderSource:
         locations = locate(name)
         if len(locations) > 1:
             raise _several(name, [location.reference for location in locations])
-        return locations[0].load(self.options.validate or "strict", self.options.candidates)
+        options = self.options
+        return locations[0].load(options.validate or "strict", options.candidates, options.settings.missing_judgements)
 
 
 class ClickSource(FolderSource):
@@ -219,7 +220,8 @@ class SampleSource:
         locations = locate_samples(name)
         if len(locations) > 1:
             raise _several(name, [location.reference for location in locations])
-        return locations[0].load(self.options.validate or "strict", self.options.candidates)
+        options = self.options
+        return locations[0].load(options.validate or "strict", options.candidates, options.settings.missing_judgements)
 
 
 def typed_reference(reference: str) -> str | None:

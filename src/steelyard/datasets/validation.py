@@ -65,6 +65,8 @@ def known(table: Table, field: str, rows: Int64, kind: str, ids: Any, place: str
         message = f"{example.as_py()!r} is not in the {place}"
         if (near := _near(example, ids)) is not None:
             message += f", but {near!r} is"
+        if len(lost) > 1:
+            message += f" ({len(lost):,} of {len(rows):,} rows)"
         table.add_problem(report, kind, message, lost)
     return exists
 

@@ -7,6 +7,7 @@ which often reveals the relevant ones, never reaches a model.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import DataError, ModelError
+from steelyard.errors import DataError, DataWarning, ModelError
 from steelyard.types import hashing as content_hash
 from steelyard.types.task_info import TaskInfo
 
@@ -217,12 +218,16 @@ class Task:
         corpus: Mapping[str, str | Mapping[str, str]],
         queries: Mapping[str, str],
         qrels: Mapping[str, Mapping[str, int] | Collection[str]],
+        *,
+        missing_judgements: Literal["count", "ignore", "error"] = "count",
         **facts: Any,
     ) -> Task:
         """Return a task from dictionaries, as in BEIR (grades by id) and sentence-transformers (sets of ids).
 
         A document is a text, or a dictionary with `text` and optionally `title`. Queries without judgements are left
-        out, as in files. `facts` are those of `TaskInfo`: language, category ...
+        out, as in files. `facts` are those of `TaskInfo`: language, category ... `missing_judgements`, of documents
+        outside the corpus, count as relevant documents that are not retrieved, with a DataWarning; or are ignored, or
+        a DataError.
 
         >>> Task.of("Mine/places", {"d1": "A river.", "d2": {"title": "Alps", "text": "Mountains."}},
         ...         {"q1": "longest river", "q2": "never judged"}, {"q1": {"d1": 2, "d2": 0}}, language="en")
@@ -231,21 +236,20 @@ class Task:
         texts = [{"text": document} if isinstance(document, str) else document for document in corpus.values()]
         titles = [text.get("title") or "" for text in texts]
         documents = Corpus.of(list(corpus), [text.get("text") or "" for text in texts], titles)
+        for query in qrels:
+            if query not in queries:
+                raise DataError(f"the judged query {query!r} does not exist", where=name, found=query, hint="add it")
+        missing = [(q, d) for q, grades in qrels.items() for d in grades if d not in documents.row_of]
+        if missing:
+            _report_missing(name, missing, missing_judgements)
+        if missing_judgements == "ignore":
+            qrels = {q: _without(grades, documents.row_of) for q, grades in qrels.items()}
         row_of = {query: row for row, query in enumerate(query for query in queries if qrels.get(query))}
         judged: list[tuple[int, int, int]] = []
         for query, grades in qrels.items():
-            if query not in queries:
-                raise DataError(f"the judged query {query!r} does not exist", where=name, found=query, hint="add it")
             for document in grades:
-                if document not in documents.row_of:
-                    raise DataError(
-                        f"the document {document!r}, judged for {query!r}, does not exist",
-                        where=name,
-                        found=document,
-                        hint="add it to the corpus",
-                    )
                 grade = grades[document] if isinstance(grades, Mapping) else 1
-                judged.append((row_of[query], documents.row_of[document], grade))
+                judged.append((row_of[query], documents.row_of.get(document, -1), grade))
         kept = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
         columns = zip(*judged, strict=True) if judged else ((), (), ())
         return cls(TaskInfo(name, **facts), documents, kept, Qrels.of(*map(list, columns), queries=len(row_of)))
@@ -265,6 +269,24 @@ class Task:
             f"Task({self.name!r}: {len(self.queries):,} queries x {len(self.corpus):,} documents, "
             f"{int(self.qrels.positives.sum()):,} positives, {self.info.language})"
         )
+
+
+def _report_missing(name: str, missing: Sequence[tuple[str, str]], choice: str) -> None:
+    """Warn about judgements of documents that do not exist, or raise a DataError."""
+    query, document = missing[0]
+    message = f"the document {document!r}, judged for {query!r}, does not exist"
+    if choice == "error":
+        raise DataError(message, where=name, found=document, hint="add it to the corpus")
+    done = "ignored" if choice == "ignore" else "counted as not retrieved, as in trec_eval"
+    warnings.warn(f"{name}: {message} ({len(missing):,} such judgements: {done})", DataWarning, stacklevel=3)
+
+
+def _without(
+    grades: Mapping[str, int] | Collection[str], known: Collection[str]
+) -> Mapping[str, int] | Collection[str]:
+    if isinstance(grades, Mapping):
+        return {document: grade for document, grade in grades.items() if document in known}
+    return [document for document in grades if document in known]
 
 
 @dataclass(frozen=True, eq=False)

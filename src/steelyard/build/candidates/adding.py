@@ -40,7 +40,7 @@ def build_candidates(
     *,
     settings: Settings | None = None,
     overwrite: bool = False,
-    begin: Callable[[Task], Tick] = lambda task: no_tick,
+    begin: Callable[[Task, str], Tick] = lambda task, model: no_tick,
 ) -> dict[str, Candidates]:
     """Make the lists of the plan for every task of a set, and write them into it, or into a copy of it.
 
@@ -63,7 +63,7 @@ def build_candidates(
     for name in names:
         (location,) = locate(f"{home}::{name}")
         task = location.load()
-        made[name] = make_candidates(task, plan, begin(task), settings)
+        made[name] = make_candidates(task, plan, begin, settings)
         for config in made[name].made:
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
         path = candidates_path(home, name)

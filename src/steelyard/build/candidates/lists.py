@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,14 +52,20 @@ class Candidates:
 
 
 def make_candidates(
-    task: Task, plan: CandidatePlan, tick: Tick = no_tick, settings: Settings | None = None
+    task: Task,
+    plan: CandidatePlan,
+    begin: Callable[[Task, str], Tick] = lambda task, model: no_tick,
+    settings: Settings | None = None,
 ) -> Candidates:
-    """Return the task with the lists of the plan added; a list of the same name is replaced."""
+    """Return the task with the lists of the plan added; a list of the same name is replaced.
+
+    `begin` is called with the task and each model, and returns a function that counts documents.
+    """
     lists: dict[str, Ragged] = dict(task.candidates)
     made: dict[str, dict[str, Any]] = {}
     names = config_names(plan.models)
     for name, model in zip(names, plan.models, strict=True):
-        lists[name], made[name] = _search(task, model, plan.depth, tick, settings or Settings.load())
+        lists[name], made[name] = _search(task, model, plan.depth, begin(task, model), settings or Settings.load())
     sources = plan.sources or names or _stored_sources(task)
     for name, hybrid in plan.hybrids.items():
         parts = _pick(task, lists, sources)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from steelyard.build.sample.completing import CardTexts, Written, complete, metadata_path
@@ -18,12 +19,13 @@ from steelyard.build.sample.facts import VERSION, card_section, description, fac
 from steelyard.build.sample.journal import Journal, Progress, SamplingContext, no_progress
 from steelyard.build.sample.queries import check_strata, choose_queries
 from steelyard.build.sample.recipe import Recipe, draw
-from steelyard.build.sample.scan import Document, Scan, scan
+from steelyard.build.sample.scan import Document, Scan, report_missing, scan
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source, open_sources
 from steelyard.config import Settings
 from steelyard.datasets.formats.nano.manifest import refuse_foreign_files, write_json, write_table
 from steelyard.datasets.formats.sidecar import read_json_object
+from steelyard.datasets.problems import Report
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.types import TaskInfo
@@ -118,11 +120,19 @@ def _sample_task(
     miners = [load_retriever(model, settings) for model in recipe.mine] if recipe.hard_negatives else []
     journal = Journal(folder / JOURNAL / name, key)
     context = SamplingContext(source, recipe, _scan(source, recipe, journal, progress), journal, progress)
+    report = Report()
+    report_missing(source, context.scanned, report)
+    report.raise_errors("strict")
+    report.warn_about_repairs(source.info.name)
+    report.notify_listener()
     chosen = choose_queries(source, context.scanned, recipe)
     selection = choose_documents(chosen, miners, context)
-    for config, table in tables_of(selection, source, recipe).items():
+    outside = missing_judgements(source, context.scanned, selection, recipe)
+    for config, table in tables_of(selection, source, recipe, outside).items():
         write_table(folder, config, name, table)
     facts = facts_of(selection, chosen, context, key)
+    if outside:
+        facts["judgements"]["outside_corpus_written"] = sum(map(len, outside.values()))
     write_json(metadata_path(folder, name), facts)
     journal.close()
     with suppress(OSError):  # another task is being sampled
@@ -140,7 +150,10 @@ def _scan(source: Source, recipe: Recipe, journal: Journal, progress: Progress) 
 
 
 def _key(source: Source, recipe: Recipe) -> str:
-    parts = json.dumps([VERSION, source.info.name, source.fingerprint, recipe.settings], sort_keys=True)
+    facts: list[Any] = [VERSION, source.info.name, source.fingerprint, recipe.settings]
+    if source.qrels is not None and source.missing_judgements != Settings.missing_judgements:
+        facts.append(source.missing_judgements)
+    parts = json.dumps(facts, sort_keys=True)
     return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
 
@@ -166,13 +179,37 @@ def _refuse_other(folder: Path, task: str, key: str, overwrite: bool) -> None:
 TEXT = pa.string()
 
 
-def tables_of(selection: Selection, source: Source, recipe: Recipe) -> dict[str, Any]:
+def missing_judgements(
+    source: Source, scanned: Scan, selection: Selection, recipe: Recipe
+) -> dict[int, dict[str, int]]:
+    """Return the positives outside the corpus that are written with the chosen queries: grades by id, by query row.
+
+    They count as relevant documents that are not retrieved, as in the full task. The published recipe drops them.
+    """
+    if source.missing_judgements != "count" or recipe.order == "source":
+        return {}
+    outside: dict[int, dict[str, int]] = {}
+    for at in np.flatnonzero((scanned.places[source.judged] < 0) & (source.grades > 0)):
+        row = int(source.asked[at])
+        if row in selection.judgements:
+            outside.setdefault(row, {})[source.judged_ids[source.judged[at]]] = int(source.grades[at])
+    if recipe.max_positives is not None:
+        for row, grades in outside.items():
+            room = recipe.max_positives - sum(grade > 0 for grade in selection.judgements[row].values())
+            best = sorted(grades, key=lambda id_: (-grades[id_], id_))[: max(room, 0)]
+            outside[row] = {id_: grades[id_] for id_ in best}
+    return {row: grades for row, grades in outside.items() if grades}
+
+
+def tables_of(
+    selection: Selection, source: Source, recipe: Recipe, outside: Mapping[int, Mapping[str, int]]
+) -> dict[str, Any]:
     """Return corpus, queries and judgements by the names of their folders."""
     rows = list(selection.judgements)
     return {
         "corpus": _corpus(list(selection.corpus.documents.values()), recipe),
         "queries": _queries(source.queries.take(pa.array(rows, pa.int64())), recipe),
-        "qrels": _qrels(selection, source.queries["_id"].to_pylist(), recipe),
+        "qrels": _qrels(selection, source.queries["_id"].to_pylist(), recipe, outside),
     }
 
 
@@ -194,15 +231,14 @@ def _queries(queries: Any, recipe: Recipe) -> Any:
     return queries
 
 
-def _qrels(selection: Selection, query_ids: list[str], recipe: Recipe) -> Any:
+def _qrels(selection: Selection, query_ids: list[str], recipe: Recipe, outside: Mapping[int, Mapping[str, int]]) -> Any:
     """Return the judgements, those of each query by document id."""
     documents = selection.corpus.documents
-    judged = [
-        (query_ids[row], documents[place].id, 1 if recipe.binary else grade)
-        for row, grades in selection.judgements.items()
-        for place, grade in sorted(grades.items(), key=lambda pair: documents[pair[0]].id)
-        if grade > 0 or recipe.zero_grades
-    ]
+    judged = []
+    for row, grades in selection.judgements.items():
+        own = {documents[place].id: grade for place, grade in grades.items() if grade > 0 or recipe.zero_grades}
+        every = sorted((own | dict(outside.get(row, {}))).items())
+        judged += [(query_ids[row], document, 1 if recipe.binary else grade) for document, grade in every]
     return pa.table(
         {
             "query-id": pa.array([query for query, _, _ in judged], TEXT),

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from steelyard.build.sample.recipe import draw
 from steelyard.build.source.source import Source
+from steelyard.datasets import validation
+from steelyard.datasets.problems import MISSING_KINDS, Report
 from steelyard.errors import DataError
 from steelyard.text.pieces import UInt64
 from steelyard.types import Int64, join_title
@@ -119,13 +121,37 @@ def _repeated(draws: UInt64, source: Source) -> Int64:
     suspects = np.flatnonzero(np.isin(draws, again))
     first = np.unique(draws[suspects], return_index=True)[1]
     if not source.lenient:
-        rows = suspects[draws[suspects] == draws[suspects[0]]][:2] + 1
-        raise DataError(
-            f"ids must be unique: documents {rows[0]:,} and {rows[1]:,} share one ({len(again):,} such cases)",
-            where=source.info.source,
-            hint="make ids unique, or remove the repeated documents",
-        )
+        report = Report()
+        _report_repeated(np.delete(suspects, first), source, report)
+        report.raise_errors("strict")
     return np.delete(suspects, first)
+
+
+def _report_repeated(places: Int64, source: Source, report: Report) -> None:
+    """Report the documents at these positions, whose ids were seen before, with file, row and id."""
+    start = 0
+    for name, read in source.files or ((source.info.source, source.documents),):
+        rows: list[int] = []
+        example, first = "", start
+        for batch in read(False):
+            end = start + len(batch["id"])
+            inside = places[(places >= start) & (places < end)]
+            if len(inside) and not rows:
+                example = str(batch["id"][int(inside[0]) - start].as_py())
+            rows += (inside - first + 1).tolist()
+            start = end
+        if rows:
+            report.add("duplicate-id", name, f"the id {example!r} again", rows)
+
+
+def report_missing(source: Source, scanned: Scan, report: Report) -> None:
+    """Report judgements of documents that are not in the corpus, as a load of the whole task does."""
+    if source.qrels is None or not (scanned.places < 0).any():
+        return
+    table = source.qrels
+    numbers = np.asarray(table["document"].dictionary_encode().indices, dtype=np.int64)
+    kind = MISSING_KINDS[source.missing_judgements]
+    validation.known(table, "document", scanned.places[numbers], kind, table["document"][:0], "corpus", report)
 
 
 def fetch(source: Source, places: Any, tick: Tick = no_tick) -> dict[int, Document]:

@@ -54,6 +54,12 @@ class Source:
     """A hash of the content: the same for every copy of it."""
     lenient: bool = False
     """Whether repeated documents are ignored with a note, as in published sets, which the user cannot fix."""
+    files: tuple[tuple[str, Callable[[bool], Iterator[Columns]]], ...] = ()
+    """The files of the documents, each with its own stream; empty if the source is not read from files."""
+    qrels: Table | None = None
+    """The judgements as they were read, to report rows; `judged_ids` are its documents in order of appearance."""
+    missing_judgements: str = "count"
+    """What to do with judgements of documents that are not in the corpus."""
 
 
 @runtime_checkable
@@ -81,7 +87,7 @@ def _open(name: str, options: LoadOptions) -> Source:
     source: object = source_of(name, options)
     if isinstance(source, ReadInPieces) and (location := source.location(name)) is not None:
         return from_location(location, "report", options.settings)
-    return from_task(load_task(name, settings=options.settings))
+    return from_task(load_task(name, settings=options.settings), options.settings)
 
 
 def _opener(location: TaskLocation, settings: Settings) -> Callable[[], Source]:
@@ -91,13 +97,14 @@ def _opener(location: TaskLocation, settings: Settings) -> Callable[[], Source]:
     return (
         (lambda: from_location(location, settings=settings))
         if type(location) is TaskLocation
-        else (lambda: from_task(location.load()))
+        else (lambda: from_task(location.load(missing=settings.missing_judgements), settings))
     )
 
 
 def from_location(location: TaskLocation, validate: Validate = "strict", settings: Settings | None = None) -> Source:
     """Open a task in files; problems of queries and judgements are DataErrors, or repaired with `report`."""
     report = Report()
+    settings = settings or Settings.load()
 
     def named(names: Sequence[str]) -> list[tuple[str, Path]]:
         return [(name, location.path(name)) for name in names]
@@ -121,8 +128,11 @@ def from_location(location: TaskLocation, validate: Validate = "strict", setting
         pa.table(columns),
         *judged,
         _streamed(location.files.corpus, location.path),
-        _fingerprint(location, settings or Settings.load()),
+        _fingerprint(location, settings),
         lenient=validate == "report",
+        files=_files(location.files.corpus, location.path),
+        qrels=judgements,
+        missing_judgements=settings.missing_judgements,
     )
 
 
@@ -142,6 +152,8 @@ def from_clicks(location: ClickLog, settings: Settings) -> Source:
         *judged,
         _streamed(location.files.corpus, location.path),
         key,
+        files=_files(location.files.corpus, location.path),
+        missing_judgements="ignore",  # a log names documents that were removed since; `show` reports how many
     )
 
 
@@ -149,14 +161,25 @@ def _streamed(names: Sequence[str], path: Callable[[str], Path]) -> Callable[[bo
     """Return the documents of these files as a stream; each file is located when it is read."""
 
     def documents(texts: bool) -> Iterator[Columns]:
-        for name in names:
-            yield from stream_documents(path(name), name, texts=texts)
+        for _, read in _files(names, path):
+            yield from read(texts)
 
     return documents
 
 
-def from_task(task: Task) -> Source:
-    """Open a task in memory."""
+def _files(
+    names: Sequence[str], path: Callable[[str], Path]
+) -> tuple[tuple[str, Callable[[bool], Iterator[Columns]]], ...]:
+    """Return a stream for each file."""
+
+    def stream(name: str) -> Callable[[bool], Iterator[Columns]]:
+        return lambda texts: stream_documents(path(name), name, texts=texts)
+
+    return tuple((name, stream(name)) for name in names)
+
+
+def from_task(task: Task, settings: Settings | None = None) -> Source:
+    """Open a task in memory. Its judgements outside the corpus have no ids, so they are left out; loading warned."""
     rows = task.qrels.rows
     inside = np.flatnonzero(rows >= 0)
     distinct, numbers = np.unique(rows[inside], return_inverse=True)
@@ -187,6 +210,7 @@ def from_task(task: Task) -> Source:
         tuple(task.corpus.ids[row] for row in distinct),
         documents,
         task.content_hash,
+        missing_judgements=(settings or Settings.load()).missing_judgements,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.config import HUBS, Settings
+from steelyard.config import HUBS, MISSING_JUDGEMENTS, Settings
 from steelyard.datasets.references import TYPES
 from steelyard.errors import UsageError
 
@@ -56,6 +56,11 @@ def add_locations(add: Add) -> None:
         help="Hub of published datasets (default: $STEELYARD_HUB or huggingface).",
     )
     add("--offline", action="store_true", help="Do not use the network (default: $STEELYARD_OFFLINE).")
+    add(
+        "--missing-judgements",
+        choices=MISSING_JUDGEMENTS,
+        help="Judged documents outside the corpus: count as not retrieved (default), ignore, or error.",
+    )
 
 
 def add_results(add: Add, *flags: str, dest: str = "results") -> None:
@@ -76,6 +81,7 @@ def settings_of(arguments: argparse.Namespace, **defaults: Any) -> Settings:
         "hub": getattr(arguments, "hub", None),
         "data": getattr(arguments, "data_dir", None),
         "device": getattr(arguments, "device", None),
+        "missing_judgements": getattr(arguments, "missing_judgements", None),
     }
     return Settings.load(defaults=defaults, **options)
 

@@ -122,8 +122,8 @@ class Progress:
 
         def advance(count: int) -> None:
             nonlocal done
-            done += count
-            of = f" of {total:,}" if done <= total else ""
+            done = min(done + count, total) if total else done + count
+            of = f" of {total:,}" if total else ""
             self.show(done / total if total else None, f"{name}: {done:,}{of} documents")
 
         return advance

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
                 arguments.output,
                 settings=arguments.settings,
                 overwrite=arguments.overwrite,
-                begin=lambda task: progress.stage(f"searching {task.name}"),
+                begin=lambda task, model: progress.stage(f"searching {task.name} with {model}", len(task.corpus)),
             )
         except KeyboardInterrupt:
             progress.close()

@@ -184,6 +184,8 @@ def _stages(progress: Progress) -> Callable[[str], Callable[[int], None]]:
         nonlocal name, done, total
         if name == COUNTING:
             total = done
+        if stage == COUNTING:  # of the next task
+            total = 0
         name, done = stage, 0
         advance = progress.stage(stage, total)
 

@@ -25,7 +25,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from steelyard.datasets.inspection import check_first
 
     with waiting(output, f"reading {arguments.name}"):
-        tasks, others = check_first(arguments.name, None if arguments.all else MAX_TASKS)
+        tasks, others = check_first(
+            arguments.name, None if arguments.all else MAX_TASKS, arguments.settings.missing_judgements
+        )
         profiles = [profile(task.task) if task.task is not None else None for task in tasks]
     if output.json:
         output.data([_as_data(task, facts) for task, facts in zip(tasks, profiles, strict=True)])

@@ -42,7 +42,7 @@ class IrDatasetsSource:
                 raise UsageError(
                     f"{identity} of ir_datasets does not have {part}", hint="choose a subset that has, such as /test"
                 )
-        report = Report()
+        report = Report(missing_judgements=self.options.settings.missing_judgements)
         try:
             tables = _tables(identity, dataset)
         except OSError as error:  # its downloads raise errors of requests, which are OSErrors

@@ -90,9 +90,14 @@ class TaskLocation:
         facts = read_json_object(candidates_path(self.folder, self.task)) if files.candidates else {}
         return task if task is None or not facts else with_safeguards(task, facts)
 
-    def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> Task:
-        """Return the task, or raise a DataError for the first problem that prevents loading."""
-        report = Report()
+    def load(
+        self, validate: Validate = "strict", candidates: Iterable[str] | None = None, missing: str = "count"
+    ) -> Task:
+        """Return the task, or raise a DataError for the first problem that prevents loading.
+
+        `missing` is what to do with judgements of documents that are not in the corpus.
+        """
+        report = Report(missing_judgements=missing)
         return report.finish(self.read(report, candidates), validate, self.reference)
 
 

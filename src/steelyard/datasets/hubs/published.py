@@ -110,7 +110,8 @@ def load_samples(
         complete = {name: table for name, table in tables.items() if table is not None}
         return build(complete, chosen, info, constants, report) if len(complete) == len(tables) else None
 
-    task, report = read_remote({file: (dataset, file) for name in needed for file in splits[name]}, read)
+    wanted = {file: (dataset, file) for name in needed for file in splits[name]}
+    task, report = read_remote(wanted, read, options)
     return finish_remote(task, report, info.name, options)
 
 
@@ -139,7 +140,7 @@ def _load_first_retrieval(datasets: list[HubDataset], split: str, info: TaskInfo
     def read(path_of: Callable[[str], Path], report: Report) -> Tables:
         return read_tables(files, info, path_of, report)
 
-    tables, report = read_remote(needed, read)
+    tables, report = read_remote(needed, read, options)
     return finish_remote(assemble(tables, report), report, info.name, options)
 
 

@@ -181,12 +181,14 @@ def load_snapshot(dataset: HubDataset, task: str, info: TaskInfo, options: LoadO
     files = files_of(dataset.snapshot, task).only(options.candidates)
     info = replace(info, revision=dataset.snapshot.commit or None)
     needed = {name: (dataset, name) for name in files.all}
-    tables, report = read_remote(needed, lambda path_of, report: read_tables(files, info, path_of, report))
+    tables, report = read_remote(needed, lambda path_of, report: read_tables(files, info, path_of, report), options)
     return finish_remote(assemble(tables, report), report, info.name, options)
 
 
 def read_remote(
-    needed: Mapping[str, tuple[HubDataset, str]], read: Callable[[Callable[[str], Path], Report], T]
+    needed: Mapping[str, tuple[HubDataset, str]],
+    read: Callable[[Callable[[str], Path], Report], T],
+    options: LoadOptions,
 ) -> tuple[T, Report]:
     """Download the files, then return what `read` makes of them; it gets their paths by the keys of `needed`.
 
@@ -199,12 +201,12 @@ def read_remote(
 
     with ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool:
         paths = dict(zip(needed, pool.map(lambda key: fetch(key, False), needed), strict=True))
-    report = Report()
+    report = Report(missing_judgements=options.settings.missing_judgements)
     value = read(paths.__getitem__, report)
     if damaged := _damaged(report):
         for name in damaged:
             paths[name] = fetch(name, True)
-        report = Report()
+        report = Report(missing_judgements=options.settings.missing_judgements)
         value = read(paths.__getitem__, report)
         for name in _damaged(report):
             if needed[name][0].snapshot.commit:  # a copy that the user made is not removed

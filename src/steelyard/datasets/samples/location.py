@@ -55,9 +55,11 @@ class SampleLocation:
             return None
         return build(complete, self.split, self.info, self.constants, report)
 
-    def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> AnyTask:
+    def load(
+        self, validate: Validate = "strict", candidates: Iterable[str] | None = None, missing: str = "count"
+    ) -> AnyTask:
         """Return the task, or raise a DataError for the first problem that prevents loading."""
-        report = Report()
+        report = Report(missing_judgements=missing)
         task: AnyTask | None = self.read(report, candidates)
         return report.finish(task, validate, self.reference)
 
@@ -84,9 +86,11 @@ class TypedLocation:
         task = self.location.read(report, candidates)
         return None if task is None else replace(task, info=replace(task.info, type=self.info.type))
 
-    def load(self, validate: Validate = "strict", candidates: Iterable[str] | None = None) -> AnyTask:
+    def load(
+        self, validate: Validate = "strict", candidates: Iterable[str] | None = None, missing: str = "count"
+    ) -> AnyTask:
         """Return the task, or raise a DataError for the first problem that prevents loading."""
-        task = self.location.load(validate, candidates)
+        task = self.location.load(validate, candidates, missing)
         return replace(task, info=replace(task.info, type=self.info.type))
 
 

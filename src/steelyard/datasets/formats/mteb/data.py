@@ -132,7 +132,7 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
         ),
         candidates,
     )
-    report = Report()
+    report = Report(missing_judgements=options.settings.missing_judgements)
     return report.finish(assemble(tables, report), options.validate or "report", info.name, local=False)
 
 
