@@ -71,7 +71,7 @@ def complete(
             hint="expected corpus/, queries/ and qrels/ with Parquet files",
         )
     described = {location.task: (infos or {}).get(location.task, location.info) for location in locations}
-    written = [_read_back(location, described[location.task]) for location in locations]
+    written = [_read_back(folder, location, described[location.task]) for location in locations]
     files = {location.task: location.files for location in locations}
     _write_card(folder, texts, described, files, new=new_card)
     manifest_path = folder / MANIFEST
@@ -101,8 +101,11 @@ def _checks(folder: Path, task: str, written: Written) -> dict[str, Any]:
     return {"validation": {"errors": 0, **dict(sorted(kinds.items()))}, **({"leakage": leakage} if leakage else {})}
 
 
-def _read_back(location: TaskLocation, info: TaskInfo) -> Written:
-    report = Report()
+def _read_back(folder: Path, location: TaskLocation, info: TaskInfo) -> Written:
+    """Return the task on disk; judgements of documents outside the corpus must be those that were written on purpose."""
+    sampled = read_json_object(metadata_path(folder, location.task)).get("judgements")
+    outside = sampled.get("outside_corpus_written", 0) if isinstance(sampled, dict) else None
+    report = Report(missing_judgements="error" if outside == 0 else "count")
     task = location.read(report)
     report.raise_errors("strict", location.reference)
     if task is None:  # every way to None adds a fatal problem

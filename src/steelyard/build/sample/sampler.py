@@ -121,13 +121,16 @@ def _sample_task(
     journal = Journal(folder / JOURNAL / name, key)
     context = SamplingContext(source, recipe, _scan(source, recipe, journal, progress), journal, progress)
     report = Report()
-    report_missing(source, context.scanned, report)
+    missing = source.missing_judgements
+    dropped = missing == "count" and recipe.order == "source"  # as the published recipe does
+    report_missing(source, context.scanned, "ignore" if dropped else missing, report)
     report.raise_errors("strict")
     report.warn_about_repairs(source.info.name)
     report.notify_listener()
     chosen = choose_queries(source, context.scanned, recipe)
     selection = choose_documents(chosen, miners, context)
-    outside = missing_judgements(source, context.scanned, selection, recipe)
+    kept = missing == "count" and not dropped
+    outside = missing_judgements(source, context.scanned, selection, recipe) if kept else {}
     for config, table in tables_of(selection, source, recipe, outside).items():
         write_table(folder, config, name, table)
     facts = facts_of(selection, chosen, context, key)
@@ -184,10 +187,8 @@ def missing_judgements(
 ) -> dict[int, dict[str, int]]:
     """Return the positives outside the corpus that are written with the chosen queries: grades by id, by query row.
 
-    They count as relevant documents that are not retrieved, as in the full task. The published recipe drops them.
+    They count as relevant documents that are not retrieved, as in the full task.
     """
-    if source.missing_judgements != "count" or recipe.order == "source":
-        return {}
     outside: dict[int, dict[str, int]] = {}
     for at in np.flatnonzero((scanned.places[source.judged] < 0) & (source.grades > 0)):
         row = int(source.asked[at])

@@ -144,13 +144,13 @@ def _report_repeated(places: Int64, source: Source, report: Report) -> None:
             report.add("duplicate-id", name, f"the id {example!r} again", rows)
 
 
-def report_missing(source: Source, scanned: Scan, report: Report) -> None:
+def report_missing(source: Source, scanned: Scan, choice: str, report: Report) -> None:
     """Report judgements of documents that are not in the corpus, as a load of the whole task does."""
     if source.qrels is None or not (scanned.places < 0).any():
         return
     table = source.qrels
     numbers = np.asarray(table["document"].dictionary_encode().indices, dtype=np.int64)
-    kind = MISSING_KINDS[source.missing_judgements]
+    kind = MISSING_KINDS[choice]
     validation.known(table, "document", scanned.places[numbers], kind, table["document"][:0], "corpus", report)
 
 
