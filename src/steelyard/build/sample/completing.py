@@ -102,7 +102,7 @@ def _checks(folder: Path, task: str, written: Written) -> dict[str, Any]:
 
 
 def _read_back(folder: Path, location: TaskLocation, info: TaskInfo) -> Written:
-    """Return the task on disk; judgements of documents outside the corpus must be those that were written on purpose."""
+    """Return the task on disk; judgements outside the corpus must be those that were written on purpose."""
     sampled = read_json_object(metadata_path(folder, location.task)).get("judgements")
     outside = sampled.get("outside_corpus_written", 0) if isinstance(sampled, dict) else None
     report = Report(missing_judgements="error" if outside == 0 else "count")
