@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from boards import small_board
+from explorer import explorer_boards, variant_board
 
 from steelyard.web import write_site
 
@@ -31,6 +32,16 @@ def browser() -> Iterator[Any]:
 def site(tmp_path: Path) -> str:
     """The address of a static site on disk."""
     return write_site(tmp_path / "site", [small_board()]).as_uri()
+
+
+@pytest.fixture(scope="session")
+def explorer_site(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a static site with queries, ranked lists, comparisons and variants."""
+    folder = tmp_path_factory.mktemp("explorer")
+    boards = explorer_boards(folder / "fruit")
+    board = boards.board("fruit")
+    assert board is not None
+    return write_site(folder / "site", [board, variant_board()], boards.details("fruit")).as_uri()
 
 
 @pytest.fixture

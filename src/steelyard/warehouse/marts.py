@@ -9,6 +9,7 @@
 | `mart_model_task` | model, revision, experiment and task: mean over splits and subsets |
 | `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
 | `mart_model_language` | model, experiment, language and task type: mean over tasks |
+| `mart_metrics` | model, revision, experiment and task: other metrics than the main one, one column each |
 
 As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has
 several revisions in public results. The preferred one has results for the most tasks (then: the newest files). A task
@@ -117,6 +118,39 @@ MODEL_LANGUAGE = """
     ORDER BY ALL
 """
 
+METRICS = (
+    "ndcg_at_10",
+    "mrr_at_10",
+    "map_at_10",
+    "precision_at_1",
+    "recall_at_10",
+    "recall_at_100",
+    "hit_rate_at_10",
+    "ndcg_at_1",
+    "ndcg_at_100",
+    "accuracy",
+    "f1",
+    "v_measure",
+    "cosine_spearman",
+    "cosine_pearson",
+    "max_ap",
+)
+"""The columns of `mart_metrics`; `metrics` has all."""
+_COLUMNS = ", ".join(f"avg(m.value) FILTER (m.metric = '{name}') AS {name}" for name in METRICS)
+_NAMES = ", ".join(f"'{name}'" for name in METRICS)
+MODEL_METRICS = f"""
+    WITH counted AS (
+        SELECT s.score_id, s.model, s.revision, s.experiment, s.task
+        FROM scores s LEFT JOIN tasks t ON t.task = s.task
+        WHERE t.splits IS NULL OR list_contains(t.splits, s.split)
+    )
+    SELECT c.model, c.revision, c.experiment, c.task, {_COLUMNS}
+    FROM (SELECT score_id, metric::VARCHAR AS metric, value FROM metrics WHERE metric::VARCHAR IN ({_NAMES})) m
+         JOIN counted c USING (score_id)
+    GROUP BY c.model, c.revision, c.experiment, c.task
+    ORDER BY c.model, c.revision, c.experiment, c.task
+"""
+
 
 def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     """Write every mart again and return the manifest that lists them."""
@@ -131,6 +165,7 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
         connection.execute(f"CREATE TEMP TABLE revisions AS {REVISIONS}")
         manifest = _store_query(target, manifest, connection, "mart_models", MODELS)
         manifest = _store_query(target, manifest, connection, "mart_benchmark", BENCHMARK)
+        manifest = _store_query(target, manifest, connection, "mart_metrics", MODEL_METRICS)
         return _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
     finally:
         connection.close()

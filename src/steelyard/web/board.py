@@ -132,6 +132,8 @@ class Board:
     cells: Sequence[Cell]
     metrics: dict[str, Sequence[float | None]] = field(default_factory=dict)
     """Other metrics of the cells, in the same order."""
+    stored: Sequence[str] = ()
+    """Further metrics of the cells, which are loaded when they are asked for."""
     tied: Sequence[int] = ()
     """Models that a paired test over queries cannot distinguish from the best, if there are scores of queries."""
     note: str = ""
@@ -168,6 +170,7 @@ class Board:
             "high": _column([_rounded(cell.high) for cell in self.cells]),
             "flags": _column([cell.flags or None for cell in self.cells]),
             "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
+            "stored": list(self.stored),
             "tied": list(self.tied),
             "places": [asdict(place) for place in self.places],
             "failures": [asdict(failed) for failed in self.failures],

@@ -54,7 +54,7 @@ def from_results(results: Results, *, name: str = "results", title: str = "Resul
         [_model(model, own) for model, own in by_model.items()],
         [_cell(models[model], tasks[task], cell) for task, model, cell in cells],
         {metric: values for metric, values in metrics.items() if any(value is not None for value in values)},
-        [models[model] for model in leaders.best if model in models] if leaders else (),
+        tied=[models[model] for model in leaders.best if model in models] if leaders else (),
         note=_depth_note(view),
         places=_places(view, models),
         failures=_failures(view),

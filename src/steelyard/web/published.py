@@ -25,6 +25,15 @@ UNRECORDED = (None, "", "None", "unknown", "external", "1")
 """Data revisions that say nothing about the data."""
 
 
+KEYS = ("model", "revision", "experiment", "task")
+CELL_METRICS = """
+    SELECT m.* FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
+    JOIN benchmarks d ON d.benchmark = b.benchmark AND d.task = b.task
+    WHERE b.benchmark = ? AND NOT d.restricted
+"""
+"""Metrics of the scores of a benchmark; where it counts only some subsets of a task, they are not known."""
+
+
 class Library:
     """The boards of a warehouse, loaded when they are asked for."""
 
@@ -91,7 +100,32 @@ class Library:
             ],
             [_model(name, cards[origins[name]]) for name in names],
             cells,
+            stored=self._stored_metrics(name),
         )
+
+    def _stored_metrics(self, name: str) -> list[str]:
+        """Return the metrics that some cell of a benchmark has; none in a warehouse of an earlier version."""
+        known = [
+            row["column_name"]
+            for row in self._rows("SELECT column_name FROM duckdb_columns() WHERE table_name = 'mart_metrics'")
+        ]
+        metrics = [column for column in known if column not in KEYS]
+        if not metrics:
+            return []
+        counts = self._rows(f"SELECT {', '.join(f'count({m}) AS {m}' for m in metrics)} FROM ({CELL_METRICS})", [name])[
+            0
+        ]
+        return [metric for metric in metrics if counts[metric]]
+
+    def metrics(self, board: Board) -> dict[str, list[float | None]]:
+        """Return the stored metrics of a board, in the order of its cells."""
+        rows = self._rows(CELL_METRICS, [board.name])
+        found = {(_variant(row), row["task"]): row for row in rows}
+        places = [found.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
+        return {
+            metric: [None if (value := row.get(metric)) is None else round(value, 5) for row in places]
+            for metric in board.stored
+        }
 
     def _cards(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         rows = self._rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [list(names)])

@@ -2,7 +2,7 @@
 
     GET /                    the page
     GET /api/index           the boards
-    GET /api/board-SLUG      one board
+    GET /api/board-SLUG      one board; `sources` lists its details
     GET /api/openapi.json    this API
 
 Responses carry a strict content security policy. Requests whose Host header is not the server's own are refused, so
@@ -93,19 +93,42 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
 
 
+def _path(summary: str, answer: str, **parameters: str) -> dict[str, Any]:
+    """Return the description of one address of the API; the parameters have a type each."""
+    listed = [{"name": n, "in": "path", "required": True, "schema": {"type": kind}} for n, kind in parameters.items()]
+    responses = {"200": {"description": answer}, "404": {"description": "No such data"}}
+    return {"get": {"summary": summary, "parameters": listed, "responses": responses}}
+
+
 OPENAPI: dict[str, Any] = {
     "openapi": "3.1.0",
-    "info": {"title": "Steelyard leaderboard", "version": "1", "description": "Read-only. Served on loopback."},
+    "info": {"title": "Steelyard leaderboard", "version": "2", "description": "Read-only. Served on loopback."},
     "paths": {
-        "/api/index": {
-            "get": {"summary": "List the boards", "responses": {"200": {"description": "Names, titles and sizes"}}}
-        },
-        "/api/board-{slug}": {
-            "get": {
-                "summary": "Return one board: tasks, models and scores as columns",
-                "parameters": [{"name": "slug", "in": "path", "required": True, "schema": {"type": "string"}}],
-                "responses": {"200": {"description": "The board"}, "404": {"description": "No such board"}},
-            }
-        },
+        "/api/index": _path("List the boards", "Names, titles and sizes"),
+        "/api/stamp": _path("Return a text that changes when results change", "The text"),
+        "/api/board-{slug}": _path(
+            "Return one board",
+            "Tasks, models, and scores as columns: model, task, score, low, high, flags",
+            slug="string",
+        ),
+        "/api/metrics-{slug}": _path(
+            "Return further metrics of a board", "One column for each metric, in the order of the scores", slug="string"
+        ),
+        "/api/models-{slug}": _path(
+            "Return details of the models of a board", "History, training data and settings by position", slug="string"
+        ),
+        "/api/task-{slug}-{task}": _path(
+            "Return the queries of a task, by its position in the board",
+            "Scores and ranks by query, texts, ranked lists, findings",
+            slug="string",
+            task="integer",
+        ),
+        "/api/pair-{slug}-{model}-{baseline}": _path(
+            "Compare two models query by query, by their positions in the board",
+            "Differences with intervals and p-values, and the queries that changed most",
+            slug="string",
+            model="integer",
+            baseline="integer",
+        ),
     },
 }

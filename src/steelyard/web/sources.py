@@ -4,6 +4,7 @@
 |---|---|
 | `index` | the boards |
 | `board-SLUG` | one board |
+| `metrics-SLUG` | further metrics of its scores |
 | `models-SLUG` | history, declared training data and settings of its models |
 | `task-SLUG-N` | queries of the task at position N: scores, ranks, texts, findings |
 | `pair-SLUG-A-B` | the models at positions A and B compared query by query |
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from steelyard.web.published import Library
 
 Details = dict[str, Any] | None
-DETAIL = re.compile(r"(board|models|task|pair)-(.+?)((?:-\d+)*)")
+DETAIL = re.compile(r"(board|models|metrics|task|pair)-(.+?)((?:-\d+)*)")
 MOST_COMPARED = 10
 """Models of a static site that are compared query by query: the best ones that have every task."""
 
@@ -38,6 +39,9 @@ class Source(Protocol):
 
     def board(self) -> Board | None:
         """Return the board; None if there are no results."""
+
+    def metrics(self) -> dict[str, list[float | None]] | None:
+        """Return the stored metrics of the board; None if it has all of them."""
 
     def models(self) -> dict[str, Any]:
         """Return history, declared training data and settings of the models, by position."""
@@ -76,14 +80,18 @@ class OwnBoard:
         made = self._current()
         return made.board if made else None
 
+    def metrics(self) -> None:
+        """Return None: the board has every metric that it shows."""
+
     def models(self) -> dict[str, Any]:
         """Return history and settings of the models."""
         made = self._current()
         if made is None:
             return {}
         history, settings = {}, {}
+        origins = {shown.model: result.model for shown, result in zip(made.view, made.results, strict=True)}
         for place, model in enumerate(made.board.models):
-            if rows := revisions_of(made.results, model.name):
+            if rows := revisions_of(made.results, origins[model.name]):
                 history[place] = rows
             newest = max((r for r in made.view if r.model == model.name and r.done), key=lambda r: r.created)
             settings[place] = {"settings": dict(newest.settings), "provenance": dict(newest.provenance)}
@@ -159,6 +167,10 @@ class PublishedBoard:
             plain = self.library.board(self.name)
             self._board = with_audits(plain, self.audits, self.library.training(plain)) if self.audits else plain
         return self._board
+
+    def metrics(self) -> dict[str, list[float | None]]:
+        """Return the stored metrics of the board."""
+        return self.library.metrics(self.board())
 
     def models(self) -> dict[str, Any]:
         """Return history and declared training data of the models."""
@@ -242,7 +254,7 @@ class Boards:
 
     def _detail(self, kind: str, slug: str, numbers: str) -> Any:
         found = numbers.split("-")[1:]
-        wanted = {"board": 0, "models": 0, "task": 1, "pair": 2}[kind]
+        wanted = {"task": 1, "pair": 2}.get(kind, 0)
         split = len(found) - wanted  # numbers before it belong to the slug
         source = self.source("-".join([slug, *found[:split]])) if split >= 0 else None
         if source is None:
@@ -251,6 +263,8 @@ class Boards:
         if kind == "board":
             board = source.board()
             return board.payload() if board else None
+        if kind == "metrics":
+            return source.metrics()
         if kind == "models":
             return source.models()
         return source.task(*places) if kind == "task" else source.pair(*places)
@@ -262,6 +276,8 @@ class Boards:
         if source is None or board is None:
             return
         yield f"models-{wanted}", source.models()
+        if (metrics := source.metrics()) is not None:
+            yield f"metrics-{wanted}", metrics
         if not board.queries:
             return
         for place in range(len(board.tasks)):

@@ -4,6 +4,7 @@ to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
         languages=texts(facts.get("languages")) or [name for name in [text(facts.get("language"))] if name],
         low=number(bounds[0]) if len(bounds) > 1 else None,
         high=number(bounds[1]) if len(bounds) > 1 else None,
-        dataset_revision=text(facts.get("data_hash")) or text(data.get("dataset_revision")),
+        dataset_revision=_revision(facts) or text(data.get("dataset_revision")),
         version=text(data.get("mteb_version")),
         seconds=number(timings.get("total")),
         limit=whole(limit.get("queries") if isinstance(limit, dict) else limit),
@@ -64,6 +65,12 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
         embed_dim=whole((settings or {}).get("dimension")) if isinstance(settings, dict) else None,
         memory_mb=(whole(own.get("peak_memory_bytes")) or 0) / 1e6 or None,
     )
+
+
+def _revision(facts: dict[str, Any]) -> str | None:
+    """Return the commit of a hub dataset, which others publish with their results, or the hash of the data."""
+    revision = text(facts.get("revision"))
+    return revision if revision and re.fullmatch(r"[0-9a-f]{40}", revision) else text(facts.get("data_hash"))
 
 
 def _public_name(task: str) -> str:

@@ -112,6 +112,15 @@
 
   /** Rank the models on the tasks. Rows that lack a task have no mean over all of them and are marked as partial. */
   S.rank = (board, models, tasks, method, values) => {
+    const last = board.ranked; // sorting and choosing columns rank the same selection again
+    if (last && last.values === values && last.method === method && same(last.models, models) && same(last.tasks, tasks)) return last.rows;
+    const rows = ranked(board, models, tasks, method, values);
+    board.ranked = { models, tasks, method, values, rows };
+    return rows;
+  };
+  const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
+
+  function ranked(board, models, tasks, method, values) {
     const weight = weights(board, tasks, method);
     const rows = models.map((m) => {
       const cells = tasks.map((t) => board.index[m].get(t));
@@ -134,12 +143,12 @@
     const partial = rows.filter((row) => row.partial && row.mean !== null);
     partial.sort((a, b) => a.missing.length - b.missing.length || b.mean - a.mean);
     return [...whole, ...partial];
-  };
+  }
 
   /** Variants of ranked models: no rank, the change against their model on the same tasks. */
   S.variants = (board, rows, models, tasks, values) => {
     const parents = new Map(rows.map((row) => [row.model, row]));
-    const found = S.rank(board, models, tasks, "", values);
+    const found = ranked(board, models, tasks, "", values);
     for (const row of found) {
       const parent = parents.get(board.parent[row.model]);
       Object.assign(row, { rank: undefined, ranks: undefined, tied: false, group: undefined, variant: true });

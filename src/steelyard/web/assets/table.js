@@ -3,7 +3,7 @@
 
 (function (S) {
   const h = S.h;
-  const MOST = 200;
+  const MOST = 100;
   const missing = (value) => value === undefined || value === null || value === "";
 
   /** A model name whose organisation is quieter than the rest. */
@@ -104,7 +104,7 @@
     return options.method === "type" ? "Mean by type" : name || "Mean";
   }
 
-  function columnsOf(board, tasks, options, scale) {
+  function columnsOf(board, rows, tasks, options, scale) {
     const meanOver = (of) => (row) => {
       const values = row.cells.map(of);
       return values.length && values.every((value) => !missing(value)) ? values.reduce((a, b) => a + b, 0) / values.length : null;
@@ -117,7 +117,7 @@
     if (options.method === "borda") columns.push({ key: "borda", label: "Borda", number: true, value: (row) => row.borda, cell: (row) => S.percent(row.borda) });
     for (const name of S.shownMeasures(board, tasks, options)) {
       const of = meanOver((i) => (i === undefined ? null : board.metrics[name][i]));
-      columns.push({ key: name, label: S.metricName(name), number: true, value: of, cell: (row) => S.percent(of(row)) });
+      if (rows.some((row) => of(row) !== null)) columns.push({ key: name, label: S.metricName(name), number: true, value: of, cell: (row) => S.percent(of(row)) });
     }
     for (const name of S.shownColumns(board, options)) {
       const number = S.NUMBERS.includes(name);
@@ -159,8 +159,8 @@
   S.pick = (name) => S.toggle("pick", name, 4);
 
   S.table = (board, rows, variants, tasks, options) => {
-    const scale = S.scaleOf(rows.slice(0, MOST));
-    const columns = columnsOf(board, tasks, options, scale);
+    const scale = S.scaleOf(rows.slice(0, 40));
+    const columns = columnsOf(board, rows, tasks, options, scale);
     const ordered = S.sorted(rows, columns, options.sort);
     const under = new Map();
     variants.forEach((row) => under.set(board.parent[row.model], [...(under.get(board.parent[row.model]) || []), row]));
