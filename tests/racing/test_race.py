@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +128,35 @@ def test_a_race_finds_the_better_model_and_resumes(tmp_path: Path) -> None:
     assert all(evaluated), "everything was stored: an interrupted race goes on where it was"
     assert again.to_dict() == first.to_dict()
     assert first.sentences() and str(first).startswith("model")
+
+
+def test_a_race_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    """The process is killed after the fifth evaluation; the rerun evaluates the rest and decides as if undisturbed."""
+    code = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_race import task_of
+from steelyard.engine.events import Finished
+from steelyard.racing import race
+done = 0
+def listen(event):
+    global done
+    done += isinstance(event, Finished)
+    if done == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+race(["bm25", "bm25?k1=0&b=0"], [task_of("Mine/a", 8)], parts=8, results={str(tmp_path / "killed")!r}, progress=listen)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    stored: list[bool] = []
+
+    def listen(event: object) -> None:
+        if isinstance(event, Finished):
+            stored.append(event.stored)
+
+    models, task = ["bm25", "bm25?k1=0&b=0"], [task_of("Mine/a", 8)]
+    resumed = race(models, task, parts=8, results=tmp_path / "killed", progress=listen)
+    assert 4 <= sum(stored) <= 5 and not all(stored), stored
+    assert resumed.to_dict() == race(models, task, parts=8, results=tmp_path / "undisturbed").to_dict()
 
 
 def test_a_race_of_equal_models_is_not_decided(tmp_path: Path) -> None:

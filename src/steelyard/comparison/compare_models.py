@@ -149,12 +149,15 @@ def from_results(
         for one in pool.map(compare_one, cells):
             compared.append(one)
             on_task(len(compared), len(cells))
-    types = {task.task: task.type for task in compared}
+        group = compute.group_scores(tested, method) if tested else None
+        overall = compute.compare_means(models, group, method) if group else None
+        types = {task.task: task.type for task in compared}
+        ranking = compute.ranking(models, group, types, method) if group else ()
     comparison = Comparison(
         models=tuple(models),
         tasks=compute.corrected_tasks(compared),
-        overall=compute.compare_means(models, tested, method) if tested else None,
-        ranking=compute.ranking(models, tested, types, method) if tested else (),
+        overall=overall,
+        ranking=ranking,
         flags=tuple(flags) + _left_out(compared, tested),
         method=method,
         scores=tested,

@@ -132,15 +132,19 @@ def corrected_tasks(tasks: Sequence[TaskComparison]) -> tuple[TaskComparison, ..
     return tuple(replace(task, differences=tuple(next(every) for _ in task.differences)) for task in tasks)
 
 
-def compare_means(models: Sequence[str], by_task: Mapping[str, TaskScores], method: Method) -> Overall:
+def group_scores(by_task: Mapping[str, TaskScores], method: Method) -> GroupScores:
+    """Return the scores of all tasks; means and ranks come from the same resamples of its queries."""
+    return GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
+
+
+def compare_means(models: Sequence[str], group: GroupScores, method: Method) -> Overall:
     """Return the differences of the means over tasks: tests by query, intervals over queries and over tasks."""
-    group = GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
     p_values = group.pair_p_values(method.flips)
     fixed = group.resampled_means(method.draws, over_tasks=False)
     drawn = group.resampled_means(method.draws, over_tasks=True)
     ends = [(1 - method.level) / 2, (1 + method.level) / 2]
     means, task_means = group.means, group.task_means
-    group_queries = sum(len(one.ids) for one in by_task.values())
+    group_queries = sum(one.shape[1] for one in group.scores)
     scale = detectable_difference(1.0, group_queries, alpha=1 - method.level) * sqrt(group_queries)
     found = []
     for a, b in model_pairs(len(models)):
@@ -168,7 +172,7 @@ def compare_means(models: Sequence[str], by_task: Mapping[str, TaskScores], meth
         )
     bounds = np.quantile(fixed, ends, axis=1)
     scores = {model: Score(float(means[i]), float(bounds[0, i]), float(bounds[1, i])) for i, model in enumerate(models)}
-    return Overall(tuple(by_task), group_queries, scores, tuple(corrected(found)))
+    return Overall(group.tasks, group_queries, scores, tuple(corrected(found)))
 
 
 def _share_above(values: Float64) -> float:
@@ -177,9 +181,8 @@ def _share_above(values: Float64) -> float:
 
 
 def ranking(
-    models: Sequence[str], by_task: Mapping[str, TaskScores], types: Mapping[str, str], method: Method
+    models: Sequence[str], group: GroupScores, types: Mapping[str, str], method: Method
 ) -> tuple[RankedModel, ...]:
     """Return all models by their mean over tasks, with rank intervals and tie groups."""
-    group = GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
-    kinds = [types[task] for task in by_task]
+    kinds = [types[task] for task in group.tasks]
     return ranked(models, group, kinds, level=method.level, alpha=method.alpha, draws=method.draws)

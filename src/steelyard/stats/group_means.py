@@ -77,6 +77,15 @@ class GroupScores:
         Signs are flipped query by query within each task, so the tasks are taken as given: the test answers whether
         the difference on these tasks could come from their sample of queries.
         """
+        if flips not in self._p_values:
+            self._p_values[flips] = self._test_pairs(flips)
+        return self._p_values[flips]
+
+    @cached_property
+    def _p_values(self) -> dict[int, Float64]:
+        return {}
+
+    def _test_pairs(self, flips: int) -> Float64:
         sums = np.zeros((self.models, flips))
         for task, values in zip(self.tasks, self.scores, strict=True):
             sums += flipped_sums(values / (values.shape[1] * len(self.tasks)), flips, task_seed(self.seed, task))
@@ -97,17 +106,26 @@ class GroupScores:
 
         A task that is drawn several times has new queries each time. Without `over_tasks` the tasks are fixed.
         """
+        if draws not in self._resampled:
+            self._resampled[draws] = self._resample(draws)
+        return self._resampled[draws][int(over_tasks and len(self.tasks) > 1)]
+
+    @cached_property
+    def _resampled(self) -> dict[int, tuple[Float64, Float64]]:
+        """Means with fixed and with drawn tasks, by the number of draws: both need the same resamples of the queries."""
+        return {}
+
+    def _resample(self, draws: int) -> tuple[Float64, Float64]:
         tasks = len(self.tasks)
-        counts = np.ones((draws, tasks), dtype=np.int64)
-        if over_tasks and tasks > 1:
-            chosen = np.random.default_rng([self.seed, 7]).integers(0, tasks, (draws, tasks))
-            counts = np.zeros((draws, tasks), dtype=np.int64)
-            np.add.at(counts, (np.arange(draws)[:, None], chosen), 1)
-        total = np.zeros((self.models, draws))
+        chosen = np.random.default_rng([self.seed, 7]).integers(0, tasks, (draws, tasks))
+        counts = np.zeros((draws, tasks), dtype=np.int64)
+        np.add.at(counts, (np.arange(draws)[:, None], chosen), 1)
+        fixed, drawn = np.zeros((self.models, draws)), np.zeros((self.models, draws))
         for place, means in enumerate(self.resampled_tasks(draws)):
+            fixed += means
             for repeat in range(int(counts[:, place].max())):  # another resample of the queries for each repeat
-                total += np.roll(means, 101 * repeat, axis=1) * (counts[:, place] > repeat)
-        return total / tasks
+                drawn += np.roll(means, 101 * repeat, axis=1) * (counts[:, place] > repeat)
+        return fixed / tasks, drawn / tasks
 
 
 def query_weights(generator: np.random.Generator, queries: int, draws: int) -> Float64:
