@@ -77,9 +77,8 @@ lowest: ## Run the demo with the lowest allowed versions of the core's dependenc
 	.venv/lowest/bin/python -m pip install --quiet -r .venv/lowest/requirements.txt --editable .
 	STEELYARD_HOME=.venv/lowest/home .venv/lowest/bin/steelyard run -o .venv/lowest/results
 
-bench: .venv/dev ## Measure speed and memory against the peers
-	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python benchmarks/all.py
+bench: .venv/dev ## Measure Steelyard side by side with its peers, each in its own environment; write docs/benchmarks.md
+	$(BIN)/python benchmarks/run.py $(CASE)
 
 clean: ## Remove what was built here
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache

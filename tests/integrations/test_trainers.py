@@ -31,7 +31,10 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.filterwarnings("i
 def sparse(folder: Path) -> tuple[Any, Any, Any]:
     model = sentence_transformers.SparseEncoder(str(save_bert(folder, masked=True)), device="cpu")
     loss = SpladeLoss(
-        model, SparseMultipleNegativesRankingLoss(model), document_regularizer_weight=1e-4, query_regularizer_weight=1e-4
+        model,
+        SparseMultipleNegativesRankingLoss(model),
+        document_regularizer_weight=1e-4,
+        query_regularizer_weight=1e-4,
     )
     return model, loss, SteelyardEvaluator(TASK)
 

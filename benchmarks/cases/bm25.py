@@ -1,0 +1,202 @@
+"""Row 4: BM25 from texts to ranked lists: tokenise, index, search, top 500; scripts and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from harness.case import Case, Contestant
+
+K = 500
+ALPHABETS = {
+    "en": ("bcdfghlmnprstv", "aeiou"),
+    "ar": ("بتثجحخدذرزسشصضطظعغفقكلمنهوي", "اوي"),
+    "code": ("bcdfghlmnprstv", "aeiou_"),
+}
+CHARACTERS = {"zh": (0x4E00, 0x4E00 + 3000), "ja": (0x3042, 0x3094), "th": (0x0E01, 0x0E2F)}
+Data = tuple[list[str], list[str], np.ndarray, str]
+
+
+def words(count: int, script: str, rng: np.random.Generator) -> list[str]:
+    """Return distinct word-like strings; frequent words are short, as in every language."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        size = 1 + int(min(3, np.log10(len(found) + 1) * 0.75 + rng.random()))
+        if script in CHARACTERS:
+            word = "".join(map(chr, rng.integers(*CHARACTERS[script], size if script != "th" else size + 2)))
+        else:
+            consonants, vowels = ALPHABETS[script]
+            word = "".join(rng.choice(list(part)) for _ in range(size) for part in (consonants, vowels))
+        found[word] = None
+    return list(found)
+
+
+def make(documents: int, queries: int, script: str) -> Data:
+    """Return texts of about 75 Zipfian words, queries of 4 to 10 words of a document, and the row of that document."""
+    rng = np.random.default_rng(7)
+    vocabulary = np.array(words(min(60_000, 8_000 + documents // 4), script, rng), dtype=object)
+    weights = 1 / np.arange(10, len(vocabulary) + 10)
+    steps = np.cumsum(weights / weights.sum())
+    lengths = rng.integers(40, 111, documents)
+    drawn = np.searchsorted(steps, rng.random(int(lengths.sum()))).clip(max=len(vocabulary) - 1)
+    edges = np.concatenate(([0], np.cumsum(lengths)))
+    space = "" if script in CHARACTERS else " "
+    texts = [space.join(vocabulary[drawn[a:b]]) for a, b in pairwise(edges)]
+    rows = rng.choice(documents, queries, replace=False)
+    asked = [
+        space.join(vocabulary[rng.choice(drawn[edges[row] : edges[row + 1]], rng.integers(6, 12))]) for row in rows
+    ]
+    return texts, asked, rows, script
+
+
+def _check(rows: np.ndarray, found: np.ndarray) -> dict[str, float]:
+    """Return how often the document that a query came from is among the first ten."""
+    return {"recall_at_10": float((found[:, :10] == rows[:, None]).any(axis=1).mean())}
+
+
+def ours(data: Data) -> Callable[[], dict[str, float]]:
+    from steelyard.retrievers.bm25.retriever import Bm25
+    from steelyard.types import Corpus, Queries, TaskInfo
+
+    texts, asked, rows, script = data
+    info = TaskInfo("bench/made", language="" if script == "code" else script)
+    ids = tuple(f"{row:08d}" for row in range(len(texts), 0, -1))  # rows are numbered by descending id: as they are
+    corpus, queries = Corpus(ids, tuple(texts)), Queries(ids[: len(asked)], tuple(asked))
+    Bm25().index(Corpus(ids[:200], tuple(texts[:200])), info).search(Queries(ids[:2], tuple(asked[:2])), 10)
+    return lambda: _check(rows, Bm25().index(corpus, info).search(queries, K).rows)
+
+
+def _bigrams(text: str) -> list[str]:
+    return [text[place : place + 2] for place in range(len(text) - 1)]
+
+
+def with_bm25s(data: Data, backend: str = "numba") -> Callable[[], dict[str, float]]:
+    """bm25s with its own tokenizer (a stemmer for English), character bigrams for scripts without spaces."""
+    import bm25s
+    import Stemmer
+
+    texts, asked, rows, script = data
+    options: dict[str, Any] = {"show_progress": False}
+    if script == "en":
+        options |= {"stemmer": Stemmer.Stemmer("english"), "stopwords": "en"}
+    elif script == "ar":
+        options |= {"stemmer": Stemmer.Stemmer("arabic"), "stopwords": None}
+
+    def tokens(some: list[str]) -> Any:
+        if script in CHARACTERS:
+            return [_bigrams(text) for text in some]
+        return bm25s.tokenize(some, **options)
+
+    def work(some: list[str], questions: list[str], k: int) -> np.ndarray:
+        retriever = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend=backend)
+        retriever.index(tokens(some), show_progress=False)
+        return retriever.retrieve(tokens(questions), k=k, show_progress=False)[0]
+
+    work(texts[:1000], asked[:5], 10)  # compiles what numba compiles
+    return lambda: _check(rows, work(texts, asked, K))
+
+
+def with_bm25s_numpy(data: Data) -> Callable[[], dict[str, float]]:
+    return with_bm25s(data, "numpy")
+
+
+def with_tantivy(data: Data) -> Callable[[], dict[str, float]]:
+    """Tantivy with its English analyser; the index in memory."""
+    import tantivy
+
+    texts, asked, rows, _ = data
+
+    def work() -> dict[str, float]:
+        builder = tantivy.SchemaBuilder()
+        builder.add_integer_field("row", stored=True, fast=True)
+        builder.add_text_field("body", tokenizer_name="en_stem")
+        index = tantivy.Index(builder.build())
+        writer = index.writer(heap_size=256_000_000)
+        for row, text in enumerate(texts):
+            writer.add_document(tantivy.Document(row=row, body=text))
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        searcher = index.searcher()
+        found = np.full((len(asked), 10), -1)
+        for place, query in enumerate(asked):
+            hits = searcher.search(index.parse_query(query, ["body"]), K).hits
+            found[place, : min(10, len(hits))] = [searcher.doc(address)["row"][0] for _, address in hits[:10]]
+        return _check(rows, found)
+
+    return work
+
+
+def with_rank_bm25(data: Data) -> Callable[[], dict[str, float]]:
+    from rank_bm25 import BM25Okapi
+
+    texts, asked, rows, _ = data
+
+    def work() -> dict[str, float]:
+        index = BM25Okapi([text.split() for text in texts])
+        found = np.stack([np.argsort(-index.get_scores(query.split()), kind="stable")[:K] for query in asked])
+        return _check(rows, found)
+
+    return work
+
+
+OURS = Contestant("steelyard", "ours")
+BM25S = Contestant("bm25s", "with_bm25s", "lexical")
+NUMPY = Contestant("bm25s (numpy)", "with_bm25s_numpy", "lexical")
+ENGLISH = (OURS, BM25S, NUMPY, Contestant("tantivy", "with_tantivy", "lexical"))
+CASES = [
+    Case(
+        4,
+        "bm25-en-10k",
+        "BM25, English, 10,000 documents x 200 queries",
+        (*ENGLISH, Contestant("rank_bm25", "with_rank_bm25", "lexical")),
+        {"documents": 10_000, "queries": 200, "script": "en"},
+        target=8,
+        against="bm25s",
+        tolerance=0.05,
+    ),
+    Case(
+        4,
+        "bm25-en-100k",
+        "BM25, English, 100,000 documents x 1,000 queries",
+        ENGLISH,
+        {"documents": 100_000, "queries": 1000, "script": "en"},
+        rounds=3,
+        tolerance=0.05,
+        quick=False,
+    ),
+    Case(
+        4,
+        "bm25-en-1m",
+        "BM25, English, 1,000,000 documents x 1,000 queries",
+        (OURS, BM25S),
+        {"documents": 1_000_000, "queries": 1000, "script": "en"},
+        rounds=1,
+        target=15,
+        against="bm25s",
+        tolerance=0.05,
+        quick=False,
+    ),
+    *(
+        Case(
+            4,
+            f"bm25-{script}-10k",
+            f"BM25, {title}, 10,000 documents x 200 queries",
+            (OURS, BM25S),
+            {"documents": 10_000, "queries": 200, "script": script},
+            target=4,
+            against="bm25s",
+            tolerance=0.05,
+        )
+        for script, title in {
+            "zh": "Chinese characters",
+            "ja": "Japanese kana",
+            "th": "Thai",
+            "ar": "Arabic",
+            "code": "identifiers of code",
+        }.items()
+    ),
+]
