@@ -112,7 +112,7 @@ class GroupScores:
 
     @cached_property
     def _resampled(self) -> dict[int, tuple[Float64, Float64]]:
-        """Means with fixed and with drawn tasks, by the number of draws: both need the same resamples of the queries."""
+        """Means with fixed and with drawn tasks by draws: both from the same resamples of the queries."""
         return {}
 
     def _resample(self, draws: int) -> tuple[Float64, Float64]:
