@@ -57,10 +57,10 @@ def _thresholds() -> str:
 
 
 def _json_fields() -> str:
-    from steelyard.reports.pages.measure import page_values, part_values
+    from steelyard.reports.pages.measure import diagnosis_values, page_values, part_values
 
     parts = []
-    for module in (part_values, page_values):
+    for module in (part_values, diagnosis_values, page_values):
         notes = _notes(Path(module.__file__))
         for name, kind in vars(module).items():
             if dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__:

@@ -18,7 +18,7 @@ from steelyard.cli import main
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import GroupValues, measure_group, measure_task, write_pages
 from steelyard.reports.pages.findings.sentences import TEMPLATES
-from steelyard.reports.pages.measure import page_values, part_values
+from steelyard.reports.pages.measure import diagnosis_values, page_values, part_values
 from steelyard.reports.pages.render.blocks import Page, Section, Table
 from steelyard.reports.pages.render.html_page import html_page
 from steelyard.reports.pages.render.json_page import JSON_NAMES, limits
@@ -151,7 +151,7 @@ def test_the_documentation_names_every_field_and_threshold() -> None:
         assert re.search(rf"`{name}`\s*\|\s*{re.escape(f'{value:,}')}\s*\|", text), (
             f"{name} = {value} is not in {DOCS.name}"
         )
-    for kind in [*vars(part_values).values(), *vars(page_values).values()]:
+    for kind in [*vars(part_values).values(), *vars(diagnosis_values).values(), *vars(page_values).values()]:
         if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__.endswith("values"):
             for field in dataclasses.fields(kind):
                 name = JSON_NAMES.get(field.name, field.name)

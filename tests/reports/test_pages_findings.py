@@ -43,7 +43,7 @@ def test_grades_are_counted_and_explained() -> None:
         "median": 1.0,
         "max": 2,
     }
-    assert "1.33 on average, median 1.00, maximum 2" in found["multi_positive"].sentence
+    assert "1.33 on average, with a median of 1.00 and a maximum of 2" in found["multi_positive"].sentence
 
 
 def test_empty_documents_are_counted_and_are_not_duplicates() -> None:

@@ -152,4 +152,4 @@ def test_undecided_is_no_language_among_others() -> None:
     )
     assert shown.values["shares"] == "English (en) 60.00% and German (de) 20.00%"
     assert (shown.values["count"], shown.values["hidden"]) == (2, pytest.approx(0.2))
-    assert "2 languages: English (en) 60.00% and German (de) 20.00%; 20.00%" in shown.sentence
+    assert "2 languages: English (en) 60.00% and German (de) 20.00%; the language of 20.00%" in shown.sentence

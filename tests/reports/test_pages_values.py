@@ -210,5 +210,5 @@ def test_signed_figures_have_four_decimals() -> None:
     sentences = [
         one.sentence for _, one in task_page(measure_task(task, profiles)).findings if one.kind == "no_difference"
     ]
-    assert "Dense, +0.0123," in sentences[0] and "p = 1.0000" in sentences[0]
-    assert "BM25, -0.0123," in sentences[1]
+    assert "Dense the difference of +0.0123 " in sentences[0] and "p = 1.0000" in sentences[0]
+    assert "BM25 the difference of -0.0123 " in sentences[1]

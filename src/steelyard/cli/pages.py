@@ -42,6 +42,11 @@ def configure(parser: Parser) -> None:
         metavar="REFERENCE",
         help="Compare with published scores of a group or task, or 'published' for each task's own.",
     )
+    add(
+        "--write-with",
+        metavar="MODEL",
+        help="Chat model that drafts prose from the values, as api/NAME?url=URL (default: none).",
+    )
     add("--rebuild", action="store_true", help="Measure every task again, even if its page is up to date.")
     add = parser.add_argument_group("ranked lists").add_argument
     add("--dense", default="dense", metavar="MODEL", help="Dense model, if a set has no such list (default: dense).")
@@ -75,6 +80,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             languages=arguments.languages,
             type=arguments.type,
             rebuild=arguments.rebuild,
+            write_with=arguments.write_with,
             results=arguments.results,
             settings=arguments.settings,
             observer=_observer(progress, output),

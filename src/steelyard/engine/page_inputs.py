@@ -12,10 +12,12 @@ from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from steelyard.config import Settings
+    from steelyard.datasets.formats.task_files import TaskLocation
     from steelyard.engine.events import Listener
     from steelyard.engine.plan import Model
     from steelyard.reports.pages import Audit, Profile
     from steelyard.reports.pages.measure.page_inputs import Kind
+    from steelyard.reports.pages.measure.part_values import NoteText
     from steelyard.results import Result
     from steelyard.types import Task
 
@@ -141,17 +143,44 @@ def own_scores(task: Task, published: Published) -> Published:
     return Published(task.name, task.info.reference, entry.counts if entry else {})
 
 
-def audit_of(name: str) -> Audit | None:
-    """Return the record of an audit next to a set on this machine, `metadata/<task>.audit.json`, if there is one."""
+def place_of(name: str) -> TaskLocation | None:
+    """Return the folder and task of a set on this machine; None for other sets."""
     from steelyard.datasets.formats.folder import locate
-    from steelyard.datasets.formats.sidecar import read_json_object
     from steelyard.datasets.options import LoadOptions
     from steelyard.datasets.sources import FolderSource, source_of
-    from steelyard.reports.pages import Audit
 
     if not isinstance(source_of(name, LoadOptions()), FolderSource) or "," in name:
         return None
-    place = locate(name)[0]
+    return locate(name)[0]
+
+
+def leakage_signs(name: str) -> dict[str, int]:
+    """Return the signs of leakage that `build` counted in a set on this machine, `metadata/<task>.json`."""
+    from steelyard.datasets.formats.sidecar import read_json_object
+
+    place = place_of(name)
+    facts = read_json_object(place.folder / "metadata" / f"{place.task}.json").get("leakage") if place else None
+    return {str(sign): count for sign, count in facts.items() if type(count) is int} if isinstance(facts, dict) else {}
+
+
+def task_notes(name: str, task: Task, home: Path, slug: str) -> tuple[NoteText, ...]:
+    """Return the hand-written notes of a task: `notes/<task>.md` of its set on this machine, then of the pages."""
+    from steelyard.reports.pages.prose.notes import FOLDER, read_notes
+
+    place = place_of(name)
+    own = f"{FOLDER}/{task.info.task}.md"
+    of_set = read_notes(place.folder / own, f"{own} of the set") if place is not None else ()
+    return (*of_set, *read_notes(home / FOLDER / f"{slug}.md", f"{FOLDER}/{slug}.md"))
+
+
+def audit_of(name: str) -> Audit | None:
+    """Return the record of an audit next to a set on this machine, `metadata/<task>.audit.json`, if there is one."""
+    from steelyard.datasets.formats.sidecar import read_json_object
+    from steelyard.reports.pages import Audit
+
+    place = place_of(name)
+    if place is None:
+        return None
     path = place.folder / "metadata" / f"{place.task or 'task'}.audit.json"
     facts = read_json_object(path)
     if not facts:
@@ -163,6 +192,7 @@ def audit_of(name: str) -> Audit | None:
             documents_found=int(facts["documents_found"]),
             method=str(facts.get("method", "")),
             date=str(facts.get("date", "")),
+            verdict=str(facts.get("verdict", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(

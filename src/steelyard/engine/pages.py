@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING, Literal
 
 from steelyard import __version__
 from steelyard.config import Settings
-from steelyard.engine.page_inputs import PageRuns, Published, audit_of, own_scores, published_scores
+from steelyard.engine.page_inputs import (
+    PageRuns,
+    Published,
+    audit_of,
+    leakage_signs,
+    own_scores,
+    published_scores,
+    task_notes,
+)
 from steelyard.errors import SteelyardError, UsageError
 
 if TYPE_CHECKING:
     from steelyard.engine.events import Listener
     from steelyard.reports.pages import GroupValues, TaskValues
     from steelyard.reports.pages.measure.page_inputs import Context, Kind
+    from steelyard.reports.pages.measure.part_values import NoteText
+    from steelyard.reports.pages.prose.drafting import Writer
     from steelyard.results import Result
     from steelyard.types import Task
 
@@ -75,6 +85,7 @@ def build_pages(
     languages: Sequence[str] = (),
     type: str | None = None,
     rebuild: bool = False,
+    write_with: str | None = None,
     results: str | Path | None = None,
     settings: Settings | None = None,
     observer: PageObserver | None = None,
@@ -83,8 +94,10 @@ def build_pages(
 
     A task whose page was made from the same data, lists and settings is not measured again, unless `rebuild` is set. A
     task that fails is recorded in `failures`, and the others are written. `against` adds the difference from published
-    scores: of a group or task of the catalogue, or 'published' for each task's own.
+    scores: of a group or task of the catalogue, or 'published' for each task's own. `write_with` names a chat model,
+    such as `api/NAME?url=http://localhost:8000/v1`, that drafts prose from the values; what fails a check is left out.
     """
+    from steelyard.reports.pages.prose.drafting import Writer
     from steelyard.reports.pages.render.writing import old_formats, parse_formats, write_contents, write_pages
     from steelyard.results import ResultStore
 
@@ -94,7 +107,8 @@ def build_pages(
     names = _page_tasks([sets] if isinstance(sets, str) else sets, languages, type, settings, observer)
     published = published_scores(against, names) if against else {}
     ResultStore(folder).ready()  # raises before the work if the folder cannot be written
-    builder = _Builder(folder, dense, lists, Path(results or settings.results), settings, rebuild, observer)
+    writer = Writer.of(write_with, settings) if write_with else None
+    builder = _Builder(folder, dense, lists, Path(results or settings.results), settings, rebuild, observer, writer)
     groups = builder.groups(names, published)
     built = builder.built
     built.groups = {group.name: write_pages(group, folder, endings) for group in groups}
@@ -143,8 +157,10 @@ class _Builder:
         settings: Settings,
         rebuild: bool,
         observer: PageObserver,
+        writer: Writer | None = None,
     ) -> None:
         self.built = BuiltPages(folder)
+        self._writer = writer
         self._lists, self._settings, self._rebuild, self._observer = lists, settings, rebuild, observer
         self._runs = PageRuns(dense, results, settings, self._fail, observer.evaluation)
         self._page_settings = {"dense": dense, "lists": lists}
@@ -169,7 +185,16 @@ class _Builder:
                     measured.setdefault(task.nano_set, []).append(task)
         except KeyboardInterrupt:
             self.built.interrupted = True
-        return [measure_group(name, self._joined(name, tasks)) for name, tasks in measured.items()]
+        return [
+            dataclasses.replace(measure_group(name, self._joined(name, tasks)), notes=self._group_notes(name))
+            for name, tasks in measured.items()
+        ]
+
+    def _group_notes(self, group: str) -> tuple[NoteText, ...]:
+        from steelyard.reports.pages.prose.notes import FOLDER, read_notes
+        from steelyard.reports.pages.render.task_page import file_name
+
+        return read_notes(self.built.folder / file_name(group) / FOLDER / "index.md", f"{FOLDER}/index.md")
 
     def _steps(self, name: str, number: int, tasks: int) -> Callable[[str], None]:
         """Return a function to call with each step of a task."""
@@ -217,32 +242,59 @@ class _Builder:
             measured = measure_task(task, profiles, context, begin, self._settings)
         else:
             self.built.up_to_date.append(measured.name)
+        measured = self._written(name, task, measured)
         missing = measured.published_name and not measured.published
         note = finding("not_published", name=measured.published_name).sentence if missing else data_differ(measured)
         if note:
             self._observer.note(f"{measured.name}: {note}")
         return measured
 
+    def _written(self, name: str, task: Task, measured: TaskValues) -> TaskValues:
+        """Return the values with the notes of today, and with a draft if a writer is given."""
+        from steelyard.reports.pages.measure.origins import set_of
+        from steelyard.reports.pages.prose.notes import similar_headings
+        from steelyard.reports.pages.render.task_page import file_name, slug_of, task_page
+
+        slug = slug_of(task.name, set_of(task.info))
+        notes = task_notes(name, task, self.built.folder / file_name(set_of(task.info)), slug)
+        measured = dataclasses.replace(measured, notes=notes)
+        page = task_page(dataclasses.replace(measured, notes=(), draft=None))
+        for heading, near in similar_headings(page, notes).items():
+            self._observer.note(f"{measured.name}: the notes have the heading {heading!r}; did you mean {near!r}?")
+        draft, writer = measured.draft, self._writer
+        if writer is None or (draft and (draft.model, draft.made_from) == (writer.model, measured.made_from)):
+            return measured
+        try:
+            return dataclasses.replace(measured, draft=writer.draft(measured, page))
+        except SteelyardError as error:
+            self._fail(f"{measured.name}: the draft of {writer.model} failed: {error}")
+            return measured
+
     def _context(self, name: str, task: Task, published: Published | None, results: Mapping[Kind, Result]) -> Context:
         """Return what is on the page besides data and lists, with the hash of everything it depends on."""
+        from steelyard.datasets.cards import task_cards
         from steelyard.reports.pages import PAGE_SCHEMA
         from steelyard.reports.pages.measure.page_inputs import Context
         from steelyard.reports.pages.render.json_page import limits
 
         published = own_scores(task, published) if published else Published()
-        audit = audit_of(name)
+        audit, signs = audit_of(name), leakage_signs(name)
+        cards = task_cards(name, task.info, settings=self._settings)
         made_from = {
             "data": task.content_hash,
             "info": dataclasses.asdict(task.info),
             "lists": {kind: [one.model, one.path and "/".join(one.path.parts[-3:])] for kind, one in results.items()},
             "audit": audit and dataclasses.asdict(audit),
+            "signs": signs,
+            "cards": [[one.name, one.role, one.quote, one.url] for one in cards.cards] + [dict(cards.unread)],
             "published": dataclasses.asdict(published),
             "settings": self._page_settings,
             "made by": [__version__, PAGE_SCHEMA, limits()],
         }
         text = json.dumps(made_from, sort_keys=True, default=dict)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return Context(audit, published.scores, published.name, published.counts, digest, self._page_settings)
+        scores = (published.scores, published.name, published.counts)
+        return Context(audit, *scores, digest, self._page_settings, signs, cards.cards, cards.unread)
 
     def _unchanged(self, task: Task, context: Context) -> TaskValues | None:
         """Return the measurements of the page in the folder if it was made from the same inputs."""

@@ -47,7 +47,7 @@ EXPECTED = {
 """What these facts may be; the others may be anything."""
 FACT_KEYS = (
     *("name", "language", "languages", "category", "type", "main_metric", "source", "revision", "split"),
-    *("description", "note", "licence", "license", "ignore_identical_ids", "reference"),
+    *("description", "note", "licence", "license", "ignore_identical_ids", "reference", "counts"),
 )
 """The keys of the facts of a task besides its metadata."""
 

@@ -59,3 +59,18 @@ PASSAGE_WORDS = 400
 
 EXTREMES = 3
 """Number of highest and lowest tasks that are named for each profile of a group."""
+
+LONG_RATIO = 2
+"""A relevant document is long if it has more than PASSAGE_WORDS words and so many times the median of the corpus."""
+
+SAME_TOPIC = 0.15
+"""Two documents have the same topic from this cosine of their terms on, weighted by rarity."""
+
+NEAR_DUPLICATE = 0.8
+"""Two documents are near duplicates from this Jaccard index of their five-character pieces on."""
+
+REPRESENTATIVE = 0.1
+"""A class of failures leads to advice from this share of the failed queries on, by the lower end of its interval."""
+
+LONGER = 0.25
+"""BM25 is searched in truncated documents if at least this share of the documents is longer."""

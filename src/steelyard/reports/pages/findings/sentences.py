@@ -10,109 +10,110 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from steelyard.reports.pages.findings.diagnosis_templates import DIAGNOSIS
+
 TEMPLATES = {
+    **DIAGNOSIS,
     # overview
-    "task_size": "{name} has {queries:query}, {documents:document} and {positives:positive qrel}: {focus}.",
-    "single_positive": "Every query has exactly one relevant document.",
-    "all_multi_positive": "Every query has several relevant documents: {mean:.2f} on average, median {median:.2f}, "
-    "maximum {max:,}.",
-    "multi_positive": "Of {queries:query}, {several:,} ({share:.2%}) have several relevant documents. Over all "
-    "queries: "
-    "{mean:.2f} on average, median {median:.2f}, maximum {max:,}.",
-    "strongest": "{best} has the highest nDCG@10, {score:.4f}, significantly higher than {others} (p {p} or less).",
-    "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but the difference from {rivals} is not "
-    "significant (largest p {p}).",
-    "highest": "{best} has the highest nDCG@10, {score:.4f}. Significance was not tested: there are no scores "
-    "per query.",
+    "task_size": "{name} is a {type} task: {focus}. It has {queries:query}, {documents:document} and "
+    "{positives:positive qrel}.",
+    "single_positive": "Each query has exactly one relevant document.",
+    "all_multi_positive": "Each query has several relevant documents: {mean:.2f} on average, with a median of "
+    "{median:.2f} and a maximum of {max:,}.",
+    "multi_positive": "Several relevant documents exist for {several:,} of {queries:query} ({share:.2%}); over all "
+    "queries there are {mean:.2f} on average, with a median of {median:.2f} and a maximum of {max:,}.",
+    "strongest": "{best} is the strongest profile, with an nDCG@10 of {score:.4f}, significantly above {others} (p "
+    "{p} or less).",
+    "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but it cannot be distinguished from {rivals} "
+    "(largest p {p}).",
+    "highest": "{best} has the highest nDCG@10, {score:.4f}. Significance was not tested: there are no scores per "
+    "query.",
     # what the data measures
-    "described": "Description from the dataset card or the catalogue:",
-    "not_described": "The dataset card and the catalogue do not describe the data. The following was measured.",
-    "declared": "Declared {noun}: {language}; category: {category}; licence: {licence}.",
+    "not_described": "No dataset card or catalogue entry that describes the data was found, so this page relies on "
+    "what was measured.",
+    "declared": "The set declares {language} as its {noun}; its category is {category}, and its licence {licence}.",
     # data
-    "positives": "Relevant documents per query: {mean:.2f} on average, minimum {min:,}, median {median:.2f}, maximum "
-    "{max:,}.",
-    "no_positive": "Queries without a relevant document, which count as 0 in every mean: {queries:,}.",
-    "grades": "Relevant judgements by grade: {grades}.",
-    "outside": "Relevant documents that are not in the corpus and cannot be retrieved: {count:,}.",
-    "lengths": "{what} have {characters:,.2f} characters on average ({min:,} to {max:,}, median {median:,.2f}), "
-    "{words:,.2f} words and {tokens:,.2f} tokens.",
+    "positives": "A query has {mean:.2f} relevant documents on average (minimum {min:,}, median {median:.2f}, "
+    "maximum {max:,}).",
+    "no_positive": "{queries:query has/have} no relevant document and count as 0 in every mean.",
+    "grades": "The relevant judgements are graded: {grades}.",
+    "outside": "{count:relevant document is/are} not in the corpus and cannot be retrieved.",
+    "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}), which is "
+    "{words:,.2f} words or {tokens:,.2f} tokens.",
     "empty_texts": "{what} without text: {count:,}.",
     "one_language": "All {what} are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
     "nearly_one_language": "{share:.2%} of {what} are in {language}; the language of {hidden:.2%} is uncertain.",
     "no_language": "The language of all {what} is uncertain.",
     "languages": "The {what} are in {count:language}: {shares}.",
-    "some_languages": "The {what} are in {count:language}: {shares}; {hidden:.2%} are too short to identify.",
-    "few_languages": "{hidden:.2%} of {what} are too short to identify their language; the others are in "
+    "some_languages": "The {what} are in {count:language}: {shares}; the language of {hidden:.2%} could not be "
+    "identified.",
+    "few_languages": "The language of {hidden:.2%} of {what} could not be identified; the others are in "
     "{count:language}: {shares}.",
     "scripts": "The {what} are written in {count:script}: {shares}.",
     "pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language and "
     "{cross:share} in two languages; {script:share} are in two scripts.",
-    "uncertain_pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language and "
-    "{cross:share} in two languages; {undecided:.2%} are uncertain. Pairs in two scripts: {script:share}.",
+    "uncertain_pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language "
+    "and {cross:share} in two languages; {undecided:.2%} are uncertain. Pairs in two scripts: {script:share}.",
     "overlap": "On average a query shares {mean:.4f} of its terms with its most similar relevant document; "
-    "{none:.2%} of "
-    "queries share none, {full:.2%} share all.",
+    "{none:.2%} of queries share none, {full:.2%} share all.",
     # profiles
-    "profile": "{label} ({config}, {origin}): nDCG@10 = {ndcg}, hit@10 = {hit}, recall@100 = {recall}.",
+    "profile": "{label} ({config}, {origin}) reaches nDCG@10 = {ndcg}, hit@10 = {hit} and recall@100 = {recall}.",
     "pooled": "Pooled recall@100, which counts all relevant documents together as published tables do, is "
     "{pooled:.4f}.",
     "candidates": "The lists have {mean:.2f} candidates on average, {min:,} to {max:,}.",
     "even_candidates": "Every list has {count:,} candidates.",
     "safeguards": "Lists with a safeguard, a relevant document inserted at rank 101 because the list had none: "
-    "{rows:,} "
-    "({share:.2%}).",
+    "{rows:,} ({share:.2%}).",
     "many_safeguards": "With so many safeguards, the lists alone often contain no relevant document to rerank.",
-    "first_positive": "The first relevant document is at rank 1 for {first:query}, in the top 10 for {ten:,} "
-    "and in the "
-    "top 100 for {hundred:,}.",
-    "never_found": "The list contains no relevant document for {lost:query}.",
-    "always_found": "Every list contains a relevant document.",
-    "better": "Its nDCG@10 is {difference:.4f} [{low:.4f}, {high:.4f}] higher than that of {other} (p {p}; "
-    "higher for {wins:query}, lower for {losses:,}, equal for {ties:,}).",
-    "worse": "Its nDCG@10 is {difference:.4f} [{low:.4f}, {high:.4f}] lower than that of {other} (p {p}; "
-    "higher for {losses:query}, lower for {wins:,}, equal for {ties:,}).",
-    "no_difference": "Its difference from {other}, {difference:+.4f}, is not significant (p {p}).",
+    "first_positive": "It ranks a relevant document first for {first:query}, within the top 10 for {ten:,} and "
+    "within the top 100 for {hundred:,}.",
+    "never_found": "For {lost:query} its list contains no relevant document at all.",
+    "always_found": "Each of its lists contains a relevant document somewhere.",
+    "better": "It is {difference:.4f} [{low:.4f}, {high:.4f}] nDCG@10 above {other} (p {p}): better on "
+    "{wins:query}, worse on {losses:,} and equal on {ties:,}.",
+    "worse": "It is {difference:.4f} [{low:.4f}, {high:.4f}] nDCG@10 below {other} (p {p}): better on "
+    "{losses:query}, worse on {wins:,} and equal on {ties:,}.",
+    "no_difference": "Against {other} the difference of {difference:+.4f} is not significant (p {p}).",
     "no_profile": "The set has no such lists, and none were made.",
     # metrics
-    "single_reading": "With one relevant document per query, hit@10 measures whether it is in the top 10, nDCG@10 how "
-    "high it ranks there, and recall@100 whether a reranker of 100 candidates would see it.",
-    "multi_reading": "With several relevant documents, one in the top 10 is enough for hit@10; nDCG@10 is higher the "
-    "earlier all of them rank; recall@100 is the mean share of a query's relevant documents in the top 100.",
+    "single_reading": "With one relevant document per query, hit@10 measures whether it is in the top 10, nDCG@10 "
+    "how high it ranks there, and recall@100 whether a reranker of 100 candidates would see it.",
+    "multi_reading": "With several relevant documents, one in the top 10 is enough for hit@10; nDCG@10 is higher "
+    "the earlier all of them rank; recall@100 is the mean share of a query's relevant documents in the top 100.",
     "graded": "nDCG@10 gives higher grades more gain; hit@10 and recall@100 treat all grades alike.",
-    "other_metrics": "The highest hit@10 is that of {hit}, the highest recall@100 that of {recall}. These differences "
-    "were not tested.",
+    "other_metrics": "The highest hit@10 is that of {hit}, the highest recall@100 that of {recall}. These "
+    "differences were not tested.",
     "reranking_task": "In this reranking task every profile ranks the candidates of a query, not the whole corpus.",
-    "reranking_recall": "No query has more than 100 candidates, so recall@100 is the share of relevant documents among "
-    "the candidates and does not depend on the ranking.",
+    "reranking_recall": "No query has more than 100 candidates, so recall@100 is the share of relevant documents "
+    "among the candidates and does not depend on the ranking.",
     "ceiling": "A perfect ranking would reach nDCG@10 = {ndcg:.4f} and recall@100 = {recall:.4f}.",
-    "small_corpus": "With {documents:document}, a random ranking would reach recall@100 = {chance:.4f}: compare with "
-    "that.",
+    "small_corpus": "With {documents:document}, a random ranking would reach recall@100 = {chance:.4f}: compare "
+    "with that.",
     "tiny_corpus": "With {documents:document}, all fit into a list of 100: recall@100 only shows which lists are "
     "incomplete.",
     "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room for "
     "improvement.",
-    "rerank": "A perfect reranker of the top 100 candidates of {label} would reach nDCG@10 = {perfect:.4f}, compared "
-    "with {now:.4f} now.",
+    "rerank": "A perfect reranker of the top 100 candidates of {label} would reach nDCG@10 = {perfect:.4f}, "
+    "compared with {now:.4f} now.",
     # tendencies
     "questions": "{share:.2%} of queries are questions, by question mark or question word{words}.",
     "without_questions": "No query is a question, by question mark or question word.",
     "no_questions": "Only {share:.2%} of queries are questions, by question mark or question word.",
-    "query_classes": "Lengths of queries: {classes}.",
-    "numbers": "{share:.2%} of queries contain a number.",
-    "names": "{share:.2%} of queries contain a name, by a capital letter after the first word (only languages that "
-    "capitalise names).",
-    "without_names": "No query contains a name, by a capital letter after the first word.",
-    "few_names": "Only {share:.2%} of queries contain a name, by a capital letter after the first word.",
-    "names_unknown": "The number of queries with a name is unknown: too few have capital letters that mark names.",
+    "query_classes": "{classes}.",
+    "numbers": "{share:.2%} contain a number.",
+    "names": "Of the queries in languages that capitalise names, {share:.2%} contain one.",
+    "without_names": "No query in a language that capitalises names contains one.",
+    "few_names": "Of the queries in languages that capitalise names, only {share:.2%} contain one.",
+    "names_unknown": "How many contain a name is unknown, because too few are written with capital letters that "
+    "mark names.",
     "without_numbers": "No query contains a number.",
-    "few_numbers": "Only {share:.2%} of queries contain a number.",
+    "few_numbers": "Only {share:.2%} contain a number.",
     "no_duplicates": "There are no duplicate queries and no duplicate documents.",
-    "duplicate_queries": "Queries that repeat an earlier one: {count:,}.",
-    "duplicate_documents": "Documents that repeat another: {count:,}. If only one of two is judged, the other "
-    "counts as "
-    "not relevant.",
-    "queries_in_corpus": "Queries that are also a document of the corpus: {count:,}.",
+    "duplicate_queries": "{count:query repeats/repeat} an earlier one.",
+    "duplicate_documents": "{count:document repeats/repeat} another one; if only one of two copies is judged, the "
+    "other counts as not relevant.",
+    "queries_in_corpus": "{count:query is/are} also a document of the corpus.",
     # failures
     "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:query} ({share:.2%}).",
     "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:query} ({share:.2%}).",
@@ -122,47 +123,40 @@ TEMPLATES = {
     # slices
     "slice_leader": "{where}, {best} is significantly better than all others ({queries:query}, nDCG@10 = "
     "{score:.4f}), while {whole} has the highest nDCG@10 on the whole task.",
-    "overlap_gain": "The {more} terms a query shares with its relevant document, the better BM25 is compared "
-    "with Dense "
-    "(Spearman correlation {rho:.4f}, p {p}).",
+    "overlap_gain": "The {more} terms a query shares with its relevant document, the better BM25 is compared with "
+    "Dense (Spearman correlation {rho:.4f}, p {p}).",
     "weak_overlap_gain": "Weak tendency: the {more} terms a query shares with its relevant document, the better "
-    "BM25 is "
-    "compared with Dense (Spearman correlation {rho:.4f}, p {p}).",
+    "BM25 is compared with Dense (Spearman correlation {rho:.4f}, p {p}).",
     "no_slices": "No slice differs significantly from the other queries.",
     # training, improvement
-    "not_tried": "No training was done for this page, so no training data is recommended from evidence.",
-    "try_first": "{best}, the best profile, is significantly weaker {slices}: try training pairs of that kind first.",
-    "not_audited": "This task was not audited for leakage: it is unknown whether a model was trained on it.",
-    "audited": "Result of the audit: {status}.",
+    "not_audited": "No audit for leakage is recorded for this task, so it is unknown whether a model was trained "
+    "on it.",
+    "audited": "The recorded audit reports: {status}.",
     "keep_out": "To keep scores comparable, {note}.",
     "weak_slice": "{label} is {difference:.4f} nDCG@10 lower {where} than on the other queries ({queries:query}, "
     "{score:.4f}; p {p}).",
-    "hybrid_hurts": "Fusion lowers the score: Reranking hybrid is {difference:.4f} below {best} (p {p}). Try a fusion "
-    "that gives {best} a higher weight.",
-    "hybrid_helps": "Fusion raises the score: Reranking hybrid is {difference:.4f} above {other}, the next best "
-    "(p {p}).",
-    "room_for_reranking": "A perfect reranker of its top 100 candidates would add {gain:.4f} nDCG@10 to {label}.",
-    "no_advice": "No slice and no pair of profiles differs significantly, so there is no specific recommendation.",
+    "hybrid_hurts": "Fusion costs {difference:.4f} nDCG@10 against {best} alone (p {p}); give {best} a higher "
+    "weight, or use it alone.",
+    "hybrid_helps": "Fusion pays: the hybrid is {difference:.4f} nDCG@10 above {other}, the next best profile (p {p}).",
     # published
     "published": "Published scores are those of {name}; an interval is that of the difference.",
     "other_data": "The data differ from those of the published scores: {counts}. This alone may explain a difference.",
     "same_counts": "The numbers of {what} are those of the data of the published scores.",
     "data_unknown": "The size of the data of the published scores is not recorded.",
-    "searched_here": "Searched for this page, possibly with another model or other settings than the published lists: "
-    "{names}.",
+    "searched_here": "Searched for this page, possibly with another model or other settings than the published "
+    "lists: {names}.",
     "all_inside": "All {count:published score} with an interval are within it: no difference is significant.",
     "outside_interval": "{label} is {distance:.4f} {side} the published {metric} [{low:+.4f}, {high:+.4f}], a "
-    "significant "
-    "difference.",
+    "significant difference.",
     "not_published": "{name} has no published scores for this task.",
     # group
-    "group_size": "{name} has {tasks:task} with {queries:query}, {documents:split-local document} and "
+    "group_size": "{name} contains {tasks:task} with {queries:query}, {documents:split-local document} and "
     "{positives:positive qrel}, {mean:.2f} per query.",
     "group_languages": "Declared languages: {languages}.",
-    "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} "
-    "(p {p} or less, each task counts once).",
-    "group_no_lead": "Over {tasks:task}, no profile is significantly better than every other; {best} has the highest "
-    "mean nDCG@10, {score:.4f}.",
+    "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} (p "
+    "{p} or less, each task counts once).",
+    "group_no_lead": "Over {tasks:task}, no profile is significantly better than every other; {best} has the "
+    "highest mean nDCG@10, {score:.4f}.",
     "group_wins": "It is significantly better than all others on {clear:,} of {tasks:task}: {names}.",
     "group_wins_none": "It is not significantly better than all others on any task.",
     "group_open": "On {count:,} of {tasks:task} the best profile is not significantly better than the next: {names}.",
@@ -225,21 +219,23 @@ class Finding:
         return _PROSE.vformat(TEMPLATES[self.kind], (), self.values)
 
 
-_NOUN = re.compile(r"[a-z]{3,}([ -][a-z]+)*")
+_NOUN = re.compile(r"([a-z]{3,}(?:[ -][a-z]+)*?)(?: ([a-z]+)/([a-z]+))?")
 
 
 class _Prose(string.Formatter):
     """Formats like `str.format`, and counts with their noun: `{count:query}` is `1 query`, `2 queries`.
 
+    A verb may follow: `{count:query is/are}`.
     `{value:share}` is `none`, `12.50%` or `all`.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "share":
             return {0: "none", 1: "all"}.get(value, f"{value:.2%}")
-        if _NOUN.fullmatch(format_spec):
-            plural = format_spec[:-1] + "ies" if format_spec.endswith("y") else format_spec + "s"
-            return f"{value:,} {format_spec if value == 1 else plural}"
+        if match := _NOUN.fullmatch(format_spec):
+            noun, one, many = match.groups()
+            plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+            return " ".join(filter(None, (f"{value:,}", *((noun, one) if value == 1 else (plural, many)))))
         return format(value, format_spec)
 
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed, script_name
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, script_name
 from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.part_values import SliceValues
+from steelyard.reports.pages.measure.part_values import ProfileValues, SliceValues
 from steelyard.reports.pages.render.tables import pair_in_words
-from steelyard.reports.pages.thresholds import FEWEST, SIGNIFICANT, SOME, WEAK
+from steelyard.reports.pages.thresholds import FEWEST, SIGNIFICANT, WEAK
 from steelyard.text.language_id.detect import UNDECIDED
 
+RELATIONS = {
+    "same language": "on queries answered in their own language",
+    "another language": "on queries answered only in another language",
+    "both": "on queries answered in their own and in other languages",
+    UNDECIDED: "on pairs whose languages are undecided",
+}
+ORDERED = ("query length", "overlap")
+"""Dimensions whose slices are classes in order."""
 NOTES = 4
 """Maximum number of slices in the improvement notes, largest differences first."""
 
@@ -19,7 +27,7 @@ NOTES = 4
 def slices(task: TaskValues) -> Iterator[Finding]:
     """Yield slices where another profile leads than on the whole task, and the effect of overlap."""
     best = task.best
-    led = [part for part in task.slices if best and part.best != best.kind and not part.tied]
+    led = [part for part in task.slices if best and part.best != best.kind and not part.tied and not part.undeclared]
     # A script and its only language are the same queries: name them once.
     distinct = {(part.queries, tuple(part.ndcg_at_10.values())): part for part in reversed(led)}
     for part in reversed(distinct.values()):
@@ -42,6 +50,8 @@ def slices(task: TaskValues) -> Iterator[Finding]:
 
 def where(part: SliceValues) -> str:
     """Return the name of a slice for a sentence."""
+    if part.dimension == "relation":
+        return RELATIONS[part.name]
     if part.dimension == "language":
         return (
             f"on queries in {language_name(part.name)}"
@@ -66,7 +76,8 @@ def sentence_case(text: str) -> str:
 def weak_slices(task: TaskValues) -> list[SliceValues]:
     """Return slices on which the best profile is significantly weaker than on the other queries, weakest first.
 
-    A script and its only language are the same queries and are named once.
+    A script and its only language are the same queries and are named once. Slices in languages that the dense model
+    does not declare are left out, and so is a class of lengths or overlap next to a weaker one that is large enough.
     """
     best = task.best
     if best is None:
@@ -74,22 +85,32 @@ def weak_slices(task: TaskValues) -> list[SliceValues]:
     weak = [
         part
         for part in task.slices
-        if part.rest_p_values.get(best.kind, 1.0) < SIGNIFICANT and part.against_rest[best.kind] < 0
+        if part.rest_p_values.get(best.kind, 1.0) < SIGNIFICANT
+        and part.against_rest[best.kind] < 0
+        and not part.undeclared
+        and part.name != UNDECIDED
     ]
+    weak = [part for part in weak if not any(_below(other, part, best) and other.queries >= FEWEST for other in weak)]
     ranked = sorted(weak, key=lambda part: part.against_rest[best.kind])
     distinct = {(part.queries, round(part.against_rest[best.kind], 12)): part for part in reversed(ranked)}
     return sorted(distinct.values(), key=lambda part: part.against_rest[best.kind])[:NOTES]
 
 
-def training(task: TaskValues) -> Iterator[Finding]:
-    """Yield findings about training data."""
-    yield finding("not_tried")
-    weak = weak_slices(task)
-    if weak and task.best is not None:
-        yield finding("try_first", best=task.best.label, slices=listed([where(part) for part in weak]))
+def _below(other: SliceValues, part: SliceValues, best: ProfileValues) -> bool:
+    """Return whether another class of the same lengths or overlap has a lower score."""
+    ordered = other.dimension == part.dimension and part.dimension in ORDERED
+    return ordered and other.ndcg_at_10[best.kind] < part.ndcg_at_10[best.kind]
 
 
-def _fusion(task: TaskValues) -> Iterator[Finding]:
+def lower_class(task: TaskValues, part: SliceValues, best: ProfileValues) -> Iterator[Finding]:
+    """Yield the class of the same lengths or overlap that is lower than a weak one, but too small to test."""
+    lower = [other for other in task.slices if _below(other, part, best) and other.queries < FEWEST]
+    for one in sorted(lower, key=lambda other: other.ndcg_at_10[best.kind])[:1]:
+        score = one.ndcg_at_10[best.kind]
+        yield finding("lower_class", label=best.label, where=where(one), score=score, queries=one.queries)
+
+
+def fusion(task: TaskValues) -> Iterator[Finding]:
     """Yield whether the fusion is significantly below the best profile, or above all others."""
     best = task.best
     tests = [test for test in task.comparisons if best is not None and test.better == best.kind]
@@ -102,30 +123,3 @@ def _fusion(task: TaskValues) -> Iterator[Finding]:
     for test in tests:
         if test.worse == "hybrid" and test.significant:
             yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=P(test.p_value))
-
-
-def improvement(task: TaskValues) -> Iterator[Finding]:
-    """Yield where the best profile is weak, whether fusion helps, and what reranking could add."""
-    best, count = task.best, 0
-    for part in weak_slices(task):
-        assert best is not None
-        count += 1
-        yield finding(
-            "weak_slice",
-            label=best.label,
-            difference=-part.against_rest[best.kind],
-            where=where(part),
-            queries=part.queries,
-            score=part.ndcg_at_10[best.kind],
-            p=P(part.rest_p_values[best.kind]),
-        )
-    for one in _fusion(task):
-        count += 1
-        yield one
-    if best is not None and best.perfect_rerank_ndcg_at_10 is not None:
-        gain = best.perfect_rerank_ndcg_at_10 - best.ndcg_at_10
-        if gain >= SOME:
-            count += 1
-            yield finding("room_for_reranking", gain=gain, label=best.label)
-    if not count:
-        yield finding("no_advice")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.reports.pages.findings.diagnosis_findings import declared_languages
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, isolated, language_name, listed
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.part_values import Comparison, ProfileValues
+from steelyard.reports.pages.measure.part_values import Comparison, Draft, ProfileValues
 from steelyard.reports.pages.thresholds import FOUND, SAFEGUARDS, SOME
 from steelyard.results.schema import with_interval
 
@@ -20,6 +21,7 @@ def overview(task: TaskValues) -> Iterator[Finding]:
         queries=task.queries,
         documents=task.documents,
         positives=task.positives.count,
+        type=task.type,
         focus=task.focus or "kind of texts unknown",
     )
     yield _positives_in_short(task)
@@ -62,17 +64,33 @@ def strongest(task: TaskValues) -> Iterator[Finding]:
 
 
 def measures(task: TaskValues) -> Iterator[Finding]:
-    """Yield whether the data is described."""
-    yield finding("described" if task.description else "not_described")
+    """Yield whether the data is described, and which cards could not be read."""
+    if not task.description and not task.cards:
+        yield finding("not_described")
+    for name, reason in task.unread_cards.items():
+        yield finding("unread_card", name=name, reason=reason.rstrip("."))
 
 
-def declared(task: TaskValues) -> Finding:
-    """Return what the source declares."""
+def declared(task: TaskValues) -> Iterator[Finding]:
+    """Yield what the source declares, and where the identified languages disagree."""
     languages = listed([language_name(code) for code in task.languages]) or task.language
     noun = "languages" if len(task.languages) > 1 else "language"
-    return finding(
-        "declared", noun=noun, language=languages, category=task.category, licence=task.licence or "not stated"
-    )
+    category = task.category.replace("_", " ")
+    licence = task.licence or "is not stated"
+    yield finding("declared", noun=noun, language=languages, category=category, licence=licence)
+    yield from declared_languages(task)
+
+
+def language_notes(task: TaskValues) -> Iterator[Finding]:
+    """Yield the recorded notes on languages."""
+    if task.language_notes:
+        yield finding("recorded_languages", text=task.language_notes.rstrip("."))
+
+
+def rerank(task: TaskValues) -> Iterator[Finding]:
+    """Yield whether the lists are recorded as a good test of rerankers."""
+    if task.rerank_suitability:
+        yield finding("recorded_rerank", text=task.rerank_suitability.rstrip("."))
 
 
 def profile(task: TaskValues, kind: Kind) -> Iterator[Finding]:
@@ -160,7 +178,8 @@ def tendencies(task: TaskValues) -> Iterator[Finding]:
         yield finding("no_questions", share=one.questions)
     else:
         yield finding("without_questions")
-    classes = listed([f"{name} {share:.2%}" for name, share in one.length_classes.items() if share])
+    shares = [(name, share) for name, share in one.length_classes.items() if share]
+    classes = listed([f"{share:.2%} {'' if place else 'have '}{name}" for place, (name, share) in enumerate(shares)])
     yield finding("query_classes", classes=classes)
     if one.numbers:
         yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
@@ -187,6 +206,13 @@ def _names(share: float | None) -> Finding:
     return finding("names" if share >= SOME else "few_names", share=share)
 
 
+def drafted(draft: Draft) -> Iterator[Finding]:
+    """Yield which sections a model drafted, and how many of its sentences were dropped."""
+    sections = listed([one.heading for one in draft.notes]) or "none"
+    yield finding("drafted", model=draft.model, sections=sections)
+    yield finding("notes_dropped", count=len(draft.dropped))
+
+
 def failures(task: TaskValues) -> Iterator[Finding]:
     """Yield the number of queries of each kind of failure."""
     yield finding("found_means", found=FOUND)
@@ -200,5 +226,11 @@ def leakage(task: TaskValues) -> Iterator[Finding]:
         yield finding("not_audited")
     else:
         yield finding("audited", status=task.leakage.audit)
+    signs = task.leakage.signs
+    if any(signs.values()):
+        named = listed([f"{name.replace('_', ' ')}: {count:,}" for name, count in signs.items()])
+        yield finding("leakage_signs", signs=named)
+    elif signs:
+        yield finding("no_leakage_signs")
     if task.leakage.note:
         yield finding("keep_out", note=task.leakage.note)

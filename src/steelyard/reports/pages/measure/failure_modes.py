@@ -48,7 +48,7 @@ def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...
             mode,
             int(mask.sum()),
             float(mask.sum()) / total,
-            tuple(_example(task, measured, winner, q) for q in _plainest(task, mask & asked, order)),
+            tuple(failure_example(task, measured, winner, q) for q in _plainest(task, mask & asked, order)),
         )
         for mode, mask, winner, order in modes
     )
@@ -67,7 +67,8 @@ def positive_row(task: Task, query: int) -> int:
     return int(rows[inside.argmax()]) if inside.max(initial=0) > 0 else -1
 
 
-def _example(task: Task, measured: Sequence[Measured], winner: Kind, query: int) -> FailureExample:
+def failure_example(task: Task, measured: Sequence[Measured], winner: Kind, query: int) -> FailureExample:
+    """Return a query with its ranks, the document that `winner` ranks first, and a relevant document."""
     run = by_kind(measured)[winner].profile.run
     top = int(run.rows[query, 0]) if run.depth else -1
     found = [one for one in measured if one.ranks[query]]

@@ -7,11 +7,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steelyard.config import Settings
+from steelyard.reports.pages.diagnose.diagnose_task import diagnose
+from steelyard.reports.pages.diagnose.encoder_languages import undeclared
+from steelyard.reports.pages.diagnose.evidence import Evidence
 from steelyard.reports.pages.measure.failure_modes import examples, failures
-from steelyard.reports.pages.measure.origins import leakage, origin, sources
+from steelyard.reports.pages.measure.origins import leakage, origin
 from steelyard.reports.pages.measure.page_inputs import KINDS, Context, Profile
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.part_values import Bubble, LanguageProfile, Lengths, Positives, Tendencies
+from steelyard.reports.pages.measure.part_values import (
+    Bubble,
+    LanguageProfile,
+    Lengths,
+    Positives,
+    Tendencies,
+)
 from steelyard.reports.pages.measure.profile_scores import Measured, by_kind, ceiling, compare_values, measure_all
 from steelyard.reports.pages.measure.published_scores import published_counts, published_scores
 from steelyard.reports.pages.measure.query_properties import tendencies
@@ -22,7 +31,7 @@ from steelyard.reports.pages.measure.text_lengths import lengths
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
 from steelyard.types import Task
 
-STEPS = ("languages", "lengths", "profiles", "slices")
+STEPS = ("languages", "lengths", "profiles", "slices", "diagnosis")
 """The steps of `measure_task`, in order."""
 
 
@@ -46,17 +55,23 @@ def measure_task(
     main = [one for one in measured if one.kind in KINDS]
     compared = compare_values({one.kind: one.ndcg for one in main})
     at("slices")
-    slice_values = slices(task, reading, main)
+    evidence = Evidence(task, reading)
+    model, affected = undeclared(evidence, main)
+    slice_values = slices(task, reading, main, affected)
     bubbles, correlation = _gains(reading, main)
+    at("diagnosis")
+    highest = ceiling(task)
+    diagnosis = diagnose(evidence, main, highest, model, affected) if main else None
     return TaskValues(
-        **origin(info),
+        **origin(info, context),
         queries=len(task.queries),
         documents=len(task.corpus),
         positives=positives(task),
         query_lengths=query_lengths,
         document_lengths=document_lengths,
         profiles=tuple(one.values for one in measured),
-        focus=focus(info.category, tendency, languages, query_lengths, document_lengths),
+        focus=info.metadata.retrieval_focus
+        or focus(info.category, tendency, languages, query_lengths, document_lengths),
         content_hash=task.content_hash,
         language_profile=languages,
         overlap=overlap(reading.overlap),
@@ -67,15 +82,12 @@ def measure_task(
         overlap_gain=bubbles,
         overlap_gain_correlation=correlation[0] if correlation else None,
         overlap_gain_p_value=correlation[1] if correlation else None,
-        ceiling=ceiling(task),
+        ceiling=highest,
+        diagnosis=diagnosis,
         examples=examples(task),
-        sources=sources(info),
-        leakage=leakage(task, context.audit),
+        leakage=leakage(task, context.audit, context.signs),
         published=published_scores(main, context),
-        published_name=context.published_name,
         published_counts=published_counts(task, context.published_counts),
-        made_from=context.made_from,
-        settings=context.settings,
     )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from steelyard.reports.pages.measure.page_inputs import Audit
-from steelyard.reports.pages.measure.part_values import Leakage, Source
+from steelyard.reports.pages.measure.page_inputs import Audit, Context
+from steelyard.reports.pages.measure.part_values import CardQuote, Leakage, Source
 from steelyard.types import Task, TaskInfo
+from steelyard.types.task_metadata import bibtex
 
 _HUB = re.compile(r"(?!github\.com/)[\w.-]+/[\w.-]+")
 _WEB = re.compile(r"(?:https?://)?(?:www\.)?(github\.com/[\w./-]+|huggingface\.co/[\w./-]+)")
 
 
-def origin(info: TaskInfo) -> dict[str, Any]:
-    """Return the facts of the source, by their names on a page."""
+def origin(info: TaskInfo, context: Context) -> dict[str, Any]:
+    """Return the facts of the source and what is recorded about it, by their names on a page."""
     on_hub = _HUB.fullmatch(info.source) is not None
     nano_set = set_of(info)
     return {
@@ -34,6 +36,15 @@ def origin(info: TaskInfo) -> dict[str, Any]:
         "revision": info.revision,
         "licence": info.licence,
         "languages": info.languages,
+        "sources": sources(info),
+        "cards": tuple(CardQuote(one.name, one.role, one.quote, one.url) for one in context.cards if one.quote),
+        "unread_cards": context.unread_cards,
+        "synthetic_data": dict(info.metadata.synthetic_data),
+        "language_notes": info.metadata.language_notes,
+        "rerank_suitability": info.metadata.rerank_suitability,
+        "published_name": context.published_name,
+        "made_from": context.made_from,
+        "settings": context.settings,
     }
 
 
@@ -47,7 +58,19 @@ def set_of(info: TaskInfo) -> str:
 
 
 def sources(info: TaskInfo) -> tuple[Source, ...]:
-    """Return the sources of the data, as far as the task records them."""
+    """Return the references of the task, and where its data comes from."""
+    references = info.metadata.references
+    entries = bibtex(references).split("\n\n") if references else []
+    listed = [
+        Source(one.title, str(one.year or "-"), one.type, one.url or "-", one.doi, one.confidence, entry)
+        for one, entry in zip(dict.fromkeys(references), entries, strict=True)
+    ]
+    known = {one.url.rstrip("/") for one in listed}
+    return (*listed, *(one for one in _origins(info) if one.url.rstrip("/") not in known))
+
+
+def _origins(info: TaskInfo) -> tuple[Source, ...]:
+    """Return the place of the data, as far as the task records it."""
     if _HUB.fullmatch(info.source):
         url = f"https://huggingface.co/datasets/{info.source}"
         return (Source(info.source, "-", "dataset card", url),)
@@ -56,21 +79,28 @@ def sources(info: TaskInfo) -> tuple[Source, ...]:
     return (Source(info.source or info.name, "-", "data source", url),) if info.source or info.name else ()
 
 
-def leakage(task: Task, audit: Audit | None) -> Leakage:
-    """Return what is recorded about training data and audits."""
-    rows = task.qrels.rows[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
-    kept = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
-    status = "not_audited"
-    if audit is not None:
-        found = (
-            f"{audit.queries_found:,} queries and {audit.documents_found:,} documents found in {audit.training_data}"
-        )
-        more = ", ".join(filter(None, (audit.method, audit.date)))
-        status = f"audited: {found}" + (f" ({more})" if more else "")
+def leakage(task: Task, audit: Audit | None, signs: Mapping[str, int]) -> Leakage:
+    """Return what is recorded about training data and audits, and the signs of leakage that `build` counted."""
+    known = task.info.metadata
     several = bool((task.qrels.positives > 1).any())
     return Leakage(
-        split_origin=task.info.split or "not_recorded",
-        audit=status,
-        note=f"do not train on this task's {kept} or {len(np.unique(rows)):,} positive documents",
-        multi_positive="multi_positive" if several else "single_positive",
+        train_split=known.original_train_split or "not_recorded",
+        split_origin=known.evaluation_split_origin or "not_recorded",
+        audit=_audited(audit) if audit is not None else known.train_eval_overlap_audit or "not_audited",
+        note=known.leakage_note or _keep_out(task),
+        multi_positive=known.multi_positive_training or ("multi_positive" if several else "single_positive"),
+        useful_data=", ".join(known.useful_training_data) or "not_recorded",
+        signs=dict(signs),
     )
+
+
+def _audited(audit: Audit) -> str:
+    found = f"{audit.queries_found:,} queries and {audit.documents_found:,} documents found in {audit.training_data}"
+    more = ", ".join(filter(None, (audit.verdict, audit.method, audit.date)))
+    return f"audited: {found}" + (f" ({more})" if more else "")
+
+
+def _keep_out(task: Task) -> str:
+    rows = task.qrels.rows[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
+    kept = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
+    return f"do not train on this task's {kept} or {len(np.unique(rows)):,} positive documents"

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from steelyard.datasets.cards import DatasetCard
 from steelyard.types import Ragged, Run, Task
 
 Kind = Literal["bm25", "dense", "hybrid", "other"]
@@ -50,6 +51,7 @@ class Audit:
     documents_found: int
     method: str = ""
     date: str = ""
+    verdict: str = ""
 
 
 def stored_profiles(task: Task) -> list[Profile]:
@@ -101,3 +103,8 @@ class Context:
     """Counts of the data of the published scores, as far as they are known."""
     made_from: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, int] = field(default_factory=dict)
+    """Signs of leakage that `steelyard build` counted."""
+    cards: tuple[DatasetCard, ...] = ()
+    """The cards of the set and of its sources."""
+    unread_cards: Mapping[str, str] = field(default_factory=dict)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steelyard.reports.pages.measure.diagnosis_values import Diagnosis
 from steelyard.reports.pages.measure.page_inputs import Kind
 from steelyard.reports.pages.measure.part_values import (
     Bubble,
+    CardQuote,
     Ceiling,
     Comparison,
+    Draft,
     Example,
     FailureMode,
     LanguageProfile,
     Leakage,
     Lengths,
+    NoteText,
     Overlap,
     Positives,
     ProfileValues,
@@ -25,7 +29,7 @@ from steelyard.reports.pages.measure.part_values import (
     Tendencies,
 )
 
-PAGE_SCHEMA = 3
+PAGE_SCHEMA = 4
 """The version of the JSON files; it increases when a field changes its name or meaning."""
 
 
@@ -71,13 +75,26 @@ class TaskValues:
     """Spearman correlation of overlap and gain."""
     overlap_gain_p_value: float | None = None
     ceiling: Ceiling | None = None
+    diagnosis: Diagnosis | None = None
     examples: tuple[Example, ...] = ()
     sources: tuple[Source, ...] = ()
+    cards: tuple[CardQuote, ...] = ()
+    """What dataset cards say about the data."""
+    unread_cards: Mapping[str, str] = field(default_factory=dict)
+    """Cards that exist but could not be read, with the reason."""
+    synthetic_data: Mapping[str, str] = field(default_factory=dict)
+    """Recorded guidance on synthetic data, by part."""
+    language_notes: str = ""
+    rerank_suitability: str = ""
     leakage: Leakage = field(default_factory=Leakage)
     published: tuple[PublishedScore, ...] = ()
     published_name: str = ""
     published_counts: tuple[PublishedCount, ...] = ()
     """Counts of the data of the published scores, from the catalogue."""
+    notes: tuple[NoteText, ...] = ()
+    """Hand-written text, by section."""
+    draft: Draft | None = None
+    """Text that a model drafted."""
     made_from: str = ""
     """A hash of everything that the values depend on: data, lists, settings, version."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -127,6 +144,8 @@ class GroupValues:
     """Mean nDCG@10 over tasks, for the profiles that every task has."""
     comparisons: tuple[Comparison, ...] = ()
     """Two profiles over the same tasks; each task counts once."""
+    notes: tuple[NoteText, ...] = ()
+    """Hand-written text, by section."""
 
     @property
     def queries(self) -> int:

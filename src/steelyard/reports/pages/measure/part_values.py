@@ -172,7 +172,7 @@ class SliceValues:
     """A part of the queries: nDCG@10 by profile, and the difference from the other queries."""
 
     dimension: str
-    """`language`, `languages of the pair`, `script`, `query length`, `overlap`."""
+    """`relation`, `language`, `languages of the pair`, `script`, `query length`, `overlap`."""
     name: str
     queries: int
     ndcg_at_10: Mapping[Kind, float]
@@ -183,7 +183,10 @@ class SliceValues:
     against_rest: Mapping[Kind, float] = field(default_factory=dict)
     """The mean of the slice minus that of the other queries."""
     rest_p_values: Mapping[Kind, float] = field(default_factory=dict)
-    """p-values of Welch's test of that difference, with Holm's correction over all slices."""
+    """p-values of Welch's test of that difference, with Holm's correction over all slices. Queries in languages that
+    the dense model does not declare are left out for the profiles with that model."""
+    undeclared: bool = False
+    """Whether most of the queries are in languages that the dense model does not declare."""
 
 
 @dataclass(frozen=True)
@@ -258,6 +261,54 @@ class Source:
     year: str
     type: str
     url: str
+    doi: str = ""
+    confidence: str = ""
+    """How certain it is that this is the source: `definitive_paper_link` ...; empty: not recorded."""
+    bibtex: str = ""
+    """The BibTeX entry; empty for a source without a title of its own."""
+
+
+@dataclass(frozen=True)
+class CardQuote:
+    """The first paragraphs of a dataset card."""
+
+    name: str
+    """The hub dataset or folder of the card."""
+    role: str
+    """`set`: the task's own dataset; `source`: a dataset that it was made from."""
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class NoteText:
+    """Text of a person or a model for one section."""
+
+    heading: str
+    text: str
+    """Markdown."""
+    origin: str
+    """The file, or the model that drafted it."""
+
+
+@dataclass(frozen=True)
+class DroppedSentence:
+    """A sentence of a draft that failed a check."""
+
+    heading: str
+    sentence: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Text that a model drafted from the values of the page; sentences that failed a check are not in it."""
+
+    model: str
+    made_from: str
+    """The hash of the values that it was drafted from."""
+    notes: tuple[NoteText, ...] = ()
+    dropped: tuple[DroppedSentence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -270,6 +321,8 @@ class Leakage:
     note: str = ""
     multi_positive: str = ""
     useful_data: str = "not_recorded"
+    signs: Mapping[str, int] = field(default_factory=dict)
+    """Signs of leakage that `steelyard build` counted in the set; empty: not counted."""
 
 
 @dataclass(frozen=True)

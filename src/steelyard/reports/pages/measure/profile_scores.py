@@ -73,7 +73,7 @@ def _measured(task: Task, profile: Profile, scores: Scores, intervals: Mapping[s
         candidates_max=deepest,
         candidates_mean=float(lengths.mean()) if len(lengths) else 0.0,
         safeguard_rows=profile.safeguards,
-        perfect_rerank_ndcg_at_10=_perfect(task, profile.run.top(SAFEGUARD_DEPTH)),
+        perfect_rerank_ndcg_at_10=perfect_ndcg(task, profile.run.top(SAFEGUARD_DEPTH)),
         first_positive=rank_classes(ranks),
     )
     return Measured(profile, scores, ranks, figures)
@@ -97,7 +97,7 @@ def rank_classes(ranks: Int64) -> dict[str, int]:
     return {**dict(zip(RANKS, counts.tolist(), strict=True)), NOT_FOUND: int((ranks == 0).sum())}
 
 
-def _perfect(task: Task, run: Run) -> float:
+def perfect_ndcg(task: Task, run: Run) -> float:
     """Return the nDCG@10 of the same documents in the best possible order."""
     best = Run.of(run.rows, _grades(task, run.rows))
     return score(best, task.qrels, ["ndcg_at_10"]).means["ndcg_at_10"]

@@ -15,8 +15,9 @@ from steelyard.reports.pages.measure.part_values import SliceValues
 from steelyard.reports.pages.measure.profile_scores import Measured, by_kind
 from steelyard.reports.pages.measure.significance import randomisation, welch
 from steelyard.reports.pages.measure.text_languages import Reading, pair_name
-from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, SIGNIFICANT
+from steelyard.reports.pages.thresholds import FEW, FEWEST, HIGH_OVERLAP, LOW_OVERLAP, MANY, MOST, SIGNIFICANT
 from steelyard.stats.corrections import holm
+from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Float64, Int64, Task
 
 
@@ -33,15 +34,16 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
     """Return every slice of the task, without dimensions of one value or with the same slices as an earlier one."""
     cuts: set[frozenset[bytes]] = set()
     for dimension, names in (
+        ("relation", _relations(reading, len(task.queries))),
         ("language", reading.query_languages),
         ("languages of the pair", _pair_names(reading, len(task.queries))),
         ("script", reading.query_scripts),
     ):
         found = list(_named(dimension, names))
         cut = frozenset(part.queries.tobytes() for part in found)
-        if cut not in cuts:
+        if cut not in cuts or dimension == "relation":
             yield from found
-        cuts.add(cut)
+        cuts |= set() if dimension == "relation" else {cut}
     lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
     low, high = (int(edge) for edge in np.quantile(lengths, [1 / 3, 2 / 3])) if len(lengths) else (0, 0)
     yield from _classes(
@@ -82,6 +84,20 @@ def _pair_names(reading: Reading, queries: int) -> list[str]:
     ]
 
 
+def _relations(reading: Reading, queries: int) -> list[str]:
+    """Return for each query whether its relevant documents are in its language, in others, or in both."""
+    sought: list[set[str]] = [set() for _ in range(queries)]
+    for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
+        sought[query].add(reading.document_languages[row])
+
+    def relation(asked: str, found: set[str]) -> str:
+        if UNDECIDED in (asked, *found) or not found:
+            return UNDECIDED
+        return "same language" if found == {asked} else "both" if asked in found else "another language"
+
+    return [relation(asked, found) for asked, found in zip(reading.query_languages, sought, strict=True)]
+
+
 def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
     values = np.array(names, dtype=np.str_)
     distinct, counts = np.unique(values, return_counts=True)
@@ -101,21 +117,28 @@ def _parts_queries(sizes: Sequence[int]) -> bool:
     return beside >= FEW or (beside > 0 and sum(sizes) < FEWEST)
 
 
-def slices(task: Task, reading: Reading, measured: Sequence[Measured]) -> tuple[SliceValues, ...]:
-    """Return the values of every slice, with tests and Holm's correction."""
+def slices(
+    task: Task, reading: Reading, measured: Sequence[Measured], affected: npt.NDArray[np.bool_] | None = None
+) -> tuple[SliceValues, ...]:
+    """Return the values of every slice, with tests and Holm's correction.
+
+    `affected` are the queries in languages that the dense model does not declare.
+    """
     if not measured:
         return ()
+    odd = np.zeros(len(task.queries), dtype=bool) if affected is None else affected
     found = list(parts(task, reading))
     figures = [_figures(part, measured) for part in found]
-    rest = _adjusted([_against_rest(part, measured) for part in found])
+    rest = _adjusted([_against_rest(part, measured, odd) for part in found])
     leads = _adjusted(_leads(found, figures, measured))
     return tuple(
         replace(
             one,
             tied=one.tied or tuple(kind for kind, p in lead.items() if p >= SIGNIFICANT),
             rest_p_values=apart,
+            undeclared=bool(odd[part.queries].mean() > MOST),
         )
-        for one, lead, apart in zip(figures, leads, rest, strict=True)
+        for part, one, lead, apart in zip(found, figures, leads, rest, strict=True)
     )
 
 
@@ -149,13 +172,17 @@ def _method(part: Part) -> Literal["bootstrap", "t"]:
     return "t" if len(part.queries) >= MANY else "bootstrap"
 
 
-def _against_rest(part: Part, measured: Sequence[Measured]) -> dict[Kind, float]:
+def _against_rest(part: Part, measured: Sequence[Measured], odd: npt.NDArray[np.bool_]) -> dict[Kind, float]:
     """Return p-values of Welch's test of the slice against the other queries, if both are large enough."""
-    rest = len(measured[0].ndcg) - len(part.queries)
-    if min(len(part.queries), rest) < FEWEST:
-        return {}
-    tested = {one.kind: welch(one.ndcg[part.queries], np.delete(one.ndcg, part.queries)) for one in measured}
-    return {kind: p for kind, p in tested.items() if p is not None}
+    inside = np.zeros(len(odd), dtype=bool)
+    inside[part.queries] = True
+    tested: dict[Kind, float] = {}
+    for one in measured:
+        usable = np.ones(len(odd), dtype=bool) if one.kind == "bm25" else ~odd
+        first, second = one.ndcg[inside & usable], one.ndcg[~inside & usable]
+        p = welch(first, second) if min(len(first), len(second)) >= FEWEST else None
+        tested |= {} if p is None else {one.kind: p}
+    return tested
 
 
 def _leads(

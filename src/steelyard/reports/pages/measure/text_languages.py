@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.reports.pages.measure.part_values import LanguageProfile, Overlap
+from steelyard.reports.pages.measure.term_index import TermIndex
 from steelyard.reports.pages.measure.text_lengths import word_counts
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.text.analysis.language_policy import Policy, choose_policy
@@ -52,6 +53,10 @@ class Reading:
     pair_rows: Int64
     overlap: Float64
     """By query; NaN if no relevant document is in the corpus or the query has no term."""
+    terms: TermIndex
+    """The terms of every query and document."""
+    policy: Policy
+    """The text analysis of BM25."""
     among: tuple[str, ...] = ()
     """The possible languages; empty: any."""
 
@@ -71,7 +76,9 @@ def read(task: Task) -> Reading:
     owners = np.repeat(np.arange(len(task.qrels)), task.qrels.counts)
     positive = (task.qrels.grades > 0) & (task.qrels.rows >= 0)
     pair_queries, pair_rows = owners[positive], task.qrels.rows[positive].astype(np.int64)
-    policy = choose_policy(documents, task.info)  # the choice of BM25, from the same excerpts
+    # The choice of BM25, from the same excerpts.
+    policy = choose_policy(documents, task.info)
+    terms = TermIndex.of(policy, task.queries.texts, task.corpus.texts)
     return Reading(
         query_languages,
         document_languages,
@@ -79,7 +86,9 @@ def read(task: Task) -> Reading:
         document_scripts,
         pair_queries,
         pair_rows,
-        _overlaps(task, policy, pair_queries, pair_rows),
+        _overlaps(terms, len(task.queries), pair_queries, pair_rows),
+        terms,
+        policy,
         among,
     )
 
@@ -190,7 +199,7 @@ def language_profile(reading: Reading) -> LanguageProfile:
         same_language=kinds["same"] / count,
         cross_language=kinds["cross"] / count,
         undecided=kinds[UNDECIDED] / count,
-        cross_script=sum(_crosses(a, b) for a, b in written) / count,
+        cross_script=sum(crosses(a, b) for a, b in written) / count,
     )
 
 
@@ -220,7 +229,7 @@ class _Relation:
         return self._candidates.get(_SCRIPT_OF.get(script, script), frozenset())
 
 
-def _crosses(a: str, b: str) -> bool:
+def crosses(a: str, b: str) -> bool:
     """Return whether the scripts differ; Japanese and Han share characters and do not."""
     joint: Collection[str] = ("han", JAPANESE)
     return a != b and NO_SCRIPT not in (a, b) and not (a in joint and b in joint)
@@ -237,37 +246,13 @@ def shares(values: Iterable[str]) -> Mapping[str, float]:
     return {name: counts[name] / total for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
-def _overlaps(task: Task, policy: Policy, pair_queries: Int64, pair_rows: Int64) -> Float64:
-    rows, place = np.unique(pair_rows, return_inverse=True)
-    number_of: dict[str, int] = {}
-    holders, held = _terms(policy, [task.corpus.texts[row] for row in rows.tolist()], number_of, query=False)
-    askers, asked = _terms(policy, task.queries.texts, number_of, query=True)
-    width = max(len(number_of), 1)
-    owners, terms = np.divmod(np.unique(askers * width + asked), width)
-    counts = np.bincount(owners, minlength=len(task.queries))
-    starts = np.cumsum(counts) - counts
-    # Look up every term of the query of every pair among those of the pair's document.
-    sizes = counts[pair_queries]
-    pair = np.repeat(np.arange(len(pair_queries)), sizes)
-    nth = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    wanted = place[pair] * width + terms[starts[pair_queries][pair] + nth]
-    shared = np.bincount(pair[np.isin(wanted, holders * width + held)], minlength=len(pair_queries))
-    best = np.full(len(task.queries), np.nan)
-    known = sizes > 0
-    np.fmax.at(best, pair_queries[known], shared[known] / sizes[known])
+def _overlaps(terms: TermIndex, queries: int, pair_queries: Int64, pair_rows: Int64) -> Float64:
+    """Return the overlap of every query with its most similar relevant document."""
+    best = np.full(queries, np.nan)
+    shares = terms.overlap(pair_queries, pair_rows)
+    known = ~np.isnan(shares)
+    np.fmax.at(best, pair_queries[known], shares[known])
     return best
-
-
-def _terms(policy: Policy, texts: Sequence[str], number_of: dict[str, int], *, query: bool) -> tuple[Int64, Int64]:
-    """Return the terms of BM25 with their numbers, which `number_of` assigns."""
-    owners, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for analyser, places in policy.groups(texts):
-        chosen = [texts[place] for place in places.tolist()]
-        tokens = analyser.query_tokens(chosen) if query else analyser.tokens(chosen)
-        global_numbers = [number_of.setdefault(term, len(number_of)) for term in tokens.distinct]
-        owners.append(places[tokens.owners].astype(np.int64))
-        numbers.append(np.array(global_numbers, dtype=np.int64)[tokens.numbers])
-    return np.concatenate(owners), np.concatenate(numbers)
 
 
 def overlap(values: Float64) -> Overlap | None:

@@ -17,6 +17,29 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Points:
+    """The sentences of findings as a list."""
+
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Text that a person or a model wrote, as paragraphs and lists, with its origin."""
+
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text in a fixed-width font, such as BibTeX entries."""
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True)
 class Quote:
     """A quotation with its source."""
 
@@ -61,7 +84,7 @@ class Links:
     items: tuple[tuple[str, str], ...]
 
 
-Block = Paragraph | Quote | Table | Bullets | Picture | Links
+Block = Paragraph | Points | Note | Code | Quote | Table | Bullets | Picture | Links
 
 
 @dataclass(frozen=True)
@@ -90,7 +113,7 @@ class Page:
             (section.heading, one)
             for section in self.sections
             for block in section.blocks
-            if isinstance(block, Paragraph)
+            if isinstance(block, Paragraph | Points)
             for one in block.findings
         ]
 
@@ -109,6 +132,12 @@ def paragraph_of(findings: Iterable[Finding]) -> Paragraph | None:
     """Return a paragraph of findings; None without any."""
     sentences = tuple(findings)
     return Paragraph(sentences) if sentences else None
+
+
+def points_of(findings: Iterable[Finding]) -> Points | None:
+    """Return a list of findings; None without any."""
+    sentences = tuple(findings)
+    return Points(sentences) if sentences else None
 
 
 def table(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from steelyard.reports.pages.findings import group_findings, published_findings
 from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import GroupValues
+from steelyard.reports.pages.prose.notes import with_notes
 from steelyard.reports.pages.render import group_tables, pictures, tables
 from steelyard.reports.pages.render.blocks import Links, Page, Section, Table, paragraph_of, section, table
 from steelyard.reports.pages.render.task_page import slug_of
@@ -16,7 +17,7 @@ HEADINGS = {"bm25": "BM25 Profile", "dense": "Dense Profile", "hybrid": "Reranki
 
 def group_page(group: GroupValues) -> Page:
     """Return the page of a group."""
-    return Page(group.name, "index", tuple(_sections(group)))
+    return with_notes(Page(group.name, "index", tuple(_sections(group))), group.notes)
 
 
 def _sections(group: GroupValues) -> Iterator[Section]:

@@ -11,7 +11,21 @@ from steelyard import __version__
 from steelyard.reports.components.charts import legend
 from steelyard.reports.components.markup import Markup, join, tag
 from steelyard.reports.pages.findings.sentences import paragraph
-from steelyard.reports.pages.render.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
+from steelyard.reports.pages.render.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Links,
+    Note,
+    Page,
+    Paragraph,
+    Picture,
+    Points,
+    Quote,
+    Section,
+    Table,
+)
+from steelyard.reports.pages.render.note_markup import prose
 from steelyard.reports.pages.render.tables import LENGTH
 
 _NUMBER = re.compile(r"[-+]?[\d,.]+%?( \[[-\d.]+, [-\d.]+\])?|-|not found")
@@ -59,6 +73,12 @@ def _block(block: Block) -> Markup:
     match block:
         case Paragraph():
             return tag("p", paragraph(block.findings))
+        case Points():
+            return tag("ul", *(tag("li", one.sentence) for one in block.findings))
+        case Note():
+            return tag("div", prose(block.text), tag("p", block.origin, class_="soft"), class_="note")
+        case Code():
+            return tag("details", tag("summary", block.language or "text"), tag("pre", block.text))
         case Quote():
             return tag("blockquote", tag("p", block.text, dir="auto"), tag("p", f"— {block.source}"))
         case Table():

@@ -6,7 +6,20 @@ import html
 import re
 
 from steelyard.reports.pages.findings.sentences import isolated, paragraph
-from steelyard.reports.pages.render.blocks import Block, Bullets, Links, Page, Paragraph, Picture, Quote, Section, Table
+from steelyard.reports.pages.render.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Links,
+    Note,
+    Page,
+    Paragraph,
+    Picture,
+    Points,
+    Quote,
+    Section,
+    Table,
+)
 from steelyard.reports.pages.render.tables import LENGTH
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
@@ -31,6 +44,12 @@ def _block(page: Page, block: Block) -> str:
     match block:
         case Paragraph():
             return _plain(paragraph(block.findings))
+        case Points():
+            return "\n".join(f"- {_plain(one.sentence)}" for one in block.findings)
+        case Note():
+            return f"{block.text.strip()}\n\n*{_plain(block.origin)}*"
+        case Code():
+            return f"```{block.language}\n{block.text.strip()}\n```"
         case Quote():
             return f"> {_plain(' '.join(block.text.split()))}\n>\n> — {_plain(block.source)}"
         case Table():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from steelyard.reports.pages.findings.sentences import language_name, script_name
 from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.part_values import FailureMode, ProfileValues, SliceValues, Source, Text
+from steelyard.reports.pages.measure.part_values import Draft, FailureMode, ProfileValues, SliceValues, Source, Text
 from steelyard.reports.pages.render.blocks import Bullets, Table, table
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.results.schema import with_interval
@@ -217,6 +217,12 @@ def leakage_metadata(task: TaskValues) -> Bullets:
             ("Useful training data", one.useful_data),
         )
     )
+
+
+def dropped(draft: Draft) -> Table | None:
+    """Return the sentences of a draft that failed a check."""
+    rows = ((one.heading, one.sentence, one.reason) for one in draft.dropped)
+    return table(("Section", "Dropped sentence", "Reason"), rows)
 
 
 def published(task: TaskValues) -> Table | None:

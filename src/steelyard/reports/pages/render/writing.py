@@ -51,7 +51,7 @@ def write_pages(group: GroupValues, folder: Path, formats: Iterable[str] = tuple
     endings = tuple(formats)
     files = _write(home, group_page(group), group, endings)
     for task in group.tasks:
-        files += _write(home, task_page(task), task, endings)
+        files += _write(home, task_page(task, group.tasks), task, endings)
     return files
 
 

@@ -1,0 +1,1 @@
+"""Why queries fail, what limits the score, and what would change it."""

@@ -1,0 +1,223 @@
+"""Advice with its evidence: training data, synthetic data, improvements. Only significant findings lead to advice.
+
+Nothing is concluded from queries in languages that the dense model does not declare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports.pages.findings.diagnosis_findings import failed_queries
+from steelyard.reports.pages.findings.diagnosis_templates import RULES
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
+from steelyard.reports.pages.findings.slice_findings import fusion, lower_class, weak_slices, where
+from steelyard.reports.pages.measure.diagnosis_values import Complement, Counterfactual, Diagnosis, FailureClass
+from steelyard.reports.pages.measure.page_inputs import LABELS
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.part_values import ProfileValues
+from steelyard.reports.pages.render.tables import pair_in_words
+from steelyard.reports.pages.thresholds import (
+    FEW,
+    FEWEST,
+    MOST,
+    NEARLY_ALL,
+    QUESTIONS,
+    REPRESENTATIVE,
+    SHORT_WORDS,
+    SIGNIFICANT,
+    SOME,
+)
+
+NOT_TRAINED = ("undeclared_language", "near_duplicate")
+"""Classes that training data does not help."""
+IMPROVED = {"other_languages": "improve_language", "near_duplicates": "improve_judgements"}
+NEGATIVES = {
+    "same_topic": "passages of the same topic that do not answer the query",
+    "name": "passages about another name than the query's",
+    "number": "passages with another number or date",
+    "translation": "passages in the language of the query that share its topic",
+    "missing_term": "passages that contain the query's rarest word but do not answer it",
+}
+
+
+def judged_profile(task: TaskValues) -> ProfileValues | None:
+    """Return the best profile from which advice may be drawn: without the dense model, if most queries are affected."""
+    one = task.diagnosis.undeclared if task.diagnosis else None
+    usable = [p for p in task.main if one is None or p.kind == "bm25" or one.queries <= MOST * task.queries]
+    return max(usable, key=lambda profile: profile.ndcg_at_10, default=None)
+
+
+def explaining_classes(task: TaskValues) -> list[FailureClass]:
+    """Return the classes of that profile's failures that lead to advice, most frequent first.
+
+    A class is significantly more frequent among failed queries, or it is the relation of nearly all queries.
+    """
+    profile, diagnosis = judged_profile(task), task.diagnosis or Diagnosis()
+    own = [one for one in diagnosis.classes if profile and one.profile == profile.kind and one.failed >= FEW]
+    return [
+        one
+        for one in own
+        if one.name not in NOT_TRAINED
+        and one.interval.low >= REPRESENTATIVE
+        and (one.significant or _relation_of_all(one))
+    ]
+
+
+def _relation_of_all(one: FailureClass) -> bool:
+    """Return whether nearly all queries match a rule about languages: then it is the relation of the task."""
+    total = one.failures + one.successes
+    return one.name in ("translation", "script") and one.failed + one.found >= NEARLY_ALL * total
+
+
+def training(task: TaskValues) -> Iterator[Finding]:
+    """Yield the recorded training data, and what follows from the failures."""
+    if task.leakage.useful_data != "not_recorded":
+        yield finding("recorded_data", data=task.leakage.useful_data)
+    profile, chosen = judged_profile(task), explaining_classes(task)
+    if profile is None:
+        return
+    weak = weak_slices(task)
+    named = {one.name for one in chosen}
+    relation = None if named & {"translation", "script"} else _relation_evidence(task, profile)
+    if not chosen and not weak and relation is None:
+        yield finding("no_derived_data", reason=_reason(task, profile))
+        return
+    yield finding("derived_data", label=profile.label)
+    for one in chosen:
+        values = {"pairs": _pairs(task)} if one.name == "translation" else {}
+        yield finding(f"train_{one.name}", evidence=_evidence(one).sentence, **values)
+    if relation is not None:
+        yield finding("train_translation", pairs=_pairs(task), evidence=relation.sentence)
+    if weak and task.best is not None:
+        slices = listed([where(part).removeprefix("on ") for part in weak])
+        yield finding("train_slice", slices=slices, label=task.best.label)
+
+
+def _relation_evidence(task: TaskValues, profile: ProfileValues) -> Finding | None:
+    """Return the evidence that relevant documents in another language are found less often, if significant."""
+    diagnosis, kind = task.diagnosis or Diagnosis(), profile.kind
+    p = diagnosis.relation_p_values.get(kind, 1.0)
+    if p >= SIGNIFICANT:
+        return None
+    same, cross = (one.found_at_10[kind] for one in diagnosis.relations)
+    return None if cross >= same else finding("evidence_relation", label=profile.label, same=same, cross=cross, p=P(p))
+
+
+def _reason(task: TaskValues, profile: ProfileValues) -> str:
+    failed = failed_queries(task).get(profile.kind, 0)
+    if failed < FEWEST:
+        return f"{profile.label} fails only {failed:,} of {task.queries:,} queries"
+    rules = f"none of {len(RULES) - 1} rules matches the {failed:,} failed queries of {profile.label}"
+    return f"{rules} significantly more often than the queries that it finds"
+
+
+def _evidence(one: FailureClass) -> Finding:
+    if _relation_of_all(one) or one.p_value is None:
+        total = one.failures + one.successes
+        return finding("evidence_all", share=(one.failed + one.found) / max(total, 1), failed=one.failed)
+    return finding(
+        "evidence",
+        failed=one.failed,
+        failures=one.failures,
+        share=one.share,
+        low=one.interval.low,
+        high=one.interval.high,
+        found=one.found / max(one.successes, 1),
+        p=P(one.p_value),
+    )
+
+
+def _pairs(task: TaskValues) -> str:
+    """Return the most frequent pairs of two languages in words."""
+    shares = task.language_profile.pair_languages if task.language_profile else {}
+    other = [name for name in shares if name != "und" and name.partition("-")[0] != name.partition("-")[2]]
+    return listed([pair_in_words(name) for name in other[:3]])
+
+
+def synthetic(task: TaskValues) -> Iterator[Finding]:
+    """Yield recorded guidance, and the shape that synthetic data should have."""
+    for part, text in task.synthetic_data.items():
+        prefix = "" if part == "guidance" else f"{part.replace('_', ' ')}: "
+        yield finding("recorded_synthetic", text=f"{prefix}{text}".rstrip(".") + ".")
+    words, documents = task.query_lengths.words, task.document_lengths.words
+    if words is None or documents is None:
+        return
+    lengths = {"query_words": words.median, "document_words": documents.median}
+    yield finding("synthetic_shape", queries=_query_kind(task), **lengths)
+    if task.language_profile is not None and task.language_profile.cross_language > SOME:
+        yield finding("synthetic_language", pairs=_pairs(task), cross=task.language_profile.cross_language)
+    if task.overlap is not None and (task.language_profile is None or task.language_profile.cross_language <= MOST):
+        yield finding("synthetic_overlap", median=task.overlap.median)
+    if task.positives.multi_positive_share >= SOME:
+        yield finding("synthetic_several", share=task.positives.multi_positive_share)
+    if task.tendencies is not None and task.tendencies.numbers >= SOME:
+        yield finding("synthetic_numbers", share=task.tendencies.numbers)
+    negatives = [NEGATIVES[one.name] for one in explaining_classes(task) if one.name in NEGATIVES]
+    if negatives:
+        yield finding("synthetic_negatives", negatives=listed(negatives))
+
+
+def _query_kind(task: TaskValues) -> str:
+    if task.tendencies is not None and task.tendencies.questions > QUESTIONS:
+        return "questions"
+    words = task.query_lengths.words
+    return "short queries" if words is not None and words.median <= SHORT_WORDS else "statements"
+
+
+def improvement(task: TaskValues) -> Iterator[Finding]:
+    """Yield where there is most to gain, by measured limits and counterfactual changes."""
+    diagnosis = task.diagnosis or Diagnosis()
+    profile, best = judged_profile(task), task.best
+    limit = next((one for one in diagnosis.limits if profile and one.profile == profile.kind), None)
+    if limit is not None and profile is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
+        ranking = limit.ranking_loss >= limit.pool_loss
+        gain = limit.ranking_loss if ranking else limit.pool_loss
+        yield finding("improve_ranking" if ranking else "improve_pool", gain=gain, label=profile.label)
+    one = diagnosis.complement
+    affected = diagnosis.undeclared is not None and diagnosis.undeclared.queries > MOST * task.queries
+    if one is not None and not affected and one.choice_gain >= SOME and _open(one):
+        interval, single = one.choice_interval, LABELS[one.best_single]
+        yield finding("improve_choice", gain=one.choice_gain, low=interval.low, high=interval.high, best=single)
+    yield from fusion(task)
+    for part in weak_slices(task):
+        assert best is not None
+        yield finding(
+            "weak_slice",
+            label=best.label,
+            difference=-part.against_rest[best.kind],
+            where=where(part),
+            queries=part.queries,
+            score=part.ndcg_at_10[best.kind],
+            p=P(part.rest_p_values[best.kind]),
+        )
+        yield from lower_class(task, part, best)
+    yield from _changes(diagnosis, profile)
+
+
+def _open(one: Complement) -> bool:
+    """Return whether fusion reaches less than the choice of the better list."""
+    return one.hybrid_ndcg_at_10 is None or one.hybrid_ndcg_at_10 < one.choice_ndcg_at_10
+
+
+def _changes(diagnosis: Diagnosis, profile: ProfileValues | None) -> Iterator[Finding]:
+    changes = {(one.name, one.profile): one for one in diagnosis.counterfactuals}
+    for (name, kind), one in changes.items():
+        own = profile is not None and kind == profile.kind and one.significant and one.difference > 0
+        if profile is not None and own and name in IMPROVED:
+            gain = {"gain": one.difference, "low": one.interval.low, "high": one.interval.high}
+            yield finding(IMPROVED[name], label=profile.label, **gain)
+    yield from _context(changes.get(("head_1024", "bm25")) or changes.get(("head_256", "bm25")))
+    pool, oracle = changes.get(("rerank_pool", "dense")), changes.get(("rerank_oracle", "dense"))
+    if pool is not None and oracle is not None and oracle.significant and oracle.difference >= SOME:
+        yield finding("improve_rerank_pool", pool=pool.after, oracle=oracle.after, gain=oracle.difference)
+
+
+def _context(one: Counterfactual | None) -> Iterator[Finding]:
+    if one is None:
+        return
+    head = int(one.name.partition("_")[2])
+    if one.significant and one.difference < 0:
+        loss = {"loss": -one.difference, "low": -one.interval.high, "high": -one.interval.low}
+        yield finding("improve_context", head=head, **loss)
+    elif not one.significant:
+        yield finding("context_enough", head=head, difference=one.difference)

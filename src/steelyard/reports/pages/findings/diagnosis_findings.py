@@ -1,0 +1,229 @@
+"""Findings about failures and limits: classes of failed queries, what separates them, what would change the score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports.pages.findings.diagnosis_templates import CHANGES, PROPERTIES, RULES
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
+from steelyard.reports.pages.measure.diagnosis_values import Counterfactual, Diagnosis, FailureClass, Limit, Separator
+from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.thresholds import FEW, SIGNIFICANT, SOME
+
+CLAIMS = 3
+"""Classes of a profile that are named in sentences; the table has all."""
+
+
+def undeclared(task: TaskValues) -> Iterator[Finding]:
+    """Yield the languages that the dense model does not declare, and the scores without them."""
+    one = task.diagnosis.undeclared if task.diagnosis else None
+    if one is None:
+        return
+    languages = listed([f"{language_name(code)}" for code in one.languages])
+    if one.queries == task.queries:
+        yield finding("undeclared_all", model=one.model, languages=languages)
+        return
+    share = one.queries / max(task.queries, 1)
+    yield finding("undeclared", model=one.model, languages=languages, queries=one.queries, share=share)
+    scores = listed([f"{value:.4f} for {LABELS[kind]}" for kind, value in one.ndcg_at_10.items()])
+    yield finding("undeclared_rest", queries=task.queries - one.queries, scores=scores)
+
+
+def classes(task: TaskValues) -> Iterator[Finding]:
+    """Yield the classes that failed queries match significantly more often than found ones."""
+    diagnosis = task.diagnosis
+    if diagnosis is None:
+        return
+    failed = failed_queries(task)
+    if not any(failed.values()):
+        yield finding("no_failures")
+        return
+    yield finding("class_test", rules=len(RULES) - 1)
+    for kind, count in failed.items():
+        own = [one for one in diagnosis.classes if one.profile == kind and one.name != "undeclared_language"]
+        clear = [one for one in own if one.significant][:CLAIMS]
+        judged = own[0].failures if own else 0
+        for one in clear:
+            yield _significant(one)
+        if not clear and judged >= FEW:
+            yield finding("class_none", failures=judged, label=LABELS[kind])
+        elif not clear and 0 < count < FEW:
+            yield finding("class_few", label=LABELS[kind], failures=count)
+
+
+def failed_queries(task: TaskValues) -> dict[Kind, int]:
+    """Return the number of queries with a relevant document that each profile fails."""
+    failed: dict[Kind, int] = {}
+    for one in task.main:
+        ranks = one.first_positive
+        found = sum(ranks.get(name, 0) for name in ("1", "2-3", "4-10"))
+        failed[one.kind] = sum(ranks.values()) - found - task.positives.queries_without
+    return failed
+
+
+def _significant(one: FailureClass) -> Finding:
+    assert one.p_value is not None
+    return finding(
+        "class_significant",
+        label=LABELS[one.profile],
+        name=RULES[one.name][0],
+        failed=one.failed,
+        failures=one.failures,
+        share=one.share,
+        low=one.interval.low,
+        high=one.interval.high,
+        found=one.found / max(one.successes, 1),
+        p=P(one.p_value),
+    )
+
+
+def separation(task: TaskValues) -> Iterator[Finding]:
+    """Yield the clearest property that separates found from missed queries, for each profile."""
+    diagnosis = task.diagnosis or Diagnosis()
+    for profile in task.main:
+        own = [one for one in diagnosis.separators if one.profile == profile.kind]
+        clear = next((one for one in own if one.significant), None)
+        if clear is not None:
+            yield finding(
+                "separator",
+                label=profile.label,
+                property=PROPERTIES[clear.property],
+                found=amount(clear, clear.found),
+                missed=amount(clear, clear.missed),
+                auc=clear.auc,
+                p=P(clear.p_value),
+            )
+        elif own:
+            yield finding("no_separator", label=profile.label)
+
+
+def amount(one: Separator, value: float) -> str:
+    """Return a value of a property as text: a share in per cent, a count as a number."""
+    return f"{value:.1%}" if one.is_share or one.property == "overlap" else f"{value:,.4g}"
+
+
+def relations(task: TaskValues) -> Iterator[Finding]:
+    """Yield how often relevant documents in the same and in another language are found."""
+    diagnosis = task.diagnosis
+    if diagnosis is None or len(diagnosis.relations) < 2:
+        return
+    same, cross = diagnosis.relations
+    shares = []
+    for profile in task.main:
+        kind = profile.kind
+        if kind in same.found_at_10 and kind in cross.found_at_10:
+            p = diagnosis.relation_p_values.get(kind)
+            test = "too few to test" if p is None else f"p {P(p)}" if p < SIGNIFICANT else f"not significant, p {P(p)}"
+            values = f"{same.found_at_10[kind]:.2%} against {cross.found_at_10[kind]:.2%} of cases"
+            shares.append(f"{values} for {profile.label} ({test})")
+    if shares:
+        yield finding("relation", shares=listed(shares))
+
+
+def limits(task: TaskValues) -> Iterator[Finding]:
+    """Yield whether ranking, candidates or judgements cost each profile most."""
+    diagnosis = task.diagnosis
+    if diagnosis is None:
+        return
+    if task.ceiling is not None and task.ceiling.ndcg_at_10 < 1 - 1e-9:
+        yield finding("unreachable", ceiling=task.ceiling.ndcg_at_10)
+    for one in diagnosis.limits:
+        yield _limit(one)
+
+
+def _limit(one: Limit) -> Finding:
+    label = LABELS[one.profile]
+    if 1 - one.ndcg_at_10 < SOME:
+        return finding("limit_none", label=label, gap=1 - one.ndcg_at_10)
+    losses = {"ranking": one.ranking_loss, "pool": one.pool_loss, "judgement": one.judgement_loss}
+    most = max(losses, key=lambda name: losses[name])
+    if most == "judgement":
+        return finding("limit_judgements", label=label, **losses)
+    kind = "limit_ranking" if most == "ranking" else "limit_pool"
+    return finding(kind, label=label, ranking=one.ranking_loss, pool=one.pool_loss)
+
+
+def complement(task: TaskValues) -> Iterator[Finding]:
+    """Yield what BM25 and the dense profile find together, and what a perfect choice between them would reach."""
+    one = task.diagnosis.complement if task.diagnosis else None
+    if one is None:
+        return
+    counts = {"both": one.both, "only_bm25": one.only_bm25, "only_dense": one.only_dense, "neither": one.neither}
+    yield finding("complement", **counts)
+    best = LABELS[one.best_single]
+    yield finding(
+        "choice",
+        single=one.best_single_ndcg_at_10,
+        best=best,
+        choice=one.choice_ndcg_at_10,
+        gain=one.choice_gain,
+        low=one.choice_interval.low,
+        high=one.choice_interval.high,
+        pool=one.pool_ndcg_at_10,
+    )
+    if one.hybrid_ndcg_at_10 is None or one.choice_gain <= 0:
+        return
+    share = (one.hybrid_ndcg_at_10 - one.best_single_ndcg_at_10) / one.choice_gain
+    if share <= 0:
+        yield finding("fusion_misses", hybrid=one.hybrid_ndcg_at_10)
+    elif share > 1:
+        yield finding("fusion_beyond", hybrid=one.hybrid_ndcg_at_10)
+    else:
+        yield finding("fusion_captures", hybrid=one.hybrid_ndcg_at_10, share=share, best=best)
+
+
+def counterfactuals(task: TaskValues) -> Iterator[Finding]:
+    """Yield the changes with a significant effect."""
+    changes = task.diagnosis.counterfactuals if task.diagnosis else ()
+    clear = [one for one in changes if one.significant]
+    for one in clear:
+        yield _counterfactual(one)
+    if len(clear) < len(changes):
+        yield finding("counterfactual_none")
+
+
+def _counterfactual(one: Counterfactual) -> Finding:
+    return finding(
+        "counterfactual_up" if one.difference > 0 else "counterfactual_down",
+        label=LABELS[one.profile],
+        change=CHANGES[one.name],
+        before=one.before,
+        after=one.after,
+        difference=one.difference,
+        low=one.interval.low,
+        high=one.interval.high,
+    )
+
+
+def declared_languages(task: TaskValues) -> Iterator[Finding]:
+    """Yield where declared and identified languages disagree."""
+    profile = task.language_profile
+    if profile is None or not task.languages or task.category == "code":
+        return
+    from steelyard.text.languages import canonical
+
+    declared = {canonical(code) for code in task.languages}
+    sides = (profile.query_languages, profile.document_languages)
+    found = {code for side in sides for code in side if code != "und"}
+    missing, extra = sorted(declared - found), sorted(code for code in found - declared if _clear(code, sides))
+    if missing and found:
+        yield finding("language_missing", languages=listed([language_name(code) for code in missing]))
+    if extra:
+        shares = [f"{language_name(code)} ({_where(code, sides)})" for code in extra]
+        yield finding("language_extra", languages=listed(shares))
+
+
+def _clear(code: str, sides: tuple[object, ...]) -> bool:
+    return any(isinstance(side, dict) and side.get(code, 0.0) >= 0.01 for side in sides)
+
+
+def _where(code: str, sides: tuple[object, ...]) -> str:
+    names = ("queries", "documents")
+    return listed(
+        [
+            f"{side[code]:.1%} of {name}"
+            for name, side in zip(names, sides, strict=True)
+            if isinstance(side, dict) and code in side
+        ]
+    )

@@ -1,0 +1,137 @@
+"""Draft the prose of a page with a chat model, from the facts only, and keep the sentences that pass every check."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.config import Settings
+from steelyard.encoders.backends.api_texts import estimated_tokens, read_traffic
+from steelyard.errors import ModelError, UsageError
+from steelyard.http.endpoint import Endpoint
+from steelyard.http.service import Refused, Service
+from steelyard.http.traffic import Traffic
+from steelyard.options import Options
+from steelyard.reports.pages.findings.sentences import language_name
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.part_values import Draft, DroppedSentence, NoteText
+from steelyard.reports.pages.prose.checking import Facts, problem, split_sentences
+from steelyard.reports.pages.prose.facts import statements, task_languages
+from steelyard.reports.pages.render.blocks import Page
+from steelyard.spec import parse
+
+OPENAI = "https://api.openai.com/v1"
+PATH = "chat/completions"
+OPTIONS = ("url", "key_env", "key_header", "allow_http", "temperature", "max_tokens", *Traffic.names())
+SECTIONS = (
+    "Overview",
+    "What the Original Data Measures",
+    "Query and Relevance Type Tendencies",
+    "Representative Failure Modes",
+    "Training Data That May Help",
+    "Model Improvement Notes",
+)
+"""The sections that are drafted."""
+TASK = (
+    "You write short sections of a reference page about one retrieval task, for researchers who train and evaluate "
+    "retrieval models. Write plain, natural English, two to four sentences for each section. Use only the facts below: "
+    "do not add numbers, names, languages, datasets or models that are not in them, and do not calculate. Name scores "
+    "with their profile and metric. Answer with one JSON object whose keys are the headings."
+)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A chat model of a service with OpenAI's interface."""
+
+    model: str
+    service: Service
+    temperature: float = 0.0
+    max_tokens: int = 2000
+
+    @classmethod
+    def of(cls, name: str, settings: Settings) -> Writer:
+        """Return the model of a name such as `api/NAME?url=http://localhost:8000/v1`; `api/` may be left out."""
+        spec = parse(f"chat:{name if name.startswith('api/') else f'api/{name}'}")
+        model = spec.id.removeprefix("api/")
+        if not model:
+            raise UsageError.invalid(
+                "--write-with", expected="the name of a chat model", found=name, option="--write-with"
+            )
+        given = Options(f"chat:api/{model}", spec.options, OPTIONS)
+        endpoint = Endpoint.of(
+            given.text("url") or OPENAI,
+            given.text("key_env"),
+            given.text("key_header") or "Authorization",
+            settings,
+            allow_http=given.flag("allow_http", False),
+        )
+        temperature = given.number("temperature", 0.0, minimum=0)
+        return cls(model, Service(endpoint, read_traffic(given)), temperature, given.whole("max_tokens", 2000))
+
+    def draft(self, task: TaskValues, page: Page) -> Draft:
+        """Return the sections that the model wrote, without the sentences that fail a check."""
+        known = statements(task, page)
+        written = self._ask(known)
+        facts = facts_of(task, known)
+        kept: list[NoteText] = []
+        dropped: list[DroppedSentence] = []
+        for heading in SECTIONS:
+            paragraphs = []
+            for paragraph in re.split(r"\n\s*\n", written.get(heading, "")):
+                sentences = [(one, problem(one, facts)) for one in split_sentences(paragraph)]
+                dropped += [DroppedSentence(heading, one, reason) for one, reason in sentences if reason]
+                paragraphs.append(" ".join(one for one, reason in sentences if not reason))
+            text = "\n\n".join(filter(None, paragraphs))
+            if text:
+                kept.append(
+                    NoteText(heading, text, f"Drafted by {self.model}, checked against the values of this page")
+                )
+        return Draft(self.model, task.made_from, tuple(kept), tuple(dropped))
+
+    def _ask(self, facts: list[str]) -> Mapping[str, str]:
+        content = f"Headings: {json.dumps(SECTIONS)}\n\nFacts:\n" + "\n".join(f"- {one}" for one in facts)
+        body = {
+            "model": self.model,
+            "messages": [{"role": "system", "content": TASK}, {"role": "user", "content": content}],
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        }
+        answer = self.service.post(PATH, body, estimated_tokens(content) + self.max_tokens, threading.Event())
+        if isinstance(answer, Refused):
+            raise ModelError(
+                f"{self.service.endpoint.host} returned {answer.status}: {answer.message}",
+                hint="check the name of the model, or lower max_tokens",
+            )
+        return _sections(answer, self.service.endpoint.host)
+
+
+def _sections(answer: Any, host: str) -> dict[str, str]:
+    """Return the texts by heading from the response of a chat service."""
+    hint = "check that the address is that of a chat service with OpenAI's interface, and try a larger model"
+    try:
+        content = answer["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        raise ModelError.invalid(
+            f"the answer of {host}", expected="an object with choices and a message", found="something else", hint=hint
+        ) from None
+    match = re.search(r"\{.*\}", content, re.S) if isinstance(content, str) else None
+    try:
+        value = json.loads(match[0]) if match else None
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ModelError.invalid(
+            f"the draft of {host}", expected="a JSON object with headings", found="another text", hint=hint
+        )
+    return {str(heading): text for heading, text in value.items() if isinstance(text, str)}
+
+
+def facts_of(task: TaskValues, known: list[str]) -> Facts:
+    """Return the facts against which a draft is checked."""
+    names = frozenset(language_name(code).partition(" (")[0] for code in task_languages(task))
+    return Facts(tuple(known), names, {one.label: one.ndcg_at_10 for one in task.main})
