@@ -14,6 +14,7 @@ from steelyard.config import Settings
 from steelyard.encoders.backends.onnx_session import download_patterns
 from steelyard.encoders.backends.transformers.device_process import device_pool
 from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, import_class, load_complete
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.choice import choose_devices
 from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import HUBS, ModelFolder
@@ -146,4 +147,9 @@ def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
         from steelyard.retrievers.rerank import cross_encoder_onnx
 
         return cross_encoder_onnx.from_folder(folder, values, str(spec))
-    return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", values, OPTIONS), str(spec))
+
+    def opened() -> CrossEncoderReranker:
+        return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", values, OPTIONS), str(spec))
+
+    reranker: Reranker = deferred(CrossEncoderReranker, folder, values, opened, name=str(spec))
+    return reranker

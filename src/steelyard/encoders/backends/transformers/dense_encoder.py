@@ -22,6 +22,7 @@ from steelyard.encoders.backends.transformers.loading import (
     saved_class,
 )
 from steelyard.encoders.batching import BatchedEncoder
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
@@ -229,8 +230,10 @@ def _finite(limit: float | None) -> int | None:
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
-    """Return the encoder of a folder; variants of one model share the loaded one."""
-    return _loaded(folder, folder.weights, cache_key(given, folder.settings))
+    """Return the encoder of a folder, opened when it encodes; variants of one model share the loaded one."""
+    key = cache_key(given, folder.settings)
+    found: DenseTransformer = deferred(DenseTransformer, folder, given, lambda: _loaded(folder, folder.weights, key))
+    return found
 
 
 @lru_cache(maxsize=2)

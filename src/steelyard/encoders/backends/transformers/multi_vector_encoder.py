@@ -26,6 +26,7 @@ from steelyard.encoders.backends.transformers.loading import (
     load_error,
 )
 from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
@@ -205,14 +206,17 @@ def _expansion(options: Options) -> dict[str, Any] | None:
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerTokens:
-    """Return the encoder of a folder or hub repository; variants of one model share the loaded one."""
-    return _loaded(id, revision, cache_key(given, settings), settings)
+    """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
+    hub = Options(id, {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
+    key = cache_key(given, settings)
+    found: TransformerTokens = deferred(TransformerTokens, folder, given, lambda: _loaded(folder, folder.weights, key))
+    return found
 
 
 @lru_cache(maxsize=2)
-def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerTokens:
-    options = Options(f"late:{id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
+def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
+    options = Options(f"late:{folder.id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
     loading = LoadOptions.of(options)
     import_class("MultiVectorEncoder")
-    folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
     return TransformerTokens(folder, loading, options)

@@ -22,6 +22,7 @@ from steelyard.encoders.backends.transformers.loading import (
     saved_class,
 )
 from steelyard.encoders.backends.transformers.ragged_batches import RaggedBatches
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import ModelError, UsageError
@@ -131,14 +132,19 @@ def _read(matrix: Any) -> SparseVectors:
 
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerSparse:
-    """Return the encoder of a folder or hub repository; variants of one model share the loaded one."""
-    return _loaded(id, revision, cache_key(given, settings), settings)
+    """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
+    hub = Options(id, {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
+    key = cache_key(given, settings)
+    found: TransformerSparse = deferred(TransformerSparse, folder, given, lambda: _loaded(folder, folder.weights, key))
+    return found
 
 
 @lru_cache(maxsize=2)
-def _loaded(id: str, revision: str | None, given: tuple[tuple[str, str], ...], settings: Settings) -> TransformerSparse:
-    options = Options(f"sparse:{id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name"))
+def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
+    options = Options(
+        f"sparse:{folder.id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name")
+    )
     loading = LoadOptions.of(options)
     import_class("SparseEncoder")
-    folder = ModelFolder.find(id, revision, hub=options.choice("hub", HUBS), settings=settings)
     return TransformerSparse(folder, loading, options)
