@@ -140,7 +140,7 @@ def _options(text: str, options: str) -> dict[str, str]:
             raise _invalid(text, "a name with options of the form name=value", f"correct the option {pair!r}")
         if name in pairs:
             raise _invalid(text, "a name with each option once", f"remove one {name}=")
-        pairs[name] = unquote(value if name.endswith("prompt") else value.strip())  # a prompt may end in a space
+        pairs[name] = unquote(value if name.endswith(("prompt", "template")) else value.strip())  # may end in a space
     return dict(sorted(pairs.items()))
 
 

@@ -18,7 +18,8 @@ for id_, revision, options in json.loads(sys.argv[1]):
     try:
         encoder = load_encoder(id_, revision, options)
         vector = encoder.encode(["the old bridge"], "document")[0].astype(float).round(4).tolist()
-        found = {"kind": type(encoder).__name__, "settings": dict(encoder.settings), "vector": vector}
+        kind = type(getattr(encoder, "opened", encoder)).__name__
+        found = {"kind": kind, "settings": dict(encoder.settings), "vector": vector}
     except SteelyardError as error:
         found = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps(found))

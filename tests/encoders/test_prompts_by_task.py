@@ -113,3 +113,24 @@ def test_mteb_gets_the_vectors_of_its_task(model: Path) -> None:
     (ours,) = evaluate(f"dense:{model}", task)
     scores = done.task_results[0].scores["test"][0]
     assert scores["cosine_pearson"] == pytest.approx(ours.mteb["cosine_pearson"], abs=1e-6)
+
+
+def test_instructions_by_task_are_the_prompt_of_queries(tmp_path):
+    from steelyard.encoders.instructions import OPTIONS as INSTRUCTIONS
+    from steelyard.encoders.prompts import OPTIONS, all_prompts
+    from steelyard.errors import DataError, UsageError
+    from steelyard.options import Options
+    from steelyard.types import TaskInfo
+
+    (tmp_path / "i.toml").write_text('"NanoX/en" = "find rivers"\nsts = "compare"\n')
+    options = Options("x", {"instructions": str(tmp_path / "i.toml")}, (*OPTIONS, *INSTRUCTIONS))
+    own = {"query": "query: ", "document": "passage: "}
+    english, other = (all_prompts(own, options, info=TaskInfo(name)) for name in ("NanoX/en", "NanoX/de"))
+    assert english == {"query": "Instruct: find rivers\nQuery: ", "document": "passage: "}
+    assert other["query"] == "query: ", "a task without an instruction has the model's own prompt"
+    short = Options("x", {"instructions": "find", "instruction_template": "{instruction}: "}, (*OPTIONS, *INSTRUCTIONS))
+    assert all_prompts(own, short)["query"] == "find: "
+    for value, error in (("missing.json", UsageError), (str(tmp_path / "bad.json"), DataError)):
+        (tmp_path / "bad.json").write_text("[1]")
+        with pytest.raises(error):
+            all_prompts(own, Options("x", {"instructions": value}, (*OPTIONS, *INSTRUCTIONS)))

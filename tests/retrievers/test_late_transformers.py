@@ -18,6 +18,7 @@ from sentence_transformers.multi_vector_encoder.modules import HierarchicalToken
 from torch_models import DOCUMENTS, QUESTIONS, RELEVANT, save_bert
 
 from steelyard.encoders.backends.transformers.multi_vector_encoder import TransformerTokens
+from steelyard.encoders.deferred import Deferred
 from steelyard.encoders.load import load_multi_vector_encoder
 from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
@@ -144,7 +145,7 @@ def test_punctuation_is_skipped_in_documents_only(colbert):
 def test_any_transformer_gives_its_token_states(bert):
     """No projection with random weights: the states of the last layer, marks included, at length 1."""
     encoder = load_multi_vector_encoder(str(bert), None, {"query_prompt": "what is "})
-    assert isinstance(encoder, TransformerTokens)
+    assert isinstance(encoder, Deferred) and isinstance(encoder.opened, TransformerTokens)
     assert encoder.settings["head"] == "token states"
     tokens = encoder.encode(["the king", "", "iron and salt"], "query")
     from transformers import AutoModel, AutoTokenizer

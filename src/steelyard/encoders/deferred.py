@@ -15,9 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
+from steelyard.encoders.instructions import OPTIONS, read_instructions
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.prompts import PromptsByTask
 from steelyard.files import read_cached, write_cached
+from steelyard.options import Options
 from steelyard.types import Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
@@ -94,7 +96,7 @@ class Deferred(PromptsByTask):
 
     def for_task(self, info: TaskInfo) -> Self:
         """Return the model with the prompts of that task; itself if it has none."""
-        if not issubclass(self._kind, PromptsByTask):
+        if not hasattr(self._kind, "for_task"):
             return self
         tasks, key = self._description.setdefault("tasks", {}), f"{info.name}|{info.type}"
         if key not in tasks:
@@ -142,6 +144,9 @@ def _key(kind: type, folder: ModelFolder, options: Mapping[str, str], name: str)
     source = inspect.getsource(sys.modules[kind.__module__])
     versions = {library: _version(library) for library in LIBRARIES}
     given = {option: value for option, value in sorted(options.items()) if option not in UNRELATED}
+    given["instructions"] = str(
+        read_instructions(Options(name, {"instructions": given.get("instructions", "")}, OPTIONS))
+    )
     facts = [VERSION, kind.__name__, source, folder.name, folder.weights, folder.revision, given, versions, name]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 

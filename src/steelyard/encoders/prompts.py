@@ -7,6 +7,7 @@ from copy import copy
 from typing import Self
 
 from steelyard import models
+from steelyard.encoders.instructions import query_prompt
 from steelyard.errors import UnknownName
 from steelyard.options import Options
 from steelyard.types import Role, TaskInfo
@@ -45,7 +46,8 @@ def all_prompts(
     """Return `role_prompts`, and the prompt of texts that are neither query nor document, if there is one.
 
     It is that of an option (`text_prompt`, `text_prompt_name`, `prompt_name`), else the model's `default`; never that
-    of queries or documents. Without options, a prompt that the model names after the task or its type takes precedence.
+    of queries or documents. With `instructions`, queries have the instruction of the task. Without options, a prompt
+    that the model names after the task or its type takes precedence.
 
     >>> own = {"query": "query: ", "sts": "compare: "}
     >>> all_prompts(own, Options("x", {}, OPTIONS))
@@ -64,6 +66,8 @@ def all_prompts(
         for role in prompts:
             if (name := task_prompt_name(own, info, role)) is not None:
                 prompts[role] = own[name] or ""
+    if "instructions" in options.values and (prompt := query_prompt(options, info)) is not None:
+        prompts["query"] = prompt
     # Left out if empty, so that settings and keys of stored vectors do not change.
     return {role: prompt for role, prompt in prompts.items() if prompt or role != "text"}
 

@@ -73,7 +73,7 @@ SEARCH_SERVICES = ("http", "opensearch", "elasticsearch", "qdrant", "postgres")
 """The families that query a running search service."""
 REQUEST_OPTIONS = ("concurrency", "timeout", "retries", "keep", "env", "allow_http")
 """Options of search services that do not change a score."""
-LOADING_OPTIONS = ("device", "batch_size", "batch_tokens")
+LOADING_OPTIONS = ("device", "batch_size", "batch_tokens", "threads")
 """Options of local models that change only the last bits of a score. A model whose vectors depend on the batch (it is
 quantised while it runs) has the batch size among its settings."""
 LOCAL_FAMILIES = ("dense", "sparse", "late", "rerank")
@@ -238,7 +238,7 @@ def _without_path(spec: ModelSpec) -> ModelSpec:
 def _ignored_options(spec: ModelSpec) -> tuple[str, ...]:
     if spec.family in SEARCH_SERVICES:
         return REQUEST_OPTIONS
-    if not spec.id.startswith("api/"):
+    if not spec.id.startswith(("api/", "chat/")):
         return LOADING_OPTIONS
     names = (*Traffic.names(), *ACCESS_OPTIONS)
     listwise = spec.options.get("listwise") == "true"  # the batch size changes what is scored together, and so scores

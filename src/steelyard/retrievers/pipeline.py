@@ -78,8 +78,8 @@ class RerankedRetriever:
         return Combined(run.top(top_k), {"rerank": dict(scored.notes)}, scored.reused)
 
     def for_task(self, info: TaskInfo) -> RerankedRetriever:
-        """Return the pipeline with the first stage for that task."""
-        return replace(self, first=for_task(self.first, info))
+        """Return the pipeline with both stages for that task."""
+        return replace(self, first=for_task(self.first, info), scorer=self.scorer.for_task(info))
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> CompositeIndex:
         """Index the corpus with the first stage."""

@@ -77,7 +77,7 @@ def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
     >>> notes = {"documents": {"texts_encoded": 40, "texts_cut": 3}, "queries": {"texts_encoded": 9, "texts_cut": 0}}
     >>> limits = {"model_settings": {"max_seq_length": 256}}
     >>> list(truncation_lines([Result("T/a", "dense:X", limits, "1", notes=notes), Result("T/a", "bm25", {}, "2")]))
-    ["dense:X read only the beginning of 3 of 40 documents; to read all of them in passages: 'dense:X?chunk=128'"]
+    ['dense:X read only the beginning of 3 of 40 documents; add ?chunk=128 to its name to read all of them in passages']
     """
     counts: dict[str, dict[str, list[int]]] = {}
     hints: dict[str, str] = {}
@@ -96,17 +96,11 @@ def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
 
 
 def _chunk_hint(result: Result) -> str:
-    """Return the model that reads whole documents in passages: half of what it can read at once, or shorter ones."""
-    from dataclasses import replace
-
-    from steelyard.spec import parse
-
+    """Return the option that reads whole documents in passages: half of what it can read at once, or shorter ones."""
     settings = result.settings.get("model_settings") or {}
     own = settings.get("chunking", {}).get("chunk")
     limit = settings.get("max_seq_length") or settings.get("max_length") or settings.get("document_length") or 512
     size = min(own or limit, limit) // 2
     if size < 1:
         return ""
-    spec = parse(result.model)
-    name = replace(spec, options={**spec.options, "chunk": str(size)})
-    return f"; to read all of them in {'shorter ' if own else ''}passages: '{name}'"
+    return f"; add ?chunk={size} to its name to read all of them in {'shorter ' if own else ''}passages"

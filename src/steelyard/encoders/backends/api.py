@@ -1,6 +1,7 @@
-"""Embedding services with OpenAI's interface: `dense:api/NAME?url=https://host/v1`.
+"""Embedding services: `dense:api/NAME?url=https://host/v1`.
 
-OpenAI, and the services with the same interface: TEI, vLLM, Ollama, Infinity, llama.cpp.
+OpenAI, and the services with the same interface: TEI, vLLM, Ollama, Infinity, llama.cpp. `shape=tei` uses the `/embed`
+of TEI and `shape=pooling` the `/pooling` of vLLM.
 docs/services.md has the options.
 """
 
@@ -32,9 +33,10 @@ from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
 OPENAI = "https://api.openai.com/v1"
-PATH = "embeddings"
+PATHS = {"openai": "embeddings", "tei": "embed", "pooling": "pooling"}
+"""The path of requests by the kind of service."""
 PROBE = "steelyard"
-OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "similarity_fn_name", "allow_http")
+OWN_OPTIONS = ("url", "key_env", "key_header", "dimensions", "encoding", "shape", "similarity_fn_name", "allow_http")
 FORM = "check that the address is that of an embeddings service with OpenAI's interface"
 
 
@@ -49,6 +51,8 @@ def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where
     [[1.0, 0.0], [0.0, 1.0]]
     """
     items = answer.get("data") if isinstance(answer, dict) else None
+    if isinstance(answer, list) and all(isinstance(vector, list) for vector in answer):  # TEI
+        items = [{"embedding": vector} for vector in answer]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ModelError.invalid(
             f"the answer of {where}", expected="an object with a list 'data'", found=_kind(answer), hint=FORM
@@ -62,7 +66,7 @@ def read_vectors(answer: Any, texts: Sequence[str], dimension: int | None, where
         )
     vectors: list[Float32 | None] = [None] * len(texts)
     for row, item in zip(_rows(items, where), items, strict=True):
-        vectors[row] = _vector(item.get("embedding"), texts[row], dimension, where)
+        vectors[row] = _vector(item.get("embedding", item.get("data")), texts[row], dimension, where)
     return np.stack([vector for vector in vectors if vector is not None])
 
 
@@ -139,6 +143,7 @@ class ApiEncoder:
         dimensions: int | None = None,
         revision: str | None = None,
         encoding: str = "base64",
+        shape: str = "openai",
         similarity: str = "cosine",
     ) -> None:
         self.name = f"api/{model}"
@@ -149,6 +154,7 @@ class ApiEncoder:
         self._texts = texts
         self._dimensions = dimensions
         self._encoding = encoding
+        self._shape = shape
         self._batch = BatchSize(service.traffic.batch_size)
         self._truncated = 0
         self._models: set[str] = set()
@@ -163,6 +169,7 @@ class ApiEncoder:
             "revision": self.revision,
             "dimensions": self._dimensions,
             "dtype": "float32",
+            **({} if self._shape == "openai" else {"shape": self._shape}),
             **self._texts.settings,
             "symmetric": self._texts.symmetric,
         }
@@ -227,15 +234,20 @@ class ApiEncoder:
         return f"{self._service.endpoint.host} ({self.name})"
 
     def _ask(self, inputs: Sequence[str], role: Role, stop: threading.Event) -> Any | Refused:
-        body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": self._encoding}
-        if self._dimensions is not None:
-            body["dimensions"] = self._dimensions
         tokens = sum(map(estimated_tokens, inputs))
-        answer = self._service.post(PATH, {**body, **self._texts.fields.get(role, {})}, tokens, stop)
+        body = self._body(inputs)
+        answer = self._service.post(PATHS[self._shape], {**body, **self._texts.fields.get(role, {})}, tokens, stop)
         if isinstance(answer, dict) and isinstance(answer.get("model"), str):
             with self._lock:
                 self._models.add(self._service.endpoint.secrets.excerpt(answer["model"], 200))
         return answer
+
+    def _body(self, inputs: Sequence[str]) -> dict[str, Any]:
+        if self._shape == "tei":
+            return {"inputs": list(inputs), "normalize": False, "truncate": True}
+        encoding = self._encoding if self._shape == "openai" else "float"
+        body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": encoding}
+        return body if self._dimensions is None else {**body, "dimensions": self._dimensions}
 
     def _refusal(self, inputs: Sequence[str], refused: Refused) -> ModelError:
         return ModelError(
@@ -261,6 +273,7 @@ def from_options(
         dimensions=given.whole("dimensions", None),
         revision=revision,
         encoding=given.choice("encoding", ("base64", "float")),
+        shape=given.choice("shape", tuple(PATHS)),
         similarity=given.choice("similarity_fn_name", SIMILARITIES),
     )
     _ = encoder.dimension  # now, so that an unavailable service fails this model only

@@ -20,6 +20,7 @@ from steelyard.encoders.backends.onnx_session import (
 )
 from steelyard.encoders.batching import BatchedEncoder, BatchSize
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES, pool
@@ -35,6 +36,7 @@ OPTIONS = (
     *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),
     "tokenizer",
     *prompts.OPTIONS,
+    *INSTRUCTION_OPTIONS,
     *prompts.TEXT_OPTIONS,
 )
 BATCH_TEXTS, BATCH_TOKENS = 64, 4_096

@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import replace_surrogates
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import MissingPart, ModelError
@@ -26,6 +27,7 @@ OPTIONS = (
     "similarity_fn_name",
     "truncate_dim",
     *prompts.OPTIONS,
+    *INSTRUCTION_OPTIONS,
     *prompts.TEXT_OPTIONS,
 )
 BATCH = 1024

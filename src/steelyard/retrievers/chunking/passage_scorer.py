@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.retrievers.chunking.chunking import Chunking, Passages, aggregate, by_documents, passages_of
 from steelyard.retrievers.rerank.pair_scores import PairScorer, Scored
-from steelyard.types import Int32
+from steelyard.types import Int32, TaskInfo
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick
 
 
@@ -29,6 +29,11 @@ class PassageScorer:
     def settings(self) -> ModelSettings:
         """Everything that could change a score."""
         return {**self.inner.settings, "chunking": dict(self.chunking.settings)}
+
+    def for_task(self, info: TaskInfo) -> PassageScorer:
+        """Return the scorer of the reranker for that task."""
+        inner = self.inner.for_task(info)
+        return self if inner is self.inner else PassageScorer(inner, self.chunking)
 
     def without_store(self) -> PassageScorer:
         """Return a scorer that computes every pair."""

@@ -21,6 +21,7 @@ from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import ModelError
 from steelyard.options import Options
+from steelyard.retrievers.rerank import yes_no
 from steelyard.retrievers.rerank.pair_batches import PairReranker, chosen_label
 from steelyard.spec import ModelSpec
 from steelyard.types import Float32, Int64
@@ -28,9 +29,9 @@ from steelyard.types.protocols import ModelSettings, Reranker
 
 OPTIONS = (
     *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype"),
-    *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "trust_remote_code"),
+    *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "threads", "trust_remote_code"),
 )
-BACKENDS = ("auto", "sentence-transformers", "onnx")
+BACKENDS = ("auto", "sentence-transformers", "onnx", "yes-no")
 ACTIVATIONS = ("model", "identity", "sigmoid", "auto")
 """`auto` is an old spelling of `model`."""
 
@@ -52,7 +53,7 @@ class CrossEncoderReranker(PairReranker):
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, minimum=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
-        crew = device_pool(self._model, self._devices, compute)
+        crew = device_pool(self._model, self._devices, compute, options.whole("threads", None))
         super().__init__(options, crew, batch_size(options, self._devices))
 
     def _load(self) -> Any:
@@ -133,7 +134,10 @@ def scores(
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
-    """Return the reranker of `rerank:ID@REVISION?OPTIONS`: a folder or a hub model, for torch or ONNX Runtime."""
+    """Return the reranker of `rerank:ID@REVISION?OPTIONS`: a folder or a hub model, for torch or ONNX Runtime.
+
+    A causal language model judges pairs by the probabilities of yes and no.
+    """
     values = dict(spec.options)
     source = Options(
         f"rerank:{spec.id}", {name: values.pop(name, "") for name in ("backend", "hub")}, ("backend", "hub")
@@ -147,6 +151,12 @@ def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
         from steelyard.retrievers.rerank import cross_encoder_onnx
 
         return cross_encoder_onnx.from_folder(folder, values, str(spec))
+    if backend == "yes-no" or (backend == "auto" and yes_no.is_causal(folder)):
+        judge = Options(f"rerank:{spec.id}", values, yes_no.OPTIONS)
+        found: Reranker = deferred(
+            yes_no.YesNoReranker, folder, values, lambda: yes_no.YesNoReranker(folder, judge, str(spec)), name=str(spec)
+        )
+        return found
 
     def opened() -> CrossEncoderReranker:
         return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", values, OPTIONS), str(spec))

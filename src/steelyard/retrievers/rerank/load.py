@@ -1,4 +1,5 @@
-"""Rerankers by name: `rerank:ID` (cross-encoders), `rerank:api/ID` (services), `rerank:package.module:function`.
+"""Rerankers by name: `rerank:ID` (cross-encoders, language models), `rerank:api/ID` (services), `rerank:chat/ID` (chat
+services), `rerank:package.module:function`.
 
 A reranker scores candidates. It is a stage of a pipeline after a model that retrieves them, or ranks the candidates of
 a reranking task alone (`RerankOnly`).
@@ -7,7 +8,7 @@ a reranking task alone (`RerankOnly`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -108,6 +109,10 @@ def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker
         from steelyard.retrievers.rerank import api as rerank_api
 
         return rerank_api.from_spec(spec, settings)
+    if spec.id.startswith("chat/"):
+        from steelyard.retrievers.rerank import chat
+
+        return chat.from_spec(spec, settings)
     if ":" in spec.id:
         options = Options(str(spec), spec.options, ("version",))
         function = cast(Function, load_function(spec.id, "query, texts"))
@@ -135,6 +140,11 @@ class RerankOnly:
     scorer: PairScorer | PassageScorer
     parts: tuple[Retriever, ...] = ()
     reads: int | None = None
+
+    def for_task(self, info: TaskInfo) -> RerankOnly:
+        """Return the reranker with its instruction for that task."""
+        scorer = self.scorer.for_task(info)
+        return self if scorer is self.scorer else replace(self, scorer=scorer)
 
     @property
     def settings(self) -> ModelSettings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,10 @@ class PairReranker(ABC):
     def _tokens(self, texts: list[str]) -> Int64:
         """Return the number of tokens of each text, without special tokens."""
 
+    def _pair(self, query: str, document: str) -> Any:
+        """Return what the model reads of a pair."""
+        return query, document
+
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """Return the scores of each query's documents, in their order. `tick` counts documents."""
         query_prompt, document_prompt = self._prompts
@@ -81,7 +86,7 @@ class PairReranker(ABC):
             lengths = np.minimum(lengths, self._limit)
 
         def job(places: Int64) -> Job:
-            return ([(queries[query[row]], documents[row]) for row in rows[places].tolist()],)
+            return ([self._pair(queries[query[row]], documents[row]) for row in rows[places].tolist()],)
 
         def pair(place: int) -> str:
             row = int(rows[place])

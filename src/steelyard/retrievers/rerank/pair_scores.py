@@ -22,7 +22,7 @@ from steelyard.encoders.cache.vector_store import KEY, Keys, VectorStore, keys_o
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.encoders.streaming import ReportsUsage
 from steelyard.errors import ModelError
-from steelyard.types import Float32, Float64, Int32, Int64, Role
+from steelyard.types import Float32, Float64, Int32, Int64, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick
 
 PART = 4096
@@ -88,12 +88,22 @@ class Scored:
     notes: ModelSettings
 
 
+@runtime_checkable
+class InstructedReranker(Protocol):
+    """A reranker with an instruction for each task."""
+
+    def for_task(self, info: TaskInfo) -> Reranker:
+        """Return the reranker for that task."""
+        ...
+
+
 class PairScorer:
     """A reranker that scores no pair twice. Problems of the store are in the notes."""
 
     def __init__(self, reranker: Reranker, settings: Settings | None = None) -> None:
-        settings = settings or Settings.load()
+        self._settings = settings = settings or Settings.load()
         self.reranker = reranker
+        self._others: dict[str, PairScorer] = {}
         self._memories: WeakKeyDictionary[Unjudged, _Memory] = WeakKeyDictionary()
         listwise = getattr(reranker, "listwise", False)
         storable = getattr(reranker, "storable", True) and not listwise and settings.cache_bytes > 0
@@ -109,6 +119,16 @@ class PairScorer:
         """Everything that could change a score."""
         return self.reranker.settings
 
+    def for_task(self, info: TaskInfo) -> PairScorer:
+        """Return the scorer of the reranker for that task: itself, unless the reranker has another instruction."""
+        reranker = self.reranker.for_task(info) if isinstance(self.reranker, InstructedReranker) else self.reranker
+        if reranker is self.reranker:
+            return self
+        key = str(reranker.settings)
+        if key not in self._others:
+            self._others[key] = PairScorer(reranker, self._settings)
+        return self._others[key]
+
     def without_store(self) -> PairScorer:
         """Return a scorer that computes every pair, for measurements of latency."""
         scorer = PairScorer(self.reranker)
@@ -117,6 +137,8 @@ class PairScorer:
 
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
         """Return the scores of each query's candidates: `rows` has a line for each query, -1 without a document."""
+        if getattr(self.reranker, "reads_order", False):
+            return self._score_lists(task, rows, tick)
         real = rows >= 0
         query = np.nonzero(real)[0]
         pairs = query * len(task.corpus) + rows[real]
@@ -136,6 +158,19 @@ class PairScorer:
         matrix = np.full(rows.shape, -np.inf, dtype=np.float32)
         matrix[real] = scores
         return Scored(matrix, reused, notes)
+
+    def _score_lists(self, task: Unjudged, rows: Int32, tick: Tick) -> Scored:
+        """Score whole lists in the order of the first stage, for a reranker that reads it; nothing is stored."""
+        lists = [[int(row) for row in line if row >= 0] for line in rows]
+        documents = [[task.corpus.texts[row] for row in line] for line in lists]
+        scores = self.reranker.rerank(task.queries.texts, documents, tick)
+        matrix = np.full(rows.shape, -np.inf, dtype=np.float32)
+        for query, (texts, values) in enumerate(zip(documents, scores, strict=True)):
+            _check(self.reranker.name, task.queries.texts[query], texts, values)
+            matrix[query, rows[query] >= 0] = values
+        notes: dict[str, Any] = {"pairs": sum(map(len, lists)), "pairs_scored": sum(map(len, lists))}
+        notes |= self.reranker.account() if isinstance(self.reranker, ReportsUsage) else {}
+        return Scored(matrix, 0.0, notes)
 
     def _new(self, task: Unjudged, query: Int64, row: Int32, tick: Tick) -> tuple[Float32, Float64, dict[str, Any]]:
         """Return scores and seconds of pairs of rows, from distinct pairs of texts."""

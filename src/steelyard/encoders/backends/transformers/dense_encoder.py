@@ -24,6 +24,7 @@ from steelyard.encoders.backends.transformers.loading import (
 from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.encoders.token_starts import starts_of_tokenizer
@@ -41,7 +42,7 @@ OWN_OPTIONS = (
     "similarity_fn_name",
     "truncate_dim",
 )
-ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.TEXT_OPTIONS}))
+ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.TEXT_OPTIONS, *INSTRUCTION_OPTIONS}))
 RESERVED_ARGUMENTS = {
     "batch_size",
     "convert_to_numpy",
@@ -90,7 +91,7 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
         size = batch_size(options, devices, reproducible=True)
         if any(list(module.parameters()) for module in list(self._model.children())[1:]):
             size.min_texts = MIN_TEXTS
-        super().__init__(device_pool(self._model, devices, compute_vectors), size)
+        super().__init__(device_pool(self._model, devices, compute_vectors, self._loading.threads), size)
 
     def _load(self, options: Options) -> Any:
         """Load the model on its device."""

@@ -38,20 +38,32 @@ class Computation:
 
     model: Any
     compute: Callable[..., Any]
+    threads: int | None = None
+    """The number of threads of torch on the CPU; None: as it is."""
 
     def __call__(self, *job: Any) -> Any:
         """Return the result of the batch."""
-        return self.compute(self.model, *job)
+        if self.threads is None:
+            return self.compute(self.model, *job)
+        torch: Any = importlib.import_module("torch")
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            return self.compute(self.model, *job)
+        finally:
+            torch.set_num_threads(before)
 
 
-def device_pool(model: Any, devices: Sequence[str], compute: Callable[..., R]) -> WorkerPool[R]:
-    """Return a pool of workers that call `compute(model, ...)`, one per device.
+def device_pool(
+    model: Any, devices: Sequence[str], compute: Callable[..., R], threads: int | None = None
+) -> WorkerPool[R]:
+    """Return a pool of workers that call `compute(model, ...)`, one per device; `threads` of the CPU are for all.
 
     For several devices the model is on the CPU; `compute` is a module-level function with picklable arguments.
     """
     if len(devices) == 1:
-        return WorkerPool([LocalWorker(Computation(model, compute))])
-    cores = importlib.import_module("torch").get_num_threads()
+        return WorkerPool([LocalWorker(Computation(model, compute, threads))])
+    cores = threads or importlib.import_module("torch").get_num_threads()
     threads = max(1, cores // max(1, sum(device.startswith("cpu") for device in devices)))
     places = [(device, devices[:number].count(device), threads) for number, device in enumerate(devices)]
     workers: list[Worker[R]] = [DeviceWorker(Computation(model, compute), _process_at(place)) for place in places]

@@ -20,7 +20,7 @@ from steelyard.options import Options
 
 OPTIONS = (
     *("batch_size", "config_kwargs", "device", "document_prompt", "dtype", "max_seq_length", "model_kwargs"),
-    *("hub", "query_prompt", "trust_remote_code"),
+    *("hub", "query_prompt", "threads", "trust_remote_code"),
 )
 DTYPES = ("float32", "float16", "bfloat16")
 BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
@@ -33,6 +33,8 @@ MODEL_LOGGER = "sentence_transformers.base.model"
 class LoadOptions:
     """The options that every model of sentence-transformers has."""
 
+    threads: int | None = None
+    """Threads of torch on the CPU; None: all cores."""
     device: str | None = None
     """One device, or several separated by commas; None: that of the run, else the best one."""
     dtype: str = "float32"
@@ -46,6 +48,7 @@ class LoadOptions:
     def of(cls, options: Options) -> LoadOptions:
         """Read the options of a model."""
         return cls(
+            threads=options.whole("threads", None),
             device=options.text("device"),
             dtype=options.choice("dtype", DTYPES),
             max_seq_length=options.whole("max_seq_length", None),

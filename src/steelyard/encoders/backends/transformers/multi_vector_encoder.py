@@ -53,7 +53,7 @@ class TransformerTokens:
         self._model = self._load()
         self._adjust(options)
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        pool = device_pool(self._model, loading.devices, token_vectors)
+        pool = device_pool(self._model, loading.devices, token_vectors, loading.threads)
         size = batch_size(options, loading.devices, reproducible=True)
         self._batches = RaggedBatches(self._model, self.name, pool, size)
 

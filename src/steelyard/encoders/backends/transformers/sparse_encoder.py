@@ -68,7 +68,7 @@ class TransformerSparse:
                 hint="add similarity_fn_name=dot",
             )
         self._prompts = prompts.role_prompts(self._model.prompts, options)
-        pool = device_pool(self._model, loading.devices, sparse_vectors)
+        pool = device_pool(self._model, loading.devices, sparse_vectors, loading.threads)
         size = batch_size(options, loading.devices, BATCH_TOKENS, reproducible=True)
         self._batches = RaggedBatches(self._model, self.name, pool, size)
 
