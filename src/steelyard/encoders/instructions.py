@@ -33,7 +33,9 @@ def read_instructions(options: Options) -> dict[str, str]:
     if path.suffix not in SUFFIXES:
         return {"default": value}
     if not path.is_file():
-        raise UsageError(f"the file of instructions does not exist: {path}", path=path, option="instructions")
+        raise UsageError(
+            f"the file of instructions does not exist: {path}", path=path, option="instructions", hint="check the path"
+        )
     try:
         text = path.read_text(encoding="utf-8")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
