@@ -124,6 +124,7 @@ def test_results_sum_themselves_up() -> None:
         "mean_by_type": 0.25,
         "types": {"classification": 0.25},
         "tasks": {"mteb/TNews": 0.25},
+        "complete": {"classification": [1, 1]},
     }
 
 
@@ -136,3 +137,19 @@ def test_a_benchmark_is_summed_up_at_the_end_of_a_run(tmp_path: Path, capsys: py
     assert line["mean_by_task"] == pytest.approx(sum(scores) / len(scores), abs=1e-5)
     assert main(command) == 0
     assert "mean (task)" in capsys.readouterr().out
+
+
+def test_a_type_with_a_task_that_failed_is_partial_and_not_the_mean_of_the_others() -> None:
+    """A task that could not be loaded for any model has the type that its name is known by."""
+
+    def made(task: str, score: float | None) -> Result:
+        facts = TaskFacts(type="sts", split="test", source="C-MTEB/x", data_hash=None if score is None else task)
+        if score is None:
+            return Result(task, "m", {}, "", status="failed", error=Failure("HubError", "no network"), facts=facts)
+        return Result(task, "m", {}, "", metrics={"main": score}, main_metric="main", facts=facts)
+
+    summary = summarise([made("C-MTEB/ATEC", 0.5), made("C-MTEB/BQ", 0.7), made("C-MTEB/LCQMC", None)])
+    assert list(summary.types) == ["sts"] and summary["m"].types["sts"] is None and summary["m"].mean_by_task is None
+    assert summary["m"].to_dict()["complete"] == {"sts": [2, 3]}
+    columns, rows = summary.table()
+    assert dict(zip(columns, rows[0], strict=True))["sts"] == "partial 2/3"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.cost_tables import show_costs, with_costs
+from steelyard.cli._ui.mteb_options import add_files, add_splits, named_tasks, note_splits, write_files
 from steelyard.cli._ui.options import (
     Add,
     add_languages,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from steelyard.cli._ui.output import Output
     from steelyard.cli._ui.parser import Parser
-    from steelyard.engine.plan import Conditions
+    from steelyard.engine.plan import Conditions, SaveRuns
     from steelyard.results import Result, Results, ResultStore
     from steelyard.spec import ModelSpec
     from steelyard.types.samples import AnyTask
@@ -80,6 +81,7 @@ def _add_data(add: Add) -> None:
     )
     add_languages(add)
     add_type(add)
+    add_splits(add)
     limit = integer("--limit")
     add("--limit", type=limit, metavar="N", help="Evaluate N random queries of each task (default: all).")
     add("--seed", type=integer("--seed"), metavar="N", help="Seed of the sample of --limit (default: 0).")
@@ -158,12 +160,12 @@ def _add_models(add: Add) -> None:
 
 
 def _add_results(add: Add) -> None:
-    add_results(add, "-o", "--output", "--results", dest="output")
+    add_results(add, "-o", "--output", "--output-folder", "--results", dest="output")
     add(
         "--overwrite-strategy",
-        choices=["always", "never", "only-missing"],
+        choices=["always", "never", "only-missing", "only-cache"],
         default="only-missing",
-        help="Which stored results to evaluate again; never keeps failures, too (default: only-missing).",
+        help="What to evaluate again; never keeps failures, only-cache evaluates nothing (default: only-missing).",
     )
     add(
         "--save-runs",
@@ -177,7 +179,7 @@ def _add_results(add: Add) -> None:
         action="store_true",
         help="Score stored ranked lists with --metrics instead of running models.",
     )
-    add("--mteb-files", type=Path, metavar="DIR", help="Also write mteb result files, for mteb.ResultCache(DIR).")
+    add_files(add)
     add("--no-report", action="store_true", help="Do not write report.html.")
     add("--costs", action="store_true", help="Measure latency, encoding rate, index size and price of every model.")
     samples = integer("--cost-samples", at_least=1)
@@ -213,8 +215,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     try:
         if not arguments.no_report:
             output.note(f"report:  {_report(results, folder, arguments)}")
-        if arguments.mteb_files is not None:
-            output.note(f"mteb:    {_write_mteb_files(results, arguments.mteb_files)}")
+        write_files(results, arguments, output)
     finally:
         print_failures(results, output)
     return exit_code(results)
@@ -272,9 +273,11 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         rescore=arguments.rescore,
     )
     tasks = _tasks(arguments)
+    note_splits(tasks, arguments.benchmarks, output)
     if any(isinstance(task, str) and task.startswith("mteb:") for task in tasks):
         silence_datasets()
-    lookup = ResultLookup(ResultStore(folder), arguments.overwrite_strategy, arguments.save_runs)
+    saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
+    lookup = ResultLookup(ResultStore(folder), arguments.overwrite_strategy, saved)
     models = load_models(
         names,
         candidates=arguments.candidates,
@@ -288,11 +291,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
 
 
 def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:
-    from steelyard.engine import expand
-
-    references = _references(arguments) or ["builtin"]
-    settings = arguments.settings
-    return expand(references, languages=arguments.languages, type=arguments.type, settings=settings)
+    return named_tasks(arguments, _conditions(arguments).generation, ["builtin"])
 
 
 def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
@@ -310,16 +309,6 @@ def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
                 continue
             raise UsageError(f"{name} is a task, not a model", hint=f"write tasks after -t: -t {name}") from None
         raise
-
-
-def _references(arguments: argparse.Namespace) -> list[str]:
-    """Return the tasks of the command line and of its benchmarks; a benchmark of mteb is `mteb:NAME`."""
-    from steelyard.datasets import benchmark_names
-
-    named = list(arguments.tasks)
-    for name in arguments.benchmarks:
-        named += [name] if ":" in name else benchmark_names(name, generation=_conditions(arguments).generation)
-    return named
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
@@ -342,15 +331,15 @@ def _rescored(arguments: argparse.Namespace, folder: Path, progress: Progress, o
     from steelyard.results import ResultStore
     from steelyard.retrievers.model_names import result_name
 
-    references, conditions = _references(arguments), _conditions(arguments)
+    conditions = _conditions(arguments)
     for name in MODEL_ONLY:
         if getattr(arguments, name):
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} cannot be used with --from-runs", hint=f"remove {flag}", option=flag)
     store = ResultStore(folder)
     models = [result_name(model) for model in with_model_options([*arguments.models, *arguments.model], arguments)]
-    tasks = expand(
-        references or _saved_tasks(store, output),
+    tasks = named_tasks(arguments, conditions.generation) or expand(
+        _saved_tasks(store, output),
         languages=arguments.languages,
         type=arguments.type,
         settings=arguments.settings,
@@ -388,13 +377,3 @@ def _saved_tasks(store: ResultStore, output: Output) -> list[str]:
             path=store.folder,
         )
     return tasks
-
-
-def _write_mteb_files(results: Results, folder: Path) -> Path:
-    from steelyard.compat.mteb.mteb_files import write_mteb_files
-
-    try:
-        write_mteb_files(results, folder)
-    except ResultError as error:
-        raise ResultError(error.message, hint="choose another folder with --mteb-files, or free space") from error
-    return folder

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.datasets.cards import DatasetCard, TaskCards, task_cards
+    from steelyard.datasets.eval_splits import benchmark_names, benchmarks, evaluated_names, with_splits
     from steelyard.datasets.formats.nano.write import write_nano_set
     from steelyard.datasets.inspection import check
     from steelyard.datasets.loading import load_any, load_task, load_tasks
-    from steelyard.datasets.names import (
-        benchmark_names,
-        benchmarks,
-        known_names,
-        task_facts,
-        task_names,
-        with_splits,
-        with_type,
-    )
+    from steelyard.datasets.names import known_names, task_facts, task_names, with_type
     from steelyard.datasets.problems import Problem, Report
     from steelyard.datasets.profiles import profile
     from steelyard.errors import DataWarning
@@ -36,6 +29,7 @@ __all__ = [
     "benchmark_names",
     "benchmarks",
     "check",
+    "evaluated_names",
     "known_names",
     "load_any",
     "load_task",
@@ -52,8 +46,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("DataWarning", "Problem", "Report"), "problems"),
     **dict.fromkeys(("load_any", "load_task", "load_tasks"), "loading"),
-    **dict.fromkeys(("benchmark_names", "benchmarks", "known_names", "task_facts", "task_names"), "names"),
-    **dict.fromkeys(("with_splits", "with_type"), "names"),
+    **dict.fromkeys(("benchmark_names", "benchmarks", "evaluated_names", "with_splits"), "eval_splits"),
+    **dict.fromkeys(("known_names", "task_facts", "task_names", "with_type"), "names"),
     **dict.fromkeys(("DatasetCard", "TaskCards", "task_cards"), "cards"),
     "check": "inspection",
     "profile": "profiles",

@@ -11,7 +11,7 @@ from steelyard.config import Settings
 from steelyard.datasets import catalogue
 from steelyard.datasets.hubs import published
 from steelyard.datasets.language_codes import same_languages
-from steelyard.datasets.options import Generation, LoadOptions
+from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.references import HUB_PREFIXES, PREFIXES, TYPES, has_type, path_exists
 from steelyard.datasets.sources import SOURCES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
@@ -181,51 +181,3 @@ def unknown_task(reference: str) -> UnknownName:
         "list all: steelyard list tasks; a path must exist or begin with ./; a hub dataset is hf://owner/dataset/task"
     )
     return UnknownName("task", reference, sorted(set(known)), hint=hint)
-
-
-def with_splits(names: Sequence[str], *, generation: Generation | None = None) -> list[str]:
-    """Return the tasks on every split that they are evaluated on, in that order.
-
-    >>> with_splits(["C-MTEB/ATEC", "C-MTEB/LCQMC"])
-    ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC', 'C-MTEB/LCQMC']
-    """
-    split_names: dict[str, None] = {}
-    for name in names:
-        match = published.entry_of(name)
-        if match is None or match[0].name != name.partition("?")[0]:
-            split_names[name] = None
-            continue
-        entry, own_generation = match
-        _, mark, query = name.partition("?")
-        splits = entry.splits if ":" not in entry.name else (entry.split,)
-        if (own_generation or generation) == "v1" and ":" not in entry.name:
-            splits = tuple(entry.extra.get("v1_splits", splits))
-        split_names |= {f"{entry.of_split(split).name}{mark}{query}": None for split in splits}
-    return list(split_names)
-
-
-def benchmarks() -> dict[str, list[str]]:
-    """Return every benchmark, a group of published tasks or a built-in set, with its tasks.
-
-    >>> len(benchmarks()["C-MTEB"])
-    31
-    """
-    from steelyard.datasets import builtin  # brings numpy
-
-    groups: dict[str, list[str]] = {}
-    for name in builtin.names():
-        groups.setdefault(name.split("/")[0], []).append(name)
-    return groups | {group: [entry.name for entry in members] for group, members in catalogue.groups().items()}
-
-
-def benchmark_names(name: str, *, generation: Generation | None = None) -> list[str]:
-    """Return the tasks of a benchmark on every split; an unknown benchmark is an UnknownName with similar names.
-
-    >>> len(benchmark_names("C-MTEB")), benchmark_names("c-mteb")[18:20]
-    (35, ['C-MTEB/ATEC:validation', 'C-MTEB/ATEC'])
-    """
-    known = benchmarks()
-    tasks = next((tasks for group, tasks in known.items() if group.lower() == name.lower()), None)
-    if tasks is None:
-        raise UnknownName("benchmark", name, known, hint="list all: steelyard list benchmarks")
-    return with_splits(tasks, generation=generation)

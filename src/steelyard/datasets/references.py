@@ -27,6 +27,19 @@ PREFIXES = {
 """Prefixes of references that name their source, so that no other source is tried (or imported)."""
 
 
+def task_type(word: str) -> str:
+    """Return the type of a word as mteb and EvalScope write it, or as we do.
+
+    >>> task_type("PairClassification"), task_type("STS"), task_type("pair_classification")
+    ('pair_classification', 'sts', 'pair_classification')
+    """
+    plain = word.replace("_", "").replace("-", "").lower()
+    for known in TYPES:
+        if plain == known.replace("_", ""):
+            return known
+    raise UnknownName("type of task", word, TYPES, hint=f"known: {', '.join(TYPES)}")
+
+
 @dataclass(frozen=True)
 class TypedReference:
     """A reference with a task type, in its parts.

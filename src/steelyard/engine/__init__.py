@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from steelyard.config import Settings
+from steelyard.datasets.options import Generation
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
@@ -50,6 +51,7 @@ def evaluate(
     limit: int | None = None,
     seed: int = 0,
     profile: Profile = PROFILES[0],
+    eval_splits: Sequence[str] = (),
     candidates: str | None = None,
     depths: Sequence[int] = (),
     chunk: Passages = (),
@@ -78,6 +80,7 @@ def evaluate(
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
     of the pairs; `chunk` makes a model of each length of passages (`[128, 256, None]`: None is the whole document), and
     `overlap` is what neighbours share; `profile` is the mteb version of the `mteb` scores.
+    Tasks of C-MTEB and mteb are evaluated on every split that mteb evaluates, or on `eval_splits`.
     `settings` are device, network, hub and cache (default: `Settings.load()`).
 
     >>> from steelyard.types import Task
@@ -94,7 +97,8 @@ def evaluate(
     passages = passage_lengths(chunk), overlap
     found = collect_entrants(models, candidates, depths, options=variants, passages=passages, settings=settings)
     loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
-    batch = Batch(loaded, expand(as_list(tasks), settings=settings), conditions, lookup, progress, settings)
+    named = expand(as_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
+    batch = Batch(loaded, named, conditions, lookup, progress, settings)
     collected = Results(batch.run())
     for line in failure_lines(collected) if warn else ():
         warnings.warn(line, EvaluationWarning, stacklevel=2)
@@ -132,16 +136,25 @@ def expand(
     *,
     languages: Sequence[str] = (),
     type: str | None = None,
+    eval_splits: Sequence[str] | None = None,
+    generation: Generation | None = None,
     settings: Settings | None = None,
 ) -> list[str | AnyTask]:
-    """Replace every group, pattern and folder by the names of its tasks; tasks in memory stay as they are."""
-    from steelyard.datasets import task_names
+    """Replace every group, pattern and folder by the names of its tasks; tasks in memory stay as they are.
+
+    With `eval_splits` tasks are on every split that mteb evaluates, or on those that are named.
+    """
+    from steelyard.datasets import evaluated_names, task_names, with_type
 
     settings = settings or Settings.load()
     expanded: list[str | AnyTask] = []
     for task in tasks:
         if isinstance(task, str | Path):
-            expanded.extend(task_names([str(task)], languages=languages, type=type, settings=settings))
+            names = [str(task)]
+            if eval_splits is not None and not isinstance(task, Path):
+                typed = [with_type(task, type)]
+                names = evaluated_names(typed, splits=eval_splits, generation=generation, settings=settings)
+            expanded.extend(task_names(names, languages=languages, type=type, settings=settings))
         elif isinstance(task, AnyTask):
             expanded.append(check_task(task))
         else:

@@ -15,7 +15,7 @@ from steelyard.engine.events import Advanced, Finished, Listener, Loading, Notic
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, ResultLookup, SaveRuns, facts_of, known_info
-from steelyard.engine.runs import FORMS, run_bytes
+from steelyard.engine.runs import FORMS, PREDICTIONS, predictions_bytes, run_bytes
 from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
@@ -77,14 +77,17 @@ class Batch:
         if isinstance(loaded, Failed):
             info = known_info(reference)  # the name that the task will have once it can be read
             for model in self.models:
-                evaluation = self.lookup.evaluation(model, info.name if info else name, TaskFacts(), self.conditions)
+                facts = TaskFacts(type=info.type, split=info.split, source=info.source) if info else TaskFacts()
+                evaluation = self.lookup.evaluation(model, info.name if info else name, facts, self.conditions)
                 yield relabelled(self._failed(evaluation, loaded), model), False
             return
         task, facts = loaded
         evaluator = self._evaluator(task, time.perf_counter() - start)
         for model in self.models:
             evaluation = self.lookup.evaluation(model.on(task.info), task.name, facts, self.conditions)
-            if evaluation.stored is not None:
+            if evaluation.stored is None and self.lookup.strategy == "only-cache":
+                yield relabelled(self._failed(evaluation, NOT_STORED), model), False
+            elif evaluation.stored is not None:
                 self.lookup.remove_failures(evaluation.stored)
                 yield relabelled(evaluation.stored, model), True
             else:
@@ -124,7 +127,8 @@ class Batch:
         """Return the result and the files that are stored with it."""
         result = evaluator.evaluate(evaluation, lambda done: self.listen(Advanced(done)))
         if isinstance(evaluator, SampleEvaluator):  # there are no ranked lists
-            return result, {}
+            saved = self.lookup.save_runs is not None and evaluator.predictions is not None
+            return result, {PREDICTIONS: predictions_bytes(evaluator.predictions)} if saved else {}
         forms = self._forms(evaluation)
         return result, {
             f"run.{form}": run_bytes(evaluator.run_of(evaluation), evaluator.task, result.model, form) for form in forms
@@ -145,6 +149,7 @@ class Batch:
         return self.lookup.store.put(result, attachments)
 
     def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
+        """Return the failure as a result, and store it unless only stored results are used."""
         if evaluation.stored is not None:  # with the strategy `never`, a failure is not replaced
             return evaluation.stored
         result = evaluation.result(
@@ -153,7 +158,7 @@ class Batch:
             notes={"where": failed.where} if failed.where else {},
             error=failed.failure,
         )
-        return self._store(result)
+        return result if self.lookup.strategy == "only-cache" else self._store(result)
 
 
 def relabelled(result: Result, model: Model) -> Result:
@@ -167,6 +172,12 @@ class Failed:
 
     failure: Failure
     where: str
+
+
+NOT_STORED = Failed(
+    Failure("MissingPart", "the result is not stored", "evaluate it: use another --overwrite-strategy than only-cache"),
+    "",
+)
 
 
 def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] = ()) -> T | Failed:

@@ -22,8 +22,8 @@ from steelyard.types import Task, TaskInfo
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
 
-OverwriteStrategy = Literal["always", "never", "only-missing"]
-STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing")
+OverwriteStrategy = Literal["always", "never", "only-missing", "only-cache"]
+STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing", "only-cache")
 
 SaveRuns = Literal["parquet", "trec"]
 
@@ -240,7 +240,7 @@ class ResultLookup:
 
         A task without a corpus has no run.
         """
-        if result is None or self.strategy == "always" or (self.strategy == "only-missing" and not result.done):
+        if result is None or self.strategy == "always" or (self.strategy != "never" and not result.done):
             return None
         return result if not result.done or result.facts.samples is not None or self._has_run(path) else None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,8 @@ from steelyard.results.store import attachment_path
 from steelyard.types import Int32, Run, Task
 
 FORMS: tuple[SaveRuns, ...] = ("parquet", "trec")
+PREDICTIONS = "predictions.json.gz"
+"""The file next to a result with labels or clusters, which are no ranked lists."""
 _HINT = "evaluate the model again with --save-runs"
 
 
@@ -50,6 +54,11 @@ def _parquet(run: Run, task: Task) -> bytes:
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())
+
+
+def predictions_bytes(predictions: Any) -> bytes:
+    """Return the content of a file of predictions: the same for the same predictions, so without a time."""
+    return gzip.compress(json.dumps(predictions, ensure_ascii=False).encode(), mtime=0)
 
 
 def has_run(result: Path) -> bool:

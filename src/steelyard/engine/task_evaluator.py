@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -154,6 +155,8 @@ class SampleEvaluator:
         self.task = task
         self.profile = conditions.profile
         self.load_seconds = load_seconds
+        self.predictions: Any = None
+        """The outputs of the last model that its result does not have by sample."""
 
     def steps(self, retriever: Retriever) -> int:
         """Return the number of texts that the model will tick."""
@@ -174,6 +177,7 @@ class SampleEvaluator:
             vectors, notes = model.embed(texts, "text", tick)
         with clock.phase("score"):
             scored = score_task(self.task, texts, vectors, model.similarity, self.profile)
+        self.predictions = scored.predictions
         return evaluation.result(
             main_metric=scored.main_metric,
             metrics=scored.metrics,

@@ -35,6 +35,13 @@ class ModelSummary:
     """The mean of the means of the types."""
     types: Mapping[str, float | None]
     tasks: Mapping[str, float | None]
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """For each type the number of complete tasks, and of all: a mean of fewer than all would be of others."""
+
+    @property
+    def complete(self) -> tuple[int, int]:
+        """The number of complete tasks, and of all tasks."""
+        return sum(done for done, _ in self.counts.values()), sum(every for _, every in self.counts.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values."""
@@ -45,6 +52,7 @@ class ModelSummary:
             "mean_by_type": self.mean_by_type,
             "types": dict(self.types),
             "tasks": dict(self.tasks),
+            "complete": {type: list(count) for type, count in self.counts.items()},
         }
 
 
@@ -60,7 +68,7 @@ class Summary:
     rank  model  mean (task)  mean (type)  retrieval  sts
     ----  -----  -----------  -----------  ---------  ------
     1     x      0.6000       0.6000       0.4000     0.8000
-    1     y      -            -            0.6000     -
+    1     y      partial 1/2  partial 1/2  0.6000     -
     """
 
     models: tuple[ModelSummary, ...]
@@ -73,9 +81,11 @@ class Summary:
     def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:
         """Return columns and rows: rank, model, the two means, a mean for each type."""
         columns = ["rank", "model", "mean (task)", "mean (type)", *self.types]
-        rows: list[list[str | int | float | None]] = [
-            [line.rank, line.model, line.mean_by_task, line.mean_by_type, *line.types.values()] for line in self.models
-        ]
+        rows: list[list[str | int | float | None]] = []
+        for line in self.models:
+            means = [_or_partial(mean, line.complete) for mean in (line.mean_by_task, line.mean_by_type)]
+            types = [_or_partial(mean, line.counts[type]) for type, mean in line.types.items()]
+            rows.append([line.rank, line.model, *means, *types])
         return columns, rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +110,8 @@ class _Task:
     scores: dict[str, dict[_Cell, float]] = field(default_factory=dict)
 
     def add(self, result: Result) -> None:
-        if result.facts.data_hash is not None or result.done:
+        # A failure before the data was read has the type of a task that is known by name: those have a source.
+        if result.facts.data_hash is not None or result.done or (self.type == UNKNOWN and result.facts.source):
             self.type = result.facts.type
         cell = (result.task, result.facts.data_hash)
         self.cells.add(cell)
@@ -170,7 +181,9 @@ def main_score(result: Result) -> float | None:
 def _line(model: str, rank: int | None, tasks: Mapping[str, _Task], types: Mapping[str, Sequence[str]]) -> ModelSummary:
     scores = {name: task.mean(model) for name, task in tasks.items()}
     by_type = {type: _mean([scores[name] for name in names]) for type, names in types.items()}
-    return ModelSummary(model, rank, _mean(list(scores.values())), _mean(list(by_type.values())), by_type, scores)
+    counts = {type: (sum(scores[name] is not None for name in names), len(names)) for type, names in types.items()}
+    means = _mean(list(scores.values())), _mean(list(by_type.values()))
+    return ModelSummary(model, rank, *means, by_type, scores, counts)
 
 
 def _ranks(tasks: Sequence[_Task], models: Sequence[str]) -> dict[str, int]:
@@ -185,6 +198,12 @@ def _ranks(tasks: Sequence[_Task], models: Sequence[str]) -> dict[str, int]:
 def _mean(scores: Sequence[float | None]) -> float | None:
     known = [score for score in scores if score is not None]
     return fmean(known) if known and len(known) == len(scores) else None
+
+
+def _or_partial(mean: float | None, count: tuple[int, int]) -> float | str | None:
+    """Return the mean, or of how many tasks there are scores if some are missing; None if all are."""
+    done, every = count
+    return mean if mean is not None or not done else f"partial {done}/{every}"
 
 
 def _shown(cell: str | int | float | None) -> str:

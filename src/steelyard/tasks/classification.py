@@ -97,6 +97,7 @@ def score_labels(
         described(len(task), "test texts"),
         QueryScores(tuple(map(str, range(len(task)))), None, {"accuracy": correct}),
         notes,
+        [names[labels].tolist() for labels in predicted],
     )
 
 

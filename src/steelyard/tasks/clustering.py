@@ -78,7 +78,7 @@ def v_measure(gold: npt.NDArray[Any], clusters: Int64) -> float:
 
 
 def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> SampleScores:
-    values, parts = [], []
+    values, parts, found = [], [], []
     for problem in task.problems:
         gold = label_codes([levels[0] for levels in problem.labels])[0] if len(problem) else np.empty(0, np.int64)
         if _trivial(problem):  # one label is always matched
@@ -89,18 +89,19 @@ def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> Sampl
         clusters = k_means(points, len(np.unique(gold)), WHOLE_BATCH, SEED)
         values.append(v_measure(gold, clusters))
         parts.append((gold, clusters))
+        found.append(clusters.tolist())
     metrics: dict[str, float | None] = {"v_measure": float(np.mean(values)), "v_measure_std": float(np.std(values))}
     main = main_metric(task.info, "v_measure", metrics)
     samples = QueryScores(tuple(map(str, range(len(values)))), None, {"v_measure": np.array(values)})
     mteb = {**metrics, "v_measures": values}
     if len(values) > 1:
         intervals = stats.intervals({"v_measure": values})
-        return SampleScores(main, metrics, mteb, intervals, _over("problems", len(values)), samples, fitted_by())
+        over = _over("problems", len(values))
+        return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), found)
     interval = interval_of(resampled_v_measures(*parts[0]), values[0])
     intervals = {} if interval is None else {"v_measure": interval}
-    return SampleScores(
-        main, metrics, mteb, intervals, described(len(task), "texts, as clustered"), samples, fitted_by()
-    )
+    over = described(len(task), "texts, as clustered")
+    return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), found)
 
 
 def _over(items: str, count: int) -> dict[str, object]:
@@ -114,7 +115,7 @@ def _in_samples(
     points = vectors[[row_of[text] for text in problem.texts]]
     levels = levels_of(problem)
     picks = rounds_of(task.problems[0], bootstrap, [len(level.rows) for level in levels])
-    by_level = _levels(points, levels, picks, profile)
+    by_level, found = _levels(points, levels, picks, profile)
     scores = {name: {f"Level {i}": level[name] for i, level in enumerate(by_level)} for name in ("v_measure", "ami")}
     metrics: dict[str, float | None] = {}
     for name in scores:
@@ -129,7 +130,7 @@ def _in_samples(
         labelled = [level.labelled() for level in levels]
         picks = rounds_of(task.problems[0], bootstrap, [len(level.rows) for level in labelled])
         # For mteb, texts without a label at some level are a class of their own; this is the score without them.
-        values = [scored["v_measure"] for scored in _levels(points, labelled, picks, profile)]
+        values = [scored["v_measure"] for scored in _levels(points, labelled, picks, profile)[0]]
         metrics["v_measure_labelled"] = float(np.mean(values))
     return SampleScores(
         main_metric(task.info, "v_measure", metrics),
@@ -139,6 +140,7 @@ def _in_samples(
         _over("rounds", bootstrap.rounds),
         QueryScores(tuple(map(str, range(bootstrap.rounds))), None, by_round),
         notes,
+        {f"Level {i}": rounds for i, rounds in enumerate(found)},
     )
 
 
@@ -148,27 +150,31 @@ def _intervals(by_round: dict[str, Float64]) -> dict[str, Interval]:
 
 def _levels(
     points: Float32, levels: Sequence[Level], picks: Sequence[Sequence[Int64]], profile: Profile
-) -> list[dict[str, list[float]]]:
+) -> tuple[list[dict[str, list[float]]], list[list[list[int]]]]:
+    """Return the scores and the clusters of every level."""
     # mteb 1.14 did not seed k-means: all its fits share one stream of random numbers.
     seed = SEED if profile == "mteb-2.26" else np.random.RandomState(SEED)
-    return [_level(points, level, rounds, seed) for level, rounds in zip(levels, picks, strict=True)]
+    both = [_level(points, level, rounds, seed) for level, rounds in zip(levels, picks, strict=True)]
+    return [scores for scores, _ in both], [clusters for _, clusters in both]
 
 
 def _level(
     points: Float32, level: Level, rounds: Sequence[Int64], seed: int | np.random.RandomState
-) -> dict[str, list[float]]:
-    """Return V-measure and adjusted mutual information of every round."""
+) -> tuple[dict[str, list[float]], list[list[int]]]:
+    """Return V-measure and adjusted mutual information of every round, and its clusters."""
     sklearn()
     from sklearn.metrics import adjusted_mutual_info_score
 
     scores: dict[str, list[float]] = {"v_measure": [], "ami": []}
+    found: list[list[int]] = []
     vectors, count = points[level.rows], len(np.unique(level.codes))
     for sample in rounds:
         gold = level.codes[sample]
         clusters = k_means(vectors[sample], count, SAMPLE_BATCH, seed)
         scores["v_measure"].append(v_measure(gold, clusters))
         scores["ami"].append(float(adjusted_mutual_info_score(gold, clusters)))
-    return scores
+        found.append(clusters.tolist())
+    return scores, found
 
 
 def _mteb(

@@ -29,6 +29,8 @@ class SampleScores:
     samples: QueryScores | None = None
     """A value for each pair or text, if a metric is computed from such values."""
     notes: ModelSettings = field(default_factory=dict)
+    predictions: Any = None
+    """Labels by experiment, or clusters by problem or level, as mteb saves them; None if `samples` has the outputs."""
 
 
 def main_metric(info: TaskInfo, default: str, metrics: Mapping[str, float | None]) -> str:

@@ -114,6 +114,6 @@ def benchmarks(arguments: argparse.Namespace, output: Output) -> Listing:
                     "languages": sorted({task["language"] for task in matching}),
                 }
             )
-    output.note("`steelyard run MODEL -b NAME` evaluates a model on one; -b mteb:NAME on one of the mteb package")
+    output.note("`steelyard run MODEL -b NAME` evaluates a model on one, also on one of mteb: -b 'MTEB(eng, v2)'")
     shown = {"types": lambda row: few(row["types"], 6), "languages": lambda row: few(row["languages"])}
     return Listing(rows, {**same_names("benchmark", "tasks", "evaluations"), **shown})

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.compat.evalscope.config_schema import TYPES, Config, CustomEntry
+from steelyard.compat.evalscope.config_schema import Config, CustomEntry
 from steelyard.config import Settings
-from steelyard.datasets import catalogue, load_any, task_facts, task_names
+from steelyard.datasets import catalogue, evaluated_names, load_any, task_facts
 from steelyard.datasets.language_codes import language_code
+from steelyard.datasets.references import task_type
 from steelyard.datasets.samples.location import local_splits
-from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.errors import MissingPart, UsageError
 from steelyard.types.samples import AnyTask
 
 CMTEB = "C-MTEB"
@@ -66,54 +67,14 @@ def references(name: str, version: str, splits: tuple[str, ...] = (), settings: 
     >>> references("TNews", "2"), references("ATEC", "1.14")
     (['C-MTEB/TNews'], ['C-MTEB/ATEC:validation?generation=v1', 'C-MTEB/ATEC?generation=v1'])
     """
-    known = local_splits(name) if splits and Path(name).expanduser().exists() else []
-    try:
-        names = task_names([f"{name}::{split}" for split in splits if split in known] or [name], settings=settings)
-    except UnknownName as error:
-        names = _of_mteb(name, error, settings)
     first = version == "1.14"
-    expanded = [reference for full in names for reference in _splits(full, splits, first=first)]
-    if not expanded:
-        raise UsageError(f"{name} has none of the splits {', '.join(splits)}", hint="remove splits from the config")
-    return [f"{one}?generation=v1" if first and one.startswith(f"{CMTEB}/") else one for one in expanded]
-
-
-def _splits(name: str, only: tuple[str, ...], *, first: bool) -> Iterator[str]:
-    """Yield the splits that mteb 1 or mteb 2 evaluates a task of C-MTEB on; the default split has the plain name.
-
-    Other tasks have one split, and are left out if it is not one of `only`.
-    """
-    entry = catalogue.entries().get(name)
-    extra = entry.extra if entry else {}
-    splits = tuple((first and extra.get("v1_splits")) or extra.get("splits") or ())
-    for split in splits:
-        if not only or split in only:
-            yield name if entry and split == entry.split else f"{name}:{split}"
-    if not splits and (not only or _only_split(name) in only):
-        yield name
-
-
-def _only_split(name: str) -> str:
-    facts = task_facts(name)
-    if facts is not None:
-        return facts.split
-    return "/".join(name.partition("@")[0].partition("://")[2].split("/")[2:]) or "test"  # owner/dataset/split of a hub
-
-
-def _of_mteb(name: str, error: UnknownName, settings: Settings | None) -> list[str]:
-    """Return the task of that name in the mteb package; without the package, raise an error."""
-    try:
-        return task_names([f"mteb:{name}"], settings=settings)
-    except MissingPart:
-        near = f"did you mean {' or '.join(map(repr, error.near))}? " if error.near else ""
-        raise UsageError(
-            f"unknown task {name!r}", hint=f"{near}for tasks of mteb: pip install 'steelyard[mteb]'"
-        ) from error
+    names = evaluated_names([name], splits=splits, generation="v1" if first else None, settings=settings)
+    return [f"{one}?generation=v1" if first and one.startswith(f"{CMTEB}/") else one for one in names]
 
 
 def _selected(config: Config) -> list[str]:
     """Return the tasks of C-MTEB by type and language; for other languages those of mteb."""
-    types = {_type(name) for name in config.task_types}
+    types = {task_type(name) for name in config.task_types}
     languages = {language_code(name.partition("-")[0]) for name in config.languages}
     if not types and not languages:
         return []
@@ -139,15 +100,6 @@ def _selected_of_mteb(config: Config, types: set[str]) -> list[str]:
     chosen = [name for name, ours in MTEB_TYPES.items() if not types or ours in types]
     selected = mteb.get_tasks(languages=list(config.languages), task_types=chosen, modalities=["text"])
     return [f"mteb:{task.metadata.name}" for task in selected]
-
-
-def _type(name: str) -> str:
-    """Return the type of a name as EvalScope writes it (`PairClassification`, `STS`), or as we do."""
-    plain = name.replace("_", "").replace("-", "").lower()
-    for known in TYPES:
-        if plain == known.replace("_", ""):
-            return known
-    raise UnknownName("type of task", name, TYPES, hint=f"known: {', '.join(TYPES)}")
 
 
 def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> Iterator[PlannedTask]:

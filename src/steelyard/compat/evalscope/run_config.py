@@ -12,8 +12,9 @@ from steelyard.compat.evalscope.config_models import ApiKeys
 from steelyard.compat.evalscope.config_schema import Config
 from steelyard.compat.evalscope.config_tasks import CUSTOM, PlannedTask, planned_tasks
 from steelyard.compat.evalscope.model_stages import FIRST, SECOND, ConfigModels, Stage
-from steelyard.compat.evalscope.predictions import write_predictions
 from steelyard.compat.mteb.mteb_files import MtebFolder, other_settings, settings_digest
+from steelyard.compat.mteb.mteb_names import is_mteb_2
+from steelyard.compat.mteb.predictions import write_predictions
 from steelyard.config import Settings
 from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Listener, Planned, Started, silent
@@ -98,7 +99,8 @@ def _results(
 def _write(result: Result, stage: Stage, files: MtebFolder) -> Path | None:
     path = files.add(result, stage.files, stage.previous)
     if stage.folder and result.done:
-        write_predictions(result, stage.files, files.folder)
+        folder = files.folder / "predictions" if is_mteb_2(result) else files.folder
+        write_predictions(result, stage.files, folder)
     return path
 
 

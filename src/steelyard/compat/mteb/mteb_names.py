@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.datasets.catalogue import find
 from steelyard.errors import UsageError
 from steelyard.results import Result
 from steelyard.results.keys import model_slug
@@ -124,6 +125,22 @@ def task_name(result: Result) -> tuple[str, str]:
     if group not in (CMTEB, "mteb", ""):
         name = f"{group}/{name}"
     return name, subset or "default"
+
+
+def task_parts(reference: str) -> tuple[str, str]:
+    """Return the name of a task in mteb, and its subset and split in a reference or result name.
+
+    >>> task_parts("C-MTEB/ATEC:validation"), task_parts("mteb:STS22.v2[zh]"), task_parts("C-MTEB/ATEC")
+    (('ATEC', 'validation'), ('STS22.v2', '[zh]'), ('ATEC', 'test'))
+    """
+    name = reference.removeprefix("mteb:").rpartition("/")[2]
+    match = _TASK.fullmatch(name)
+    if match is None:
+        return name, "test"
+    entry = find(reference)
+    subset = f"[{match['subset']}]" if match["subset"] else ""
+    split = match["split"] or (entry.split if entry else "" if subset else "test")
+    return match["task"], f"{subset}{':' if subset and split else ''}{split}"
 
 
 def is_mteb_2(result: Result) -> bool:

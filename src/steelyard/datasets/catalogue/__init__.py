@@ -33,8 +33,6 @@ FIGURES = tuple(
 """The published scores of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
 
 CMTEB = "C-MTEB"
-CHINESE = "cmn-Hans"
-"""mteb's code of the language of C-MTEB."""
 
 USUAL_METRICS = {
     "retrieval": "ndcg_at_10",
@@ -96,7 +94,7 @@ class Entry:
             name=self.name,
             language=self.language,
             languages=() if self.language in ("multilingual", "unknown") else (self.language,),
-            language_tags=tuple(self.extra.get("language_tags", ())),
+            language_tags=tuple(self.extra.get("languages", ())),
             category=self.category,
             type=self.type,
             main_metric=None if main == USUAL_METRICS[self.type] else main,
@@ -205,7 +203,7 @@ def _nano() -> Iterator[Entry]:
 
 
 def _cmteb() -> Iterator[Entry]:
-    kept = ("main_score", "splits", "counts", "v1", "v1_splits", "superseded_by")
+    kept = ("main_score", "languages", "splits", "benchmark_splits", "counts", "v1", "v1_splits", "superseded_by")
     constants = (
         *("samples_per_label", "n_experiments", "min_score", "max_score"),
         *("bootstrap", "documents", "stratified"),
@@ -226,7 +224,7 @@ def _cmteb() -> Iterator[Entry]:
             ignore_identical_ids=facts.get("ignore_identical_ids", False),
             counts=facts["counts"][split],
             aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{group}/{task}")),
-            extra={key: facts[key] for key in (*kept, *constants) if key in facts} | {"language_tags": (CHINESE,)},
+            extra={key: facts[key] for key in (*kept, *constants) if key in facts},
         )
 
 

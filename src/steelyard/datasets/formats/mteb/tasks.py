@@ -1,6 +1,6 @@
 """Tasks and benchmarks of the `mteb` package by name (`pip install 'steelyard[mteb]'`): its data, our engine.
 
-mteb:STSBenchmark            a task, on its main split: `test`, or the last of its splits
+mteb:STSBenchmark            a task; evaluated on every split that mteb evaluates, loaded on its main split
 mteb:ATEC:validation         the same on another split
 mteb:STS22.v2[zh]            one subset of a task that has several; without it, all of them
 mteb:CQADupstackRetrieval    a task that is made of tasks: each of them is a subset
@@ -56,8 +56,11 @@ class Part:
         return self.subset if self.task.metadata.name == self.name else DEFAULT
 
 
-def parts(reference: str) -> list[Part]:
-    """Return the parts that a reference means; an unknown name is an UnknownName with similar names."""
+def parts(reference: str, *, every_split: bool = False) -> list[Part]:
+    """Return the parts that a reference means; an unknown name is an UnknownName with similar names.
+
+    A task without a split means its main split, or with `every_split` all that mteb evaluates.
+    """
     name = reference.removeprefix(PREFIX)
     if (benchmark := _benchmark(name)) is not None:
         return [part for task in benchmark.tasks for part in _parts(task, list(task.eval_splits))]
@@ -67,10 +70,11 @@ def parts(reference: str) -> list[Part]:
             "a task of mteb", expected="mteb:TASK, mteb:TASK[SUBSET] or mteb:TASK:SPLIT", found=reference
         )
     task = _task(match["task"])
-    split = match["split"] or main_split(task.metadata.eval_splits)
-    if split not in task.metadata.eval_splits:
-        raise _not_there("split", split, task, task.metadata.eval_splits)
-    every = list(_parts(task, [split]))
+    known = list(task.metadata.eval_splits)
+    split = match["split"] or main_split(known)
+    if split not in known:
+        raise _not_there("split", split, task, known)
+    every = list(_parts(task, known if every_split and match["split"] is None else [split]))
     if match["subset"] is None:
         return every
     chosen = [part for part in every if part.subset == match["subset"]]
