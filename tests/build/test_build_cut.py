@@ -454,7 +454,7 @@ def test_a_task_in_memory_can_be_cut_too(tmp_path: Path) -> None:
 
 
 def test_a_fair_draw_is_fair(full: Path) -> None:
-    (open_,) = open_sources(str(full))
+    (open_,) = open_sources(str(full)).values()
     hits = np.zeros(3000)
     for seed in range(60):
         hits[scan(open_(), seed).first(300, without=[])] += 1

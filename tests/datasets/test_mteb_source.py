@@ -147,7 +147,7 @@ def test_what_is_known_of_it_comes_along(here: Path) -> None:
 
 
 def test_the_cutter_reads_it(here: Path) -> None:
-    (opener,) = open_sources("mteb:CovidRetrieval")
+    (opener,) = open_sources("mteb:CovidRetrieval").values()
     source = opener()
     assert len(source.queries) == 40
     assert sum(len(batch["id"]) for batch in source.documents(False)) == 300

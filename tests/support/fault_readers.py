@@ -162,7 +162,7 @@ def stream(name: str) -> Callable[[Path, bytes], object]:
     def read(folder: Path, data: bytes) -> object:
         others = {file: content for file, content in FILES.items() if file != "corpus.jsonl"}
         put(folder, {**others, name: data})
-        (open_,) = open_sources(str(folder))
+        (open_,) = open_sources(str(folder)).values()
         return [len(batch["id"]) for batch in open_().documents(True)]
 
     return read

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steelyard.build.candidates.adding import build_candidates, candidate_coverage
     from steelyard.build.candidates.hybrid import Hybrid
     from steelyard.build.candidates.lists import CandidatePlan
+    from steelyard.build.sample.plan import PlannedTask, SetPlan, read_set_file
     from steelyard.build.sample.recipe import Recipe
     from steelyard.build.sample.sampler import NanoSet, sample_set
     from steelyard.build.upload import Upload, prepare_upload, publish
@@ -22,12 +23,15 @@ __all__ = [
     "CandidatePlan",
     "Hybrid",
     "NanoSet",
+    "PlannedTask",
     "Recipe",
+    "SetPlan",
     "Upload",
     "build_candidates",
     "candidate_coverage",
     "prepare_upload",
     "publish",
+    "read_set_file",
     "sample_set",
 ]
 
@@ -35,6 +39,9 @@ _HOMES = {
     "CandidatePlan": "candidates.lists",
     "Hybrid": "candidates.hybrid",
     "NanoSet": "sample.sampler",
+    "PlannedTask": "sample.plan",
+    "SetPlan": "sample.plan",
+    "read_set_file": "sample.plan",
     "Recipe": "sample.recipe",
     "Upload": "upload",
     "build_candidates": "candidates.adding",

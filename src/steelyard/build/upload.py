@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.build.sample.set_card import refuse_contradictions
 from steelyard.datasets import check
 from steelyard.datasets.formats.nano.manifest import CARD, EVALUATION, changed_files
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object
@@ -35,7 +36,7 @@ class Upload:
 def prepare_upload(
     folder: Path, repository: str, *, private: bool = False, revision: str | None = None, message: str = ""
 ) -> Upload:
-    """Return what an upload would send. A set that does not load, or differs from its manifest, is an error."""
+    """Return what an upload would send. A set that does not load, or contradicts its manifest, is an error."""
     owner, slash, name = repository.partition("/")
     if not (owner and slash and name) or "/" in name:
         raise UsageError.invalid("the repository", expected="owner/name", found=repository, hint="write me/NanoMine")
@@ -51,6 +52,7 @@ def prepare_upload(
             path=folder / changed[0],
             hint="sample the set again, or add its candidates again: both write the manifest",
         )
+    refuse_contradictions(folder, read_json_object(folder / MANIFEST))
     for task in check(folder):
         task.report.raise_errors("strict", task.reference)
     paths = sorted({path for pattern in PATTERNS for path in folder.glob(pattern) if path.is_file()})

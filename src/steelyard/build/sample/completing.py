@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.build.sample import set_card
 from steelyard.datasets.formats.folder import locate
 from steelyard.datasets.formats.nano import card as nano_card
 from steelyard.datasets.formats.nano.manifest import (
@@ -37,31 +38,28 @@ class Written:
 
 @dataclass(frozen=True)
 class CardTexts:
-    """The texts of a card that do not follow from the tables."""
+    """The texts of a card that do not follow from the set."""
 
     title: str = ""
-    """Empty: the name of the folder."""
-    description: str = ""
-    licence: str = ""
+    """Empty: that of the card, or the name of the folder."""
+    introduction: str = ""
+    """A paragraph after the title of a new card; later it is hand-written text, and kept."""
     sections: Mapping[str, str] = field(default_factory=dict)
-    """Texts by heading, each in place of an older section of that heading."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Headings of older cards, and what they are now."""
+    """Further texts by heading, each in place of an older section of that heading."""
 
 
 def complete(
     folder: Path,
-    texts: CardTexts,
+    texts: CardTexts | None = None,
     *,
     infos: Mapping[str, TaskInfo] | None = None,
-    new_card: bool = False,
     overwrite: bool = False,
 ) -> list[Written]:
     """Read every task of the folder back, strictly, and write card, `eval.yaml` and manifest.
 
-    An existing card keeps its text; its list of tables and its generated regions are replaced, with `new_card` also
-    the front matter. Descriptions of tasks come from `infos`, else from the existing manifest. A set with an error
-    raises a DataError and does not get a manifest.
+    The generated parts of the card describe all tasks of the folder, whenever they were sampled; the rest of it is
+    kept. Descriptions of tasks come from `infos`, else from the existing manifest. A set with an error raises a
+    DataError and does not get a manifest.
     """
     locations = [location for location in locate(folder) if location.task]
     if not locations:
@@ -73,7 +71,7 @@ def complete(
     described = {location.task: (infos or {}).get(location.task, location.info) for location in locations}
     written = [_read_back(folder, location, described[location.task]) for location in locations]
     files = {location.task: location.files for location in locations}
-    _write_card(folder, texts, described, files, new=new_card)
+    card = _write_card(folder, texts or CardTexts(), described, files)
     manifest_path = folder / MANIFEST
     old = {} if overwrite and not is_generated(manifest_path) else read_json_object(manifest_path)
     manifest = {
@@ -84,6 +82,7 @@ def complete(
             for name, part in zip(described, written, strict=True)
         },
         "files": {name: file_facts(folder / name) for name in _listed(folder, files)},
+        "card_regions": set_card.region_hashes(card),
     }
     write_json(manifest_path, manifest)
     return written
@@ -113,38 +112,46 @@ def _read_back(folder: Path, location: TaskLocation, info: TaskInfo) -> Written:
     return Written(replace(task, info=info), report.problems)
 
 
-def _write_card(
-    folder: Path, texts: CardTexts, infos: Mapping[str, TaskInfo], files: Mapping[str, TaskFiles], *, new: bool
-) -> None:
-    path, title = folder / CARD, texts.title or folder.resolve().name
-    card = nano_card.new_card(title, texts.description, infos.values(), texts.licence, files)
-    if path.exists():
-        card = _updated_card(path, card, texts, files, new=new)
-    for heading, body in texts.sections.items():
+def _write_card(folder: Path, texts: CardTexts, infos: Mapping[str, TaskInfo], files: Mapping[str, TaskFiles]) -> str:
+    """Write the card and `eval.yaml`, and return the card."""
+    path = folder / CARD
+    sampled = {name: facts for name in infos if (facts := read_json_object(metadata_path(folder, name)))}
+    summary = set_card.description(sampled) if sampled else ""
+    licences = [info.licence or "" for info in infos.values()]
+    if not path.exists():
+        title = texts.title or folder.resolve().name
+        card = nano_card.new_card(title, summary, infos.values(), licences, files)
+        if texts.introduction:
+            card = card.replace(f"# {title}\n\n", f"# {title}\n\n{texts.introduction.strip()}\n\n", 1)
+    else:
+        card = nano_card.with_front(_existing(path), nano_card.front_blocks(infos.values(), licences, files))
+        card = nano_card.with_title(card, texts.title) if texts.title else card
+        card = (nano_card.with_region(card, set_card.DESCRIPTION, summary) if sampled else None) or card
+    sections = dict(texts.sections)
+    if sampled:
+        sections[set_card.SAMPLED] = set_card.sampled_section(sampled)
+        sections[set_card.SOURCES] = set_card.sources_section(infos, sampled)
+    if citation := set_card.citation_section(infos):
+        sections[set_card.CITATION] = citation
+    for heading, body in sections.items():
         card = nano_card.with_section(card, heading, body)
     write_atomic(path, card.encode())
     evaluation = folder / EVALUATION
-    if not evaluation.exists() or (new and is_generated(evaluation)):
-        summary = texts.description.strip().split("\n\n")[0].replace("\n", " ")
-        write_atomic(evaluation, nano_card.eval_yaml(title, summary, infos).encode())
+    if not evaluation.exists() or is_generated(evaluation):
+        shown = (summary or texts.introduction or nano_card.title_of(card)).strip().split("\n\n")[0].replace("\n", " ")
+        title = nano_card.title_of(card) or folder.resolve().name
+        write_atomic(evaluation, nano_card.eval_yaml(title, shown, infos).encode())
+    return card
 
 
-def _updated_card(path: Path, card: str, texts: CardTexts, files: Mapping[str, TaskFiles], *, new: bool) -> str:
-    """Return the existing card with new generated parts; the rest of it is kept."""
+def _existing(path: Path) -> str:
     try:
         old = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("the card must be UTF-8", path=path, hint="save it as UTF-8") from error
-    for before, now in texts.renamed.items():
+    for before, now in set_card.OLD_HEADINGS.items():
         old = old.replace(f"\n## {before}\n", f"\n## {now}\n")
-    if not new:
-        return nano_card.with_configs(old, files)
-    if not is_generated(path):
-        return nano_card.with_configs(old, files)
-    updated = nano_card.with_region(old, "description", texts.description)
-    if updated is None:  # a card without marked regions: everything in it was generated, except other sections
-        return card
-    return nano_card.with_front_of(updated, card)
+    return old
 
 
 def _listed(folder: Path, files: Mapping[str, TaskFiles]) -> list[str]:

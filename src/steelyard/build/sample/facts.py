@@ -1,16 +1,13 @@
-"""How a set was sampled: as facts for its metadata, and as text for its card."""
+"""How a task was sampled, as facts for the metadata of the set."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
 from steelyard.build.sample.journal import SamplingContext
 from steelyard.build.sample.queries import ChosenQueries
-from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source
 from steelyard.text.pieces import plain
@@ -85,44 +82,3 @@ def public(source: str) -> str:
     """
     parts = [Path(part.strip()) for part in source.split(",")]
     return ", ".join(part.name if part.is_absolute() or part.exists() else str(part) for part in parts)
-
-
-def description(recipe: Recipe) -> str:
-    """Return the first paragraph of the card."""
-    drawn = f"drawn with seed {recipe.seed}" if recipe.order == "random" else "in the order of the source"
-    mined = f" Hard negatives were mined with {' and '.join(recipe.mine)}." if recipe.mine else ""
-    size = f"at most {recipe.queries:,} queries and {recipe.documents:,} documents per task"
-    return (
-        f"A Nano-set sampled by Steelyard {__version__}: {size}, {drawn}.{mined} "
-        "Documents are stored in an order that does not depend on relevance."
-    )
-
-
-def card_section(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the section of the card: counts by task, then every choice."""
-    lines = [
-        "| task | queries | of | documents | of | relevant pairs | hard negatives | judged negatives "
-        "| queries that are a document | queries inside a positive |",
-        "|---" * 10 + "|",
-    ]
-    for name, own in facts.items():
-        roles = own["documents"]["roles"]
-        cells = (
-            name,
-            own["queries"]["kept"],
-            own["source"]["queries"],
-            own["documents"]["kept"],
-            own["source"]["documents"],
-            own["judgements"]["positive"],
-            roles.get("hard negative", 0),
-            roles.get("judged negative", 0),
-            *own["leakage"].values(),
-        )
-        lines.append("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + " |")
-    recipe = next(iter(facts.values()))["recipe"]
-    lines += ["", "| choice | value |", "|---|---|", *(f"| {name} | `{json.dumps(v)}` |" for name, v in recipe.items())]
-    checked = (
-        "The finished set was read back and checked; `manifest.json` has the result. The last two columns count "
-        "queries that reveal their answer: their text is a document, or is contained in a positive."
-    )
-    return "\n".join([*lines, "", checked, "", "`metadata/` lists what was excluded and why, for each task."])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,24 +15,24 @@ import pyarrow as pa
 
 from steelyard.build.sample.completing import CardTexts, Written, complete, metadata_path
 from steelyard.build.sample.documents import choose_documents
-from steelyard.build.sample.facts import VERSION, card_section, description, facts_of, public
+from steelyard.build.sample.facts import VERSION, facts_of, public
 from steelyard.build.sample.journal import Journal, Progress, SamplingContext, no_progress
+from steelyard.build.sample.plan import PlannedTask, SetPlan
 from steelyard.build.sample.queries import check_strata, choose_queries
 from steelyard.build.sample.recipe import Recipe, draw
 from steelyard.build.sample.scan import Document, Scan, report_missing, scan
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source, open_sources
 from steelyard.config import Settings
+from steelyard.datasets.cards import task_cards
 from steelyard.datasets.formats.nano.manifest import refuse_foreign_files, write_json, write_table
-from steelyard.datasets.formats.sidecar import read_json_object
+from steelyard.datasets.formats.sidecar import info_facts, read_json_object, task_info
 from steelyard.datasets.problems import Report
 from steelyard.errors import UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.types import TaskInfo
 
 JOURNAL = ".cutting"
-SECTION = "How it was sampled"
-OLD_SECTION = "How it was cut"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class NanoSet:
 
 
 def sample_set(
-    reference: str,
+    sources: str | Sequence[str] | SetPlan,
     folder: Path,
-    recipe: Recipe,
+    recipe: Recipe | None = None,
     *,
     progress: Progress = no_progress,
     settings: Settings | None = None,
@@ -55,42 +55,84 @@ def sample_set(
     title: str = "",
     licence: str = "",
 ) -> NanoSet:
-    """Sample every task that the reference means into one folder.
+    """Sample every task that the sources mean into one folder, next to those that it has already.
 
-    The same source and recipe give the same bytes. What an interrupted run has done is not done again. A folder that
-    holds another set, or a card or manifest that Steelyard did not write, is an error unless `overwrite` is set; text
-    outside the generated regions of a card is kept in any case.
+    A source is a reference, optionally with the name of the new task in front (`news=./news`); a `set.yaml` or a
+    SetPlan has names, recipes and facts of several. The same source and recipe give the same bytes. What an interrupted
+    run has done is not done again. A folder that holds another set, or a card or manifest that Steelyard did not write,
+    is an error unless `overwrite` is set; text outside the generated regions of a card is kept in any case.
     """
-    settings = settings or Settings.load()
+    settings, recipe = settings or Settings.load(), recipe or Recipe()
     folder = Path(folder)
     refuse_foreign_files(folder, overwrite=overwrite)
+    plan = SetPlan.of(sources, recipe)
     infos: dict[str, TaskInfo] = {}
     facts: dict[str, dict[str, Any]] = {}
-    fresh = False
-    for open_ in open_sources(reference, settings=settings):
+    for planned, reference, open_ in _opened(plan, settings):
         source = open_()
-        name = source.info.task
-        key = _key(source, recipe)
+        name, own = planned.name or source.info.task, planned.recipe or recipe
+        if name in infos:
+            raise _same_name(name, reference)
+        key = _key(source, own, name)
         _refuse_other(folder, name, key, overwrite)
-        infos[name] = replace(
-            _searched(source.info),
-            name=f"{folder.resolve().name}/{name}",
-            source=public(source.info.source),
-            licence=licence or source.info.licence,
-        )
-        stored = _stored(folder, name, key)
-        fresh |= stored is None
-        facts[name] = stored or _sample_task(source, folder, recipe, key, progress, settings)
-    licences = {info.licence for info in infos.values() if info.licence}
-    texts = CardTexts(
-        title,
-        description(recipe),
-        licence or (licences.pop() if len(licences) == 1 else ""),
-        {SECTION: card_section(facts)},
-        {OLD_SECTION: SECTION},
+        facts[name] = _stored(folder, name, key) or _sample_task(source, folder, own, name, key, progress, settings)
+        _add_source_card(folder, name, facts[name], reference, settings)
+        infos[name] = _info(source, planned, f"{folder.resolve().name}/{name}", facts[name], licence or plan.licence)
+    texts = CardTexts(title or plan.title, plan.description)
+    written = complete(folder, texts, infos=infos, overwrite=overwrite)
+    parts = {part.task.info.task: part for part in written}
+    return NanoSet(folder, {name: parts[name] for name in parts if name in infos}, facts)
+
+
+def _opened(plan: SetPlan, settings: Settings) -> Iterator[tuple[PlannedTask, str, Callable[[], Source]]]:
+    """Yield every task of the plan; a named source with several tasks is a UsageError."""
+    for planned in plan.tasks:
+        sources = open_sources(planned.source, settings=settings)
+        if planned.name and len(sources) > 1:
+            raise UsageError(
+                f"the source of {planned.name} must be one task, got {len(sources)}: {', '.join(list(sources)[:5])}",
+                hint=f"name one: {next(iter(sources))}",
+                found=len(sources),
+            )
+        for reference, open_ in sources.items():
+            yield planned, reference, open_
+
+
+def _same_name(name: str, reference: str) -> UsageError:
+    return UsageError(
+        f"two sources must have different names, got {name!r} twice",
+        found=name,
+        hint=f"give a name: OTHER={reference}, or list the tasks in a set.yaml",
     )
-    written = complete(folder, texts, infos=infos, new_card=fresh, overwrite=overwrite)
-    return NanoSet(folder, {part.task.info.task: part for part in written}, facts)
+
+
+def _info(source: Source, planned: PlannedTask, name: str, facts: Mapping[str, Any], licence: str) -> TaskInfo:
+    """Return the facts of a sampled task: those of the plan, else of the source, else of the source's card."""
+    info = _searched(source.info)
+    card = facts["source"].get("card", {})
+    own = {key: value for key, value in planned.facts.items() if value is not None}
+    if "license" in own:
+        own["licence"] = own.pop("license")
+    if "language" in own and "languages" not in own:
+        own["languages"] = [own["language"]] if own["language"] != "multilingual" else []
+    merged = {**info_facts(info), "licence": licence or info.licence or card.get("licence"), **own}
+    return (
+        task_info(merged, name=name, source=public(info.source))
+        if own
+        else replace(info, name=name, source=public(info.source), licence=merged["licence"] or None)
+    )
+
+
+def _add_source_card(folder: Path, name: str, facts: dict[str, Any], reference: str, settings: Settings) -> None:
+    """Store the card of the source with the facts of the task, so that pages can quote it later."""
+    cards = task_cards(reference, settings=settings).cards
+    card = next((one for one in cards if one.quote or one.licence), None)
+    stored = card.to_dict() if card is not None else None
+    if facts["source"].get("card") != stored:
+        facts["source"] = {key: value for key, value in facts["source"].items() if key != "card"}
+        if stored is not None:
+            facts["source"]["card"] = stored
+        write_json(metadata_path(folder, name), facts)
 
 
 def finished_steps(folder: Path) -> dict[str, list[str]]:
@@ -112,9 +154,8 @@ def _searched(info: TaskInfo) -> TaskInfo:
 
 
 def _sample_task(
-    source: Source, folder: Path, recipe: Recipe, key: str, progress: Progress, settings: Settings
+    source: Source, folder: Path, recipe: Recipe, name: str, key: str, progress: Progress, settings: Settings
 ) -> dict[str, Any]:
-    name = source.info.task
     # Errors of a recipe must be raised before hours of reading.
     check_strata(source, recipe)
     miners = [load_retriever(model, settings) for model in recipe.mine] if recipe.hard_negatives else []
@@ -152,10 +193,12 @@ def _scan(source: Source, recipe: Recipe, journal: Journal, progress: Progress) 
     return scanned
 
 
-def _key(source: Source, recipe: Recipe) -> str:
+def _key(source: Source, recipe: Recipe, name: str) -> str:
     facts: list[Any] = [VERSION, source.info.name, source.fingerprint, recipe.settings]
     if source.qrels is not None and source.missing_judgements != Settings.missing_judgements:
         facts.append(source.missing_judgements)
+    if name != source.info.task:
+        facts.append(name)
     parts = json.dumps(facts, sort_keys=True)
     return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 

@@ -71,16 +71,16 @@ class ReadInPieces(Protocol):
         ...
 
 
-def open_sources(reference: str, *, settings: Settings | None = None) -> list[Callable[[], Source]]:
-    """Return a function that opens the source, for each task that the reference means.
+def open_sources(reference: str, *, settings: Settings | None = None) -> dict[str, Callable[[], Source]]:
+    """Return a function that opens the source, for each task that the reference means, by its own reference.
 
     Files on this machine and datasets of hubs are streamed, shard by shard. What can only be loaded as a whole, such
     as data of a package or a plug-in, is loaded first.
     """
     options = LoadOptions(settings=settings or Settings.load())
     if isinstance(source_of(reference, options), FolderSource):
-        return [_opener(location, options.settings) for location in locate(reference)]
-    return [partial(_open, name, options) for name in task_names([reference], settings=options.settings)]
+        return {location.reference: _opener(location, options.settings) for location in locate(reference)}
+    return {name: partial(_open, name, options) for name in task_names([reference], settings=options.settings)}
 
 
 def _open(name: str, options: LoadOptions) -> Source:

@@ -30,11 +30,16 @@ ROLES = ("positive", "judged negative", "hard negative", "fill")
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("source", metavar="SOURCE", help="What to sample: a task, a group, or a path.")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="What to sample: tasks, groups, paths, NAME=SOURCE, or a set.yaml that lists tasks.",
+    )
     add = parser.add_argument_group("the new set").add_argument
     add("-o", "--output", type=Path, metavar="DIR", help="Folder of the new set (required).")
-    add("--title", default="", help="Title of the dataset card (default: the name of the folder).")
-    add("--licence", default="", help="Licence of the new set (default: that of the source).")
+    add("--title", default="", help="Title of the dataset card (default: that of set.yaml, or the folder).")
+    add("--licence", default="", help="Licence of the new tasks (default: that of each source).")
     add("--overwrite", action="store_true", help="Replace tasks of the folder that were made in another way.")
     add_recipe_options(parser.add_argument_group("sampling").add_argument)
     add_locations(parser.add_argument_group("data").add_argument)
@@ -150,7 +155,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     try:
         with problem_listener(_warnings(output)):
             made = sample_set(
-                arguments.source,
+                arguments.sources,
                 arguments.output,
                 recipe_of(arguments),
                 progress=_stages(progress),

@@ -13,42 +13,94 @@ from collections.abc import Iterable, Mapping
 from steelyard.datasets.formats.task_files import TaskFiles
 from steelyard.types import TaskInfo
 
-CONFIGS = re.compile(r"^configs:\n(?:[ \-].*\n)*", re.MULTILINE)
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^[^\s#\-][^:\n]*:.*\n(?:[ \-#].*\n|\n)*", re.MULTILINE)
+REGION = re.compile(r"<!-- steelyard: begin (.+?) -->\n(.*?)\n?<!-- steelyard: end \1 -->", re.DOTALL)
+MIXED = "mixed"
+"""The name of the licence of a set whose tasks have several."""
 
 
 def new_card(
-    title: str, description: str, infos: Iterable[TaskInfo], licence: str, files: Mapping[str, TaskFiles]
+    title: str, description: str, infos: Iterable[TaskInfo], licences: Iterable[str], files: Mapping[str, TaskFiles]
 ) -> str:
     """Return a card with the YAML block that `datasets.load_dataset(folder, "corpus")` needs, without sections."""
+    front = "".join(front_blocks(infos, licences, files).values())
+    return f"---\n{front}---\n\n# {title}\n\n{region('description', description)}\n"
+
+
+def front_blocks(infos: Iterable[TaskInfo], licences: Iterable[str], files: Mapping[str, TaskFiles]) -> dict[str, str]:
+    """Return the generated parts of the front matter by key: languages, licence, tags, tables."""
     languages = sorted({code for info in infos for code in info.languages})
-    lines = ["---"]
+    blocks = {}
     if languages:
-        lines += ["language:", *(f"- {_quoted(code)}" for code in languages)]
-    if licence:
-        # The hub accepts only identifiers as a license; other words go into license_name.
-        known = re.fullmatch(r"[a-z0-9][a-z0-9.-]*", licence.lower())
-        lines += (
-            [f"license: {_quoted(licence.lower())}"]
-            if known
-            else ["license: other", f"license_name: {_quoted(licence)}"]
-        )
-    lines += ["task_categories:", "- text-retrieval", "tags:", "- steelyard"]
-    return "\n".join(lines) + f"\n{configs(files)}---\n\n# {title}\n\n{region('description', description)}\n"
+        blocks["language"] = "\n".join(["language:", *(f"- {_quoted(code)}" for code in languages)]) + "\n"
+    blocks |= licence_blocks(licences)
+    blocks["task_categories"] = "task_categories:\n- text-retrieval\n"
+    blocks["tags"] = "tags:\n- steelyard\n"
+    blocks["configs"] = configs(files)
+    return blocks
 
 
-def with_configs(card: str, files: Mapping[str, TaskFiles]) -> str:
-    r"""Return the card with a new list of tables; everything else is kept.
+def licence_blocks(licences: Iterable[str]) -> dict[str, str]:
+    r"""Return `license` and `license_name`; several licences, or some unknown ones, are `other`, named `mixed`.
 
-    >>> files = {"ja": TaskFiles(("corpus/ja.parquet",), ("queries/ja.parquet",), ("qrels/ja.parquet",))}
-    >>> print(with_configs("---\nlicense: mit\n---\n# A set", files).splitlines()[2])
-    configs:
+    >>> "".join(licence_blocks(["MIT", "mit"]).values()), "".join(licence_blocks(["MIT", "CC0-1.0"]).values())
+    ('license: "mit"\n', 'license: other\nlicense_name: "mixed"\n')
+    """
+    distinct = {licence.lower(): licence for licence in licences}
+    if not any(distinct):
+        return {}
+    # The hub accepts only identifiers as a license; other words go into license_name.
+    name = MIXED if len(distinct) > 1 else next(iter(distinct.values()))
+    if len(distinct) == 1 and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name.lower()):
+        return {"license": f"license: {_quoted(name.lower())}\n"}
+    return {"license": "license: other\n", "license_name": f"license_name: {_quoted(name)}\n"}
+
+
+def with_front(card: str, blocks: Mapping[str, str]) -> str:
+    r"""Return the card with these parts of its front matter; parts that were added by hand are kept.
+
+    A licence replaces both of its keys. Tags and categories of the card are kept, as they may have been extended.
+
+    >>> with_front("---\npretty_name: Mine\nlicense: mit\n---\n# A set\n", licence_blocks(["CC0-1.0", "MIT"]))
+    '---\npretty_name: Mine\nlicense: other\nlicense_name: "mixed"\n---\n# A set\n'
     """
     match = FRONT.match(card)
     if match is None:
-        return f"---\n{configs(files)}---\n\n{card}"
-    front = CONFIGS.sub("", match[1])
-    return f"---\n{front}{configs(files)}---\n" + card[match.end() :]
+        return f"---\n{''.join(blocks.values())}---\n\n{card}"
+    old = {block[0].partition(":")[0].strip(): block[0] for block in BLOCK.finditer(match[1])}
+    lead = match[1][: first.start()] if (first := BLOCK.search(match[1])) else ""
+    if "license" in blocks:
+        old.pop("license_name", None)
+    own = {key: block for key, block in blocks.items() if key not in ("tags", "task_categories") or key not in old}
+    merged = {key: own.get(key, block) for key, block in old.items()}
+    for key, block in own.items():
+        if key not in merged and key == "license_name":  # next to the licence
+            merged = {k: v for name, text in merged.items() for k, v in _after(name, text, "license", key, block)}
+        merged.setdefault(key, block)
+    return f"---\n{lead}{''.join(merged.values())}---\n" + card[match.end() :]
+
+
+def _after(name: str, text: str, place: str, key: str, block: str) -> list[tuple[str, str]]:
+    return [(name, text), (key, block)] if name == place else [(name, text)]
+
+
+def with_title(card: str, title: str) -> str:
+    """Return the card with another title; a card without one is kept as it is."""
+    match = FRONT.match(card)
+    front, body = (match[0], card[match.end() :]) if match else ("", card)
+    return front + re.sub(r"^# .*$", lambda _: f"# {title}", body, count=1, flags=re.MULTILINE)
+
+
+def title_of(card: str) -> str:
+    """Return the title of a card; empty if it has none."""
+    match = re.search(r"^# (.*)$", FRONT.sub("", card), re.MULTILINE)
+    return match[1].strip() if match else ""
+
+
+def regions(card: str) -> dict[str, str]:
+    """Return the generated regions of a card by name."""
+    return {match[1]: match[2] for match in REGION.finditer(card)}
 
 
 def with_section(card: str, heading: str, body: str) -> str:
@@ -65,17 +117,6 @@ def with_section(card: str, heading: str, body: str) -> str:
     if old.search(card):  # of a card without marked regions
         return old.sub(lambda _: section + "\n", card).rstrip() + "\n"
     return card.rstrip() + f"\n\n{section}"
-
-
-def with_front_of(card: str, other: str) -> str:
-    """Return the card with the front matter and the title of another."""
-    front, old = FRONT.match(other), FRONT.match(card)
-    title = re.compile(r"^# .*$", re.MULTILINE)
-    body = card[old.end() :] if old else card
-    new_title = title.search(other)
-    if new_title and title.search(body):
-        body = title.sub(lambda _: new_title[0], body, count=1)
-    return (front[0] if front else "") + body
 
 
 def region(name: str, body: str) -> str:

@@ -52,7 +52,7 @@ def write_nano_set(
     titled = any(task.corpus.titles is not None for task in tasks)  # hubs need the same columns in all of a config
     files = {task.info.task: _write(folder, task, titled) for task in tasks}
     infos = [task.info for task in tasks]
-    card = new_card(title or folder.name, f"{description}\n\n{_overview(tasks)}".strip(), infos, licence, files)
+    card = new_card(title or folder.name, f"{description}\n\n{_overview(tasks)}".strip(), infos, [licence], files)
     write_atomic(folder / CARD, card.encode())
     manifest = {
         "schema_version": SCHEMA_VERSION,
