@@ -274,3 +274,27 @@ def test_a_set_of_many_tasks_is_checked_in_part_unless_all_are_requested(
     _, every = data("show", folder, "--all")
     assert [task["name"] for task in every] == names
     assert main(["show", "data", folder, "--all"]) == 0 and "more tasks" not in capsys.readouterr().err
+
+
+def test_a_group_has_focus_best_profile_and_totals(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The totals and best profiles are those of the published page of the group."""
+    _, shown = data("show", "NanoMMTEB-v2")
+    totals = shown["totals"]
+    assert (totals["tasks"], totals["queries"], totals["documents"], totals["positives"]) == (18, 3248, 116_569, 9408)
+    assert round(totals["positives_per_query"], 2) == 2.90
+    assert totals["languages"] == ["da", "en", "multilingual", "zh"] and totals["categories"] == ["natural_language"]
+    assert totals["best_profiles"] == {"BM25": 3, "Dense": 12, "Reranking hybrid": 3}
+    best = {row["task"].rpartition("/")[2]: row["best_profile"] for row in shown["tasks"]}
+    assert (best["belebele"], best["covid"], best["spart_qa"]) == ("Dense", "BM25", "Reranking hybrid")
+    assert all(row["retrieval_focus"] for row in shown["tasks"])
+    assert main(["show", "NanoMMTEB-v2"]) == 0
+    table = capsys.readouterr().out
+    assert "legal scenario to statute" in table and "116,569" in table and "Reranking hybrid" in table
+
+
+def test_the_references_of_a_task_are_shown(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    _, task = data("show", "NanoMMTEB-v2/belebele")
+    assert [one["year"] for one in task["references"]] == [2024, 2025, 2024]
+    assert task["evaluation_split_origin"] == "test" and task["original_train_split"] == "available"
+    assert main(["show", "NanoMMTEB-v2/belebele"]) == 0
+    assert "https://arxiv.org/abs/2308.16884" in capsys.readouterr().out

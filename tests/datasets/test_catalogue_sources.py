@@ -82,3 +82,14 @@ def test_bibtex_has_unique_keys_and_only_recorded_fields() -> None:
     assert len(keys) == len(set(keys)) == 4
     assert "eprint = {2308.16884}" in text and "doi = {10.1/x}" in text
     assert r"Belebele \& more\_words" in text and "author" not in text
+
+
+def test_the_retrieval_focus_of_a_task_is_found_by_group_name_or_pattern() -> None:
+    def focus(name: str) -> str:
+        return catalogue.entries()[name].metadata.retrieval_focus
+
+    assert focus("NanoMMTEB-v2/ailastatutes") == focus("NanoLaw/NanoAILAStatutes") == "legal scenario to statute"
+    assert focus("NanoMIRACL/ja") == "question to Wikipedia passage"
+    assert focus("MNanoBEIR/NanoBEIR-ar/NanoArguAna") == focus("NanoBEIR-en/NanoArguAna")
+    assert focus("NanoVNMTEB/cqadupstack_tex_vn") == "forum question to duplicate question"
+    assert sum(bool(entry.metadata.retrieval_focus) for entry in catalogue.entries().values()) >= 546

@@ -1,6 +1,6 @@
-"""Compile `sources.json.gz` of the catalogue: `python -m support.catalogue_sources RECORDS.jsonl FOCUS.json`.
+"""Compile `sources.json.gz` of the catalogue from the records of HAKARI-Bench, a line per task.
 
-RECORDS are those of HAKARI-Bench, a line per task; FOCUS has the retrieval focus by the name of the task.
+python tests/support/catalogue_sources.py RECORDS.jsonl
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def task_name(record: Mapping[str, Any]) -> str:
     return entry.name
 
 
-def packed(records: Sequence[Mapping[str, Any]], focus: Mapping[str, str]) -> dict[str, Any]:
+def packed(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the content of the file: every reference once, every list of references once, a row per task."""
     references: dict[tuple[Any, ...], int] = {}
     lists: dict[tuple[int, ...], int] = {}
@@ -35,7 +35,6 @@ def packed(records: Sequence[Mapping[str, Any]], focus: Mapping[str, str]) -> di
         "references": [list(row) for row in references],
         "lists": [list(numbers) for numbers in lists],
         "tasks": tasks,
-        "focus": dict(sorted(focus.items())),
     }
 
 
@@ -54,8 +53,7 @@ def compressed(content: Mapping[str, Any]) -> bytes:
 
 if __name__ == "__main__":
     records = [json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
-    focus = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")) if len(sys.argv) > 2 else {}
     assert catalogue.__file__
     target = Path(catalogue.__file__).parent / catalogue.SOURCES
-    target.write_bytes(compressed(packed(records, focus)))
+    target.write_bytes(compressed(packed(records)))
     print(f"{target.name}: {target.stat().st_size:,} bytes")

@@ -46,6 +46,7 @@ def task_rows(
                 "language": info.language,
                 "languages": list(info.languages),
                 "category": info.category,
+                "retrieval_focus": info.metadata.retrieval_focus,
                 "queries": counts.get("queries"),
                 "documents": counts.get("documents"),
                 "positives": counts.get("positives"),

@@ -20,10 +20,16 @@ def print_facts(info: TaskInfo, output: Output) -> None:
     from steelyard.datasets.formats.sidecar import info_facts
 
     for key, value in info_facts(info).items():
-        if value is not False and key not in ("reference", "languages"):
-            print_fact(output, key.replace("_", " "), str(value))
+        if value is not False and key not in ("reference", "references", "languages", "synthetic_data"):
+            text = "; ".join(value) if isinstance(value, list) else str(value)
+            print_fact(output, key.replace("_", " "), text)
     if len(info.languages) > 1:
         print_fact(output, "languages", ", ".join(info.languages))
+    for part, text in info.metadata.synthetic_data.items():
+        print_fact(output, "synthetic data", text if part == "guidance" else f"{part.replace('_', ' ')}: {text}")
+    for reference in info.metadata.references:
+        year = f" ({reference.year})" if reference.year else ""
+        print_fact(output, reference.type, f"{reference.title}{year} {reference.url}".rstrip())
 
 
 def print_profile(facts: Mapping[str, Any], output: Output) -> None:

@@ -3,7 +3,8 @@
 `nano.csv`: 569 tasks of 38 Nano-sets of HAKARI-Bench, with counts and the published scores of BM25, a dense model and
 their hybrid. `cmteb.json`: the 31 tasks of C-MTEB, in their current and their first form, and the nine that mteb has
 revised (`C-MTEB.v2`). Both were compiled from public metadata in August 2026. `sources.json.gz`: the references, split
-origins and train splits of the Nano-tasks, as HAKARI-Bench recorded them. Reading them imports nothing heavy.
+origins and train splits of the Nano-tasks, as HAKARI-Bench recorded them. `focus.csv`: queries and documents of a task
+in a few words, written for this catalogue. Reading them imports nothing heavy.
 
 A task is named `Group/task`. If a group has several hub datasets, the name includes the dataset:
 `MNanoBEIR/NanoBEIR-ar/NanoArguAna`. So every name is unique, and its last part is always the task. A task that is
@@ -17,6 +18,7 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -245,16 +247,27 @@ def _metadata() -> Mapping[str, TaskMetadata]:
         for title, year, is_paper, url, doi, confidence in content["references"]
     ]
     lists = [tuple(references[number] for number in numbers) for numbers in content["lists"]]
+    words = {row["task"]: row["focus"] for row in csv.DictReader(_read("focus.csv").splitlines())}
     return {
         name: TaskMetadata(
             references=lists[number],
             original_train_split=train,
             evaluation_split_origin=origin,
             train_eval_overlap_audit=audit,
-            retrieval_focus=content["focus"].get(name, ""),
+            retrieval_focus=_focus(name, words),
         )
         for name, (number, train, origin, audit) in content["tasks"].items()
     }
+
+
+def _focus(name: str, words: Mapping[str, str]) -> str:
+    """Return the retrieval focus of a task: of `group/task`, of `task` in any group, or of a pattern of the file."""
+    last = name.rpartition("/")[2]
+    short = f"{name.partition('/')[0]}/{last}"
+    patterns = (
+        focus for key, focus in words.items() if "*" in key and (fnmatchcase(short, key) or fnmatchcase(last, key))
+    )
+    return words.get(short) or words.get(last) or next(patterns, "")
 
 
 def _reference_type(url: str, is_paper: int) -> str:
