@@ -111,7 +111,7 @@ def test_show_a_group(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     _, group = data("show", "NanoCMTEB")
     assert len(group["tasks"]) == 8
     assert main(["show", "NanoCMTEB"]) == 0
-    assert "mean of 8" in capsys.readouterr().out
+    assert "total of 8" in capsys.readouterr().out
 
 
 def test_show_a_metric_and_a_model(data: Any) -> None:
