@@ -131,7 +131,7 @@ def test_the_figures_of_mteb(name: str, here: Path, monkeypatch: pytest.MonkeyPa
     found = dict(other.scores[ours.facts.split][0])
     mteb_parts.assert_same(dict(ours.mteb), {key: found.get(key) for key in ours.mteb}, name, 1e-6)
     assert ours.score == pytest.approx(found["main_score"], abs=1e-5)
-    assert (ours.task, ours.main_metric) == (f"mteb/{name.removesuffix(":test")}", asked.metadata.main_score)
+    assert (ours.task, ours.main_metric) == (f"mteb/{name.removesuffix(':test')}", asked.metadata.main_score)
 
 
 def test_what_is_known_of_it_comes_along(here: Path) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from steelyard.build.sample.recipe import Copies, Order, Recipe, Shares
 from steelyard.datasets.formats.sidecar import FACT_KEYS
@@ -162,7 +162,7 @@ def _recipe(options: Any, base: Recipe, path: Path, where: str) -> Recipe:
     if style not in (None, "default", "hakari"):
         raise DataError.invalid("recipe", expected="default or hakari", found=style, path=path, field="recipe")
     if style == "hakari":
-        base = Recipe.hakari()
+        base = Recipe.hakari(queries=base.queries, documents=base.documents)
     changed: dict[str, Any] = {}
     for key, value in values.items():
         kinds, expected = OPTION_TYPES[str(known[key].type)]
@@ -171,7 +171,7 @@ def _recipe(options: Any, base: Recipe, path: Path, where: str) -> Recipe:
             raise DataError.invalid(f"{key} of {where}", expected=expected, found=value, path=path, field=key)
         if key in CHOICES and value not in CHOICES[key]:
             raise DataError.invalid(f"{key} of {where}", expected=expected, found=value, path=path, field=key)
-        changed[known[key].name] = tuple(map(str, value)) if key == "mine" else value
+        changed[known[key].name] = tuple(map(str, cast("list[Any]", value))) if key == "mine" else value
     try:
         return replace(base, **changed)
     except UsageError as error:
