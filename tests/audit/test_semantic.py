@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from audit_parts import label_task
 
 from steelyard.audit import audit
-from steelyard.audit.calibration import calibrate
+from steelyard.audit.calibration import calibrate, with_random_pairs
 from steelyard.types import Float32
 
 XQUAD = Path(__file__).parents[3] / "shared" / "data"
@@ -63,6 +64,20 @@ def test_unrelated_data_changes_no_verdict() -> None:
     result = audit(label_task(sentences(rng, 300)), records=sentences(rng, 400, "de"), encoder=DictionaryEncoder())
     assert result.tasks[0].verdict == "clean"
     assert result.settings["semantic"]["estimate"] < 0.03
+
+
+def test_random_pairs_give_an_estimate_of_their_own() -> None:
+    """A rate that random pairs make higher than the target is the one that is reported."""
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=40_000)
+    strict = with_random_pairs(calibrate(values[:1000], values[1000:8000]), values, 10)
+    lax = with_random_pairs(replace(calibrate(values[:1000], values[1000:8000]), threshold=2.0), values, 100)
+    assert strict.random_pairs is not None and strict.random_pairs < 0.2
+    assert lax.random_pairs == pytest.approx(1 - np.exp(-100 * 0.02275), abs=0.03) == lax.false_positives
+    assert with_random_pairs(lax, values[:10], 100) is lax
+    result = audit(label_task(sentences(rng, 300)), records=sentences(rng, 2000, "de"), encoder=DictionaryEncoder())
+    rates = result.settings["semantic"]
+    assert rates["random_pairs_rate"] is None or rates["false_positive_rate"] >= rates["random_pairs_rate"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

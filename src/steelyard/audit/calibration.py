@@ -7,11 +7,15 @@ training data, the best candidate is no chance pair; of any other text it is the
 share s of texts that are in the training data, c = m - (1 - s) (1 - exp(-m)), and a text passes by chance with a
 probability of 1 - exp(-m). The share s follows from what passes, so both are computed in turns; s is the least that
 the number of texts that pass allows (a 99.9% bound), so that chance does not confirm itself.
+
+Random pairs of an evaluation text and a training text give a second estimate, which uses no candidate at all: the share
+of random pairs above the threshold, times the number of training texts, is how many of them pass for a text by chance.
+The higher of the two rates is reported.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, expm1, log
 from typing import Any
 
@@ -25,6 +29,8 @@ FALSE_POSITIVES = 0.01
 TAIL = 10
 """Others above a threshold that are needed to count them; beyond that their tail is taken as exponential."""
 ROUNDS = 50
+LEAST_PAIRS = 1000
+"""Random pairs that an estimate needs."""
 CERTAIN = 0.999
 """The level of the bound on the share of texts that leak."""
 
@@ -38,6 +44,8 @@ class Calibration:
     """The estimated share of texts that pass although no training text repeats them."""
     flagged: float
     """The share of texts that pass."""
+    random_pairs: float | None = None
+    """The share of texts that pass by chance as estimated from random pairs; None if there were too few pairs."""
 
     @property
     def estimate(self) -> float:
@@ -50,6 +58,7 @@ class Calibration:
         return {
             "threshold": self.threshold,
             "false_positive_rate": self.false_positives,
+            "random_pairs_rate": self.random_pairs,
             "flagged": self.flagged,
             "estimate": self.estimate,
         }
@@ -82,6 +91,22 @@ def calibrate(best: Float64, others: Float64, rate: float = FALSE_POSITIVES) -> 
     return result
 
 
+def with_random_pairs(calibration: Calibration, margins: Float64, training_texts: int) -> Calibration:
+    """Return the calibration with the estimate from the margins of random pairs; the higher rate is reported.
+
+    >>> margins = np.random.default_rng(0).normal(size=50_000)
+    >>> found = with_random_pairs(Calibration(4.75, 0.01, 0.02), margins, training_texts=10_000)
+    >>> 0.002 < (found.random_pairs or 0) < 0.05  # the chance of a normal value above 4.75 is 1e-6
+    True
+    """
+    if len(margins) < LEAST_PAIRS or not training_texts:
+        return calibration
+    tail = _Tail(margins, 1)
+    chance = 1 - exp(-tail.above(calibration.threshold) / len(margins) * training_texts)
+    rate = max(calibration.false_positives, chance)
+    return replace(calibration, false_positives=rate, random_pairs=chance)
+
+
 def least_share(count: int, total: int, chance: float) -> float:
     """Return the share of texts that leak at least, if `count` of `total` pass and some pass by chance.
 
@@ -103,7 +128,7 @@ class _Tail:
     def __init__(self, others: Float64, texts: int) -> None:
         self.ordered = np.sort(others)[::-1]
         self.texts = max(1, texts)
-        top = self.ordered[: max(TAIL, min(texts, len(others)) // 10)]
+        top = self.ordered[: max(TAIL, min(texts, len(others)) // 10, len(others) // 200 if texts == 1 else 0)]
         excess = float(top.mean() - top[-1]) if len(top) else 0.0
         self.scale = max(excess, 1e-6)
 
@@ -116,3 +141,9 @@ class _Tail:
             return float(self.ordered[min(int(place), len(self.ordered) - 1)])
         start = self.ordered[min(TAIL, len(self.ordered)) - 1]
         return float(start + self.scale * log(TAIL / max(place, exp(-50))))
+
+    def above(self, threshold: float) -> float:
+        """Return how many values are above a threshold: counted, or by the exponential tail where few are left."""
+        count = int(np.searchsorted(-self.ordered, -threshold, side="right"))
+        start = float(self.ordered[min(TAIL, len(self.ordered)) - 1])
+        return float(count) if count >= TAIL or threshold <= start else TAIL * exp(-(threshold - start) / self.scale)

@@ -13,16 +13,17 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate
+from steelyard.audit.calibration import FALSE_POSITIVES, Calibration, calibrate, with_random_pairs
 from steelyard.audit.evaluation_side import EvaluationSide
 from steelyard.audit.lexical.normal_form import Bools
 from steelyard.audit.match_log import Evidence
 from steelyard.errors import ModelError
-from steelyard.types import Float32, Int64
+from steelyard.types import Float32, Float64, Int64
 
 if TYPE_CHECKING:
     from steelyard.audit.training_data import Batch
@@ -37,6 +38,10 @@ ENTRIES = 16_000_000
 LEAST_SIMILARITY = 0.4
 """No match has a lower cosine, whatever its margin."""
 SNIPPET = 1_000
+RANDOM = 128
+"""Random pairs that are drawn from each batch."""
+MOST_RANDOM = 65_536
+"""Random pairs that are kept; of more, every second one."""
 SAME = 1e-4
 """Two candidates whose similarities differ by less are copies of one text."""
 
@@ -51,6 +56,8 @@ class Nearest:
     """For each text of the batch: its mean similarity to its nearest evaluation texts."""
     highest: Float32
     """For each text of the batch: its similarity to the nearest evaluation text."""
+    random: tuple[Int64, Float32, Float32]
+    """Random pairs: the evaluation text, the similarity, and the hubness of the text of the batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +87,21 @@ class SemanticIndex:
         self._stored: dict[int, tuple[int, int, str, str]] = {}
         """File, row, column and text of the candidates that are in use."""
         self._next = 0
+        self._random: list[tuple[Int64, Float32, Float32]] = []
 
     def search(self, texts: Sequence[str]) -> Nearest | None:
         """Return the nearest texts of a batch, None for an empty one; threads may call it side by side."""
         if not texts:
             return None
         vectors = self._encode(texts)
-        parts, around = [], []
+        parts, around, drawn = [], [], []
+        generator = np.random.default_rng(crc32(texts[0].encode("utf-8", "replace")) + len(texts))
         step = max(1, ENTRIES // max(1, len(self.vectors)))
         for start in range(0, len(vectors), step):
             similarities = self.vectors @ vectors[start : start + step].T
             around.append(_top(similarities.T, NEIGHBOURS)[0])
+            rows, columns = (generator.integers(0, count, RANDOM) for count in similarities.shape)
+            drawn.append((rows, similarities[rows, columns], columns + start))
             best, places = _top(similarities, STORED)
             parts.append((best, places + start))
         best = np.concatenate([part[0] for part in parts], axis=1)
@@ -98,7 +109,9 @@ class SemanticIndex:
         order = np.argsort(-best, axis=1, kind="stable")[:, :STORED]
         chosen = np.take_along_axis(best, order, axis=1), np.take_along_axis(places, order, axis=1)
         neighbours = np.concatenate(around)
-        return Nearest(*chosen, neighbours.mean(axis=1), neighbours[:, 0])
+        hubness = neighbours.mean(axis=1)
+        rows, sampled, columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        return Nearest(*chosen, hubness, neighbours[:, 0], (rows, sampled, hubness[columns]))
 
     def add(self, file: int, batch: Batch, nearest: Nearest) -> None:
         """Merge the candidates of a batch into the best so far; ties go to the earlier text."""
@@ -112,6 +125,9 @@ class SemanticIndex:
         self._hubness = np.take_along_axis(hubness, order, axis=1)
         self._mutual = np.take_along_axis(mutual, order, axis=1)
         self._candidates = np.take_along_axis(numbers, order, axis=1)
+        self._random.append(nearest.random)
+        if len(self._random) * RANDOM > MOST_RANDOM:
+            self._random = self._random[::2]
         used = np.unique(self._candidates[self._candidates >= self._next])
         for number in used.tolist():
             place = number - self._next
@@ -133,6 +149,7 @@ class SemanticIndex:
         best = margins[rows, first]
         copies = np.abs(similarities - similarities[rows, first][:, None]) < SAME
         calibration = calibrate(best, margins[known & self._mutual & ~copies], rate)
+        calibration = with_random_pairs(calibration, self._random_margins(around[:, 0]), self._next)
         passed = (best >= calibration.threshold) & (similarities[rows, first] >= LEAST_SIMILARITY)
         matches = []
         for row in np.flatnonzero(passed).tolist():
@@ -140,6 +157,12 @@ class SemanticIndex:
             evidence = Evidence(float(similarities[row, first[row]]), *place)
             matches.append(SemanticMatch(int(self.numbers[row]), float(best[row]), evidence))
         return matches, calibration
+
+    def _random_margins(self, around: npt.NDArray[Any]) -> Float64:
+        if not self._random:
+            return np.zeros(0)
+        rows, similarities, hubness = (np.concatenate(column) for column in zip(*self._random, strict=True))
+        return np.asarray(2 * similarities.astype(np.float64) - around[rows] - hubness)
 
     def to_state(self) -> dict[str, Any]:
         """Return the candidates as JSON-ready values."""
@@ -150,6 +173,7 @@ class SemanticIndex:
             "candidates": self._candidates.tolist(),
             "stored": [[number, *place] for number, place in self._stored.items()],
             "next": self._next,
+            "random": [[column.tolist() for column in drawn] for drawn in self._random],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -161,6 +185,10 @@ class SemanticIndex:
         self._mutual = np.array(state["mutual"], dtype=np.bool_)
         self._stored = {number: (file, row, column, text) for number, file, row, column, text in state["stored"]}
         self._next = state["next"]
+        self._random = [
+            (np.array(rows, dtype=np.int64), np.array(values, np.float32), np.array(hubness, np.float32))
+            for rows, values, hubness in state["random"]
+        ]
 
     def _encode(self, texts: Sequence[str]) -> Float32:
         with self._lock:  # encoders use all cores by themselves
