@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.cli import main
 from steelyard.datasets import check, load_task
-from steelyard.errors import DataError, UsageError
+from steelyard.errors import DataError
 
 
 @pytest.fixture
@@ -75,8 +75,9 @@ def test_errors_teach(handbook: Path, tmp_path: Path) -> None:
         load_task(str(handbook))
     with pytest.raises(DataError):
         load_task(f"{handbook},{tmp_path / 'absent.csv'}")
-    with pytest.raises(UsageError, match="2"):
+    with pytest.raises(DataError) as error:  # two tables are documents and questions
         load_task(f"{handbook / 'more.csv'},{handbook / 'questions.csv'}")
+    assert error.value.field == "columns"
     with pytest.raises(DataError):
         load_task(f"{tmp_path},{handbook / 'more.csv'}".replace(str(tmp_path) + ",", f"{empty(tmp_path)},"))
 

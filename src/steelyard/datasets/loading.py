@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard.config import Settings
 from steelyard.datasets.hubs import published
 from steelyard.datasets.names import task_names, unknown_task, with_type
 from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.datasets.problems import MissingJudgements, Validate
+from steelyard.datasets.references import Columns, with_columns
 from steelyard.datasets.sources import BuiltinSource, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def load_task(
-    reference: str | Path,
+    reference: str | Path | Sequence[str | Path] | Any,
     *,
+    name: str | None = None,
+    columns: Columns | None = None,
     revision: str | None = None,
     offline: bool | None = None,
     validate: Validate | None = None,
@@ -32,13 +36,27 @@ def load_task(
     """Return one retrieval or reranking task, checked; `load_any` loads every type.
 
     `reference` is a name (`NanoStdlib/docstring-to-code`, `NanoMMTEB-v2/belebele`), a path (`set::task`, a BEIR
-    folder, `corpus.csv,queries.csv,qrels.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task` or
-    `ir_datasets:id`. An unknown name is an UnknownName with similar names, bad data a DataError with file and row.
+    folder, `corpus.csv,queries.csv,qrels.csv`, `faq.csv`), `hf://owner/dataset/task`, `modelscope://owner/dataset/task`
+    or `ir_datasets:id`; or data: a table of pandas, polars or Arrow, a dictionary, a list of rows (`in_memory`).
+    `columns` names the columns of a table, by field, and `name` the task. An unknown name is an UnknownName with
+    similar names, bad data a DataError with file and row.
     `missing_judgements` are those of documents outside the corpus: `count` (the default) counts them as relevant
     documents that are not retrieved, as trec_eval and mteb do, with a DataWarning; or `ignore`, or `error`.
+
+    >>> load_task([("Which river?", "The Nile is long."), ("What is high?", "The Alps.")], name="Mine/geography")
+    Task('Mine/geography': 2 queries x 2 documents, 2 positives, unknown)
     """
     from steelyard.types import Task
 
+    if isinstance(reference, list | tuple) and all(isinstance(part, str | Path) for part in reference):
+        reference = ",".join(map(str, reference))
+    if not isinstance(reference, str | Path):
+        from steelyard.datasets.in_memory import load_data
+
+        missing = missing_judgements or (settings or Settings.load()).missing_judgements
+        return load_data(reference, name=name, columns=columns, validate=validate, missing_judgements=missing)
+    if columns:
+        reference = with_columns(str(reference), columns)
     _check_arguments(reference, validate, None)
     known = None if isinstance(reference, Path) else published.entry_of(reference)
     if known is not None and known[0].type not in published.SEARCHED:
@@ -54,7 +72,7 @@ def load_task(
     )
     if not isinstance(task, Task):
         raise _not_searched(task.name, task.info.type)
-    return task
+    return task if name is None else replace(task, info=replace(task.info, name=name))
 
 
 def load_any(

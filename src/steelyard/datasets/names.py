@@ -12,7 +12,7 @@ from steelyard.datasets import catalogue
 from steelyard.datasets.hubs import published
 from steelyard.datasets.language_codes import same_languages
 from steelyard.datasets.options import LoadOptions
-from steelyard.datasets.references import HUB_PREFIXES, PREFIXES, TYPES, has_type, path_exists
+from steelyard.datasets.references import HUB_PREFIXES, PREFIXES, TYPES, has_type, names_file, path_exists
 from steelyard.datasets.sources import SOURCES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
 
@@ -144,7 +144,7 @@ def _is_name(word: str, options: LoadOptions) -> bool:
 def _is_pattern(reference: str) -> bool:
     if not any(mark in reference for mark in "*?[") or "://" in reference or reference.startswith(tuple(PREFIXES)):
         return False
-    return not path_exists(reference) and catalogue.find(reference.partition("?")[0]) is None
+    return not names_file(reference) and catalogue.find(reference.partition("?")[0]) is None
 
 
 def _matches(info: TaskInfo | None, languages: set[str], type: str | None) -> bool:

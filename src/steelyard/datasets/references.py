@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from steelyard.errors import HubError, UnknownName, UsageError
 
@@ -103,6 +103,50 @@ def looks_like_path(reference: str) -> bool:
     (True, True, False)
     """
     return "," in reference or "::" in reference or reference.startswith((".", "~")) or Path(reference).is_absolute()
+
+
+def split_columns(text: str) -> tuple[str, dict[str, str]]:
+    """Return the path of `corpus.csv?id=chunk_uuid&text=chunk_words`, and the columns by field.
+
+    A file whose own name has a question mark is taken as it is.
+
+    >>> split_columns("corpus.csv?id=chunk_uuid&text=chunk%20words")
+    ('corpus.csv', {'id': 'chunk_uuid', 'text': 'chunk words'})
+    """
+    path, mark, query = text.partition("?")
+    if not mark or "=" not in query or path_exists(text):
+        return text, {}
+    return path, dict(parse_qsl(query, keep_blank_values=True))
+
+
+Columns = Mapping[str, str] | Mapping[str, Mapping[str, str]]
+"""The names of columns by field, of a single table or of each table of several."""
+
+
+def with_columns(reference: str, columns: Columns) -> str:
+    """Return the reference of files with the names of their columns.
+
+    >>> with_columns("faq.csv", {"question": "q", "context": "the answer"})
+    'faq.csv?question=q&context=the%20answer'
+    >>> with_columns("docs.csv,asked.csv", {"corpus": {"id": "key"}})
+    'docs.csv?id=key,asked.csv'
+    """
+    files = reference.split(",")
+    tables = ("corpus", "queries", "qrels", "candidates")
+    for name, value in columns.items():
+        given = value if isinstance(value, Mapping) else {name: value}
+        place = tables.index(name) if isinstance(value, Mapping) and name in tables else 0
+        if (isinstance(value, str) and len(files) > 1) or place >= len(files):
+            expected = f"by table ({', '.join(tables[: len(files)])})"
+            raise UsageError.invalid("columns", expected=expected, found=dict(columns), option="columns")
+        mark = "&" if "?" in files[place] else "?"
+        files[place] += mark + "&".join(f"{field}={quote(column, safe='')}" for field, column in given.items())
+    return ",".join(files)
+
+
+def names_file(text: str) -> bool:
+    """Return whether a reference is a file or folder that exists, or several of them, with or without columns."""
+    return all(path_exists(split_columns(part.strip())[0]) for part in text.partition("::")[0].split(","))
 
 
 def local_path(text: str) -> Path:

@@ -18,6 +18,7 @@ from steelyard.datasets.references import (
     TypedReference,
     has_type,
     looks_like_path,
+    names_file,
     parse_hub_reference,
     path_exists,
 )
@@ -159,7 +160,7 @@ class FolderSource:
 
     def accepts(self, reference: str) -> bool:
         """Return whether the reference is, or looks like, a path."""
-        return looks_like_path(reference) or path_exists(reference)
+        return looks_like_path(reference) or names_file(reference)
 
     def names(self, reference: str) -> Sequence[str]:
         """Return `path::task` for each task of the set, with the type in front if the files determine it."""

@@ -38,7 +38,7 @@ __all__ = ["Results", "evaluate"]
 T = TypeVar("T")
 AnyModel = str | ModelSpec | Retriever
 AnyMetric = str | Metric | MetricFunction
-TaskLike = str | Path | AnyTask
+TaskLike = str | Path | AnyTask | Any
 TASKS = "for example 'NanoAlmanac/en', or several in a list"
 
 
@@ -97,7 +97,7 @@ def evaluate(
     passages = passage_lengths(chunk), overlap
     found = collect_entrants(models, candidates, depths, options=variants, passages=passages, settings=settings)
     loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
-    named = expand(as_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
+    named = expand(task_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
     batch = Batch(loaded, named, conditions, lookup, progress, settings)
     collected = Results(batch.run())
     for line in failure_lines(collected) if warn else ():
@@ -158,15 +158,38 @@ def expand(
         elif isinstance(task, AnyTask):
             expanded.append(check_task(task))
         else:
-            raise UsageError.invalid(
-                "a task", expected="a name, a path or a Task", found=task.__class__.__name__, hint=TASKS, option="tasks"
-            )
+            expanded.append(_task_of_data(task, len(expanded)))
     if not tasks:
         raise UsageError("no task to evaluate on", hint=TASKS, option="tasks")
     if not expanded:
         raise nothing_left(tasks, languages, type)
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}
     return list(unique.values())
+
+
+def task_list(tasks: TaskLike | Iterable[TaskLike]) -> list[TaskLike]:
+    """Return one task or many as a list. Data in memory is one task: a table, a dictionary, a list of rows.
+
+    >>> len(task_list([("a question", "its context"), ("another", "a text")])), task_list(["NanoAlmanac/en"])
+    (1, ['NanoAlmanac/en'])
+    """
+    simple = str | Path | AnyTask
+    if isinstance(tasks, simple) or (isinstance(tasks, list | tuple) and all(isinstance(t, simple) for t in tasks)):
+        return as_list(tasks)
+    from steelyard.datasets.in_memory import is_data, is_table
+
+    several = isinstance(tasks, list) and all(isinstance(task, simple) or is_table(task) for task in tasks)
+    return [tasks] if is_data(tasks) and not several else as_list(tasks)
+
+
+def _task_of_data(data: Any, place: int) -> AnyTask:
+    """Return the task of Python objects; those without a name are numbered."""
+    from steelyard.datasets.in_memory import is_data, load_data
+
+    if not is_data(data):
+        expected = "a name, a path, a Task or data"
+        raise UsageError.invalid("a task", expected=expected, found=type(data).__name__, hint=TASKS, option="tasks")
+    return load_data(data, name=f"local/data{place + 1}" if place else "local/data")
 
 
 def nothing_left(tasks: Sequence[TaskLike], languages: Sequence[str], type: str | None) -> UsageError:

@@ -17,13 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 from steelyard.datasets.assemble import Tables, assemble
+from steelyard.datasets.formats.question_files import QUESTIONS, question_tables
 from steelyard.datasets.formats.sidecar import MANIFEST, SIDECAR, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
+from steelyard.datasets.tables.columns import DOCUMENTS
 from steelyard.datasets.tables.files import format_of, translated
 from steelyard.datasets.tables.tabular import Table, read_table
 from steelyard.errors import DataError
@@ -32,15 +32,6 @@ from steelyard.types import Task
 HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
 """References to characters beyond Unicode, some with more digits than Python converts."""
 SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
-QUESTIONS = Role(
-    "questions",
-    (
-        Field("id", "id", ("_id", "id", *QUERY_ID), required=False),
-        Field("text", "text", ("question", "query", "text", "prompt")),
-        Field("document", "id", ("file", "filename", "file_name", "file name", "path", "document", "doc", "source")),
-        Field("grade", "grade", JUDGEMENTS.field("grade").aliases, required=False),
-    ),
-)
 EXPECTED = (
     "add a questions.csv to the folder, with the columns question,file: a question in each row and the name of the "
     "file that answers it (several: separated by ;)"
@@ -63,7 +54,7 @@ class DocumentFolder(TaskLocation):
         rows = read_table([(self.files.queries[0], self.folder / self.files.queries[0])], QUESTIONS, report)
         if rows is None:
             return None
-        queries, qrels = _questions(rows, names, report)
+        queries, qrels = question_tables(rows, _Names(names), report)
         return assemble(Tables(self.info, _corpus(self.folder, names, report), queries, qrels), report)
 
 
@@ -117,47 +108,11 @@ def _has_questions(path: Path) -> bool:
     return read_table([(path.name, path)], QUESTIONS, report) is not None
 
 
-def _questions(table: Table, names: Sequence[str], report: Report) -> tuple[Table, Table]:
-    """Return each question once, and a judgement for each file that it names."""
-    import numpy as np
-    import pyarrow as pa
-
-    texts, files = table["text"].to_pylist(), table["document"].to_pylist()
-    ids = table["id"].to_pylist() if "id" in table else None
-    grades = table["grade"].to_pylist() if "grade" in table else None
-    first: dict[str, int] = {}
-    number = {text: f"q{place}" for place, text in enumerate(dict.fromkeys(texts), 1)}
-    pairs: list[tuple[str, str, float | None]] = []
-    lost: dict[str, list[int]] = defaultdict(list)
-    look = _Names(names)
-    for row, text in enumerate(texts):
-        query = ids[row] if ids else number[text]
-        first.setdefault(query, row)
-        for file in filter(None, map(str.strip, files[row].split(";"))):
-            match = look.find(file)
-            if match is None:
-                lost[file].append(row)
-            else:
-                pairs.append((query, match, grades[row] if grades else None))
-    for file, bad in lost.items():
-        table.add_problem(report, "unknown-document", f"{file!r} is not among the documents{look.hint(file)}", bad)
-    rows = np.array(list(first.values()), dtype=np.int64)
-    string = pa.large_string()
-    queries = {"id": pa.array(list(first), string), "text": pa.array([texts[row] for row in rows], string)}
-    judged: dict[str, Any] = {
-        "query": pa.array([query for query, _, _ in pairs], string),
-        "document": pa.array([file for _, file, _ in pairs], string),
-    }
-    if grades:
-        judged["grade"] = pa.array([grade for _, _, grade in pairs], pa.float64())
-    return Table(QUERIES, queries, table.names, (0,), rows), Table(JUDGEMENTS, judged, table.names, (0,))
-
-
 class _Names:
     """Files by path, by name, and by name without suffix."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
+        self.paths = set(names)
         self.known: dict[str, list[str]] = defaultdict(list)
         for name in names:
             path = Path(name)
@@ -166,7 +121,7 @@ class _Names:
 
     def find(self, file: str) -> str | None:
         key = file.replace("\\", "/").removeprefix("./")
-        if key in self.names:
+        if key in self.paths:
             return key
         matches = self.known.get(key, [])
         return matches[0] if len(matches) == 1 else None

@@ -5,6 +5,8 @@ path/to/folder               the only task, or the split `test`
 corpus.csv,queries.csv,qrels.csv[,candidates.csv]
 path/to/documents[,questions.csv]
 path/to/log.csv[,corpus.csv]   a click log; clicks:path/to/log.csv?options
+path/to/faq.csv                questions with contexts (`question_files`); corpus.csv,questions.csv
+corpus.csv?id=uuid&text=words  a file whose columns have other names
 """
 
 from __future__ import annotations
@@ -12,20 +14,22 @@ from __future__ import annotations
 import difflib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasets.formats.beir import QRELS
+from steelyard.datasets.formats.beir import CORPUS, QRELS, QUERIES
 from steelyard.datasets.formats.clicks.log import click_log, is_click_log
 from steelyard.datasets.formats.documents import find_documents, with_questions
 from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
+from steelyard.datasets.formats.question_files import corpus_and_questions, pairs_file
+from steelyard.datasets.formats.saved_dataset import locate_saved
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import ListedFiles, TaskFiles, TaskLocation
-from steelyard.datasets.references import local_path, path_exists
-from steelyard.datasets.tables.files import file_errors
+from steelyard.datasets.references import local_path, path_exists, split_columns
+from steelyard.datasets.tables.files import FORMATS, file_errors, format_of, plain_name
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.types import TaskInfo
 
@@ -51,26 +55,31 @@ def locate(reference: str | Path) -> list[TaskLocation]:
     with file_errors(path_text):
         if text.startswith("clicks:"):
             return [click_log(text)]
-        path = local_path(path_text)
         if "," in text and not path_exists(path_text):
             return [_listed_files(text)]
+        base, columns = split_columns(path_text)
+        path = local_path(base)
         if not path.exists():
-            raise DataError("the file or folder does not exist", path=path_text, hint=similar_path(path))
-        return _in_folder(path, path_text, task) if path.is_dir() else [_single_file(path, text, path_text)]
+            raise DataError("the file or folder does not exist", path=base, hint=similar_path(path))
+        if not path.is_dir():
+            return [_single_file(path, text, columns)]
+        return locate_saved(path, base, task, columns) or _in_folder(path, base, task)
 
 
-def _single_file(path: Path, text: str, path_text: str) -> TaskLocation:
-    if is_click_log(path):
+def _single_file(path: Path, text: str, columns: Mapping[str, str]) -> TaskLocation:
+    if not columns and is_click_log(path):
         return click_log(text)
     if path.suffix.lower() in ARCHIVES:
-        raise DataError("the path must be a folder, got an archive", path=path_text, hint="unpack it first")
+        raise DataError("the path must be a folder, got an archive", path=path, hint="unpack it first")
     if not path.stat().st_size:
-        raise DataError("the file is empty", path=path_text, hint="download or write the file again")
-    raise DataError(
-        "a single file must be a click log, with columns such as query, doc_id, clicked",
-        path=path_text,
-        hint="give the folder, or corpus,queries,qrels as three files joined by commas",
-    )
+        raise DataError("the file is empty", path=path, hint="download or write the file again")
+    if format_of(path.name) is None:
+        raise DataError(
+            "the path must be a folder or a table of questions with their contexts",
+            path=path,
+            hint=f"use one of {', '.join(FORMATS)}; or give corpus,queries,qrels as three files joined by commas",
+        )
+    return pairs_file([path], text, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +128,7 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[TaskLocation]:
     if lacking and (task in lacking or not tasks):
         name = task if task in lacking else next(iter(lacking))
         raise nano.missing_files(path_text, name, lacking[name])
-    if not tasks and not task and (documents := find_documents(folder)) is not None:
+    if not tasks and not task and (documents := _questions_in(folder, scanned.names) or find_documents(folder)):
         return [documents]
     if not tasks:
         names = scanned.names
@@ -132,6 +141,18 @@ def _in_folder(folder: Path, path_text: str, task: str) -> list[TaskLocation]:
     chosen = [task] if task else default_tasks(tasks)
     infos = _infos(folder, chosen)
     return [TaskLocation(folder, name, tasks[name], infos[name]) for name in chosen]
+
+
+def _questions_in(folder: Path, names: Iterable[str]) -> TaskLocation | None:
+    """Return the task of a folder with a file of documents and one of questions that name them."""
+    corpus, queries = (
+        [name for stem in stems for name in names if "/" not in name and plain_name(name).split(".")[0].lower() == stem]
+        for stems in (CORPUS, QUERIES)
+    )
+    tables = [*corpus[:1], *queries[:1]]
+    if len(tables) < 2 or any(format_of(name) is None or name.lower().endswith(".txt") for name in tables):
+        return None  # a text file is a document
+    return corpus_and_questions([folder / corpus[0]], [folder / queries[0]], str(folder))
 
 
 def incomplete(reference: str | Path) -> Mapping[str, list[str]]:
@@ -191,22 +212,27 @@ def _manifest_tasks(path: Path) -> Any:
 
 
 def _listed_files(text: str) -> TaskLocation:
-    paths = [local_path(part.strip()) for part in text.split(",")]
+    parts = [split_columns(part.strip()) for part in text.split(",")]
+    paths = [local_path(part) for part, _ in parts]
+    columns = {str(path.absolute()): own for path, (_, own) in zip(paths, parts, strict=True) if own}
     if len(paths) == 2 and paths[0].is_dir():
         return with_questions(*paths)
     if len(paths) == 2 and paths[0].is_file() and is_click_log(paths[0]):
         return click_log(text)
-    if len(paths) not in (3, 4):
+    if len(paths) not in (2, 3, 4):
         raise UsageError(
             f"a list of files must have 2 to 4 names, got {len(paths)}: {text}",
-            hint="give corpus,queries,qrels[,candidates], documents,questions or log,corpus",
+            hint="give corpus,queries,qrels[,candidates], corpus,questions or log,corpus",
             found=len(paths),
         )
     for path in paths:
         if not path.is_file():
             raise DataError("the file does not exist", path=path, hint=similar_path(path))
+    if len(paths) == 2:
+        return corpus_and_questions(paths[:1], paths[1:], text, columns)
     corpus, queries, qrels, *lists = (str(path.absolute()) for path in paths)
-    files = TaskFiles((corpus,), (queries,), (qrels,), {"candidates": (lists[0],)} if lists else {})
+    candidates = {"candidates": (lists[0],)} if lists else {}
+    files = TaskFiles((corpus,), (queries,), (qrels,), candidates, columns=columns)
     folder = paths[0].absolute().parent
     facts = read_sidecar(folder)
     info = task_info(facts, name=f"local/{facts.get('name') or folder.name}", source=text)

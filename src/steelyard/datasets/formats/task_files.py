@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.sidecar import candidates_path, read_json_object, with_safeguards
 from steelyard.datasets.problems import Report, Validate
-from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
+from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES, Role
 from steelyard.datasets.tables.tabular import read_table
 from steelyard.types import Task, TaskInfo
 
@@ -25,6 +25,12 @@ class TaskFiles:
     candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aside: tuple[tuple[str, str], ...] = ()
     """Pairs of a file that is read and one that is not, although its name means the same table."""
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By file: the names of its columns, by field, where the user gave them."""
+
+    def role(self, role: Role, files: Sequence[str]) -> Role:
+        """Return the role with the names of columns that were given for these files."""
+        return role.mapped(self.columns.get(files[0], {})) if files else role
 
     @property
     def all(self) -> list[str]:
@@ -48,13 +54,13 @@ def read_tables(files: TaskFiles, info: TaskInfo, path_of: Callable[[str], Path]
 
     for read, unread in files.aside:
         report.add("aside", unread, f"the file is not read, because {read} is")
-    small = [(named(files.queries), QUERIES), (named(files.qrels), JUDGEMENTS)]
-    small += [(named(paths), CANDIDATES) for paths in files.candidates.values()]
+    small = [(files.queries, QUERIES), (files.qrels, JUDGEMENTS)]
+    small += [(paths, CANDIDATES) for paths in files.candidates.values()]
     small_report = Report()
     # The corpus takes as long as all other tables. It is read in this thread, so that an interrupt is immediate.
     with ThreadPoolExecutor(1) as pool:
-        others = pool.submit(lambda: [read_table(paths, role, small_report) for paths, role in small])
-        documents = read_table(named(files.corpus), DOCUMENTS, report)
+        others = pool.submit(lambda: [read_table(named(p), files.role(role, p), small_report) for p, role in small])
+        documents = read_table(named(files.corpus), files.role(DOCUMENTS, files.corpus), report)
         queries, qrels, *lists = others.result()
     report.problems += small_report.problems
     candidates = {name: table for name, table in zip(files.candidates, lists, strict=True) if table is not None}

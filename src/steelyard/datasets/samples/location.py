@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.formats.folder import locate, scan, similar_path
+from steelyard.datasets.formats.saved_dataset import saved_splits
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object, read_sidecar, task_info
 from steelyard.datasets.formats.task_files import TaskLocation
 from steelyard.datasets.problems import Report, Validate
@@ -148,6 +149,8 @@ def _files(paths: list[Path]) -> dict[str, tuple[Named, ...]]:
     (path,) = paths
     if path.is_file():
         return {"": ((path.name, path),)}
+    if saved := saved_splits(path):
+        return {split: tuple((name, path / name) for name in names) for split, names in saved.items()}
     names = tables_in(path)
     splits = find_splits(names)
     files = {split: tuple((name, path / name) for name in files) for split, files in splits.items()}

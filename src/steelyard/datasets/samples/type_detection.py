@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.formats.folder import scan
+from steelyard.datasets.formats.saved_dataset import saved_splits
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object
 from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.samples.location import is_table, tables_in
@@ -36,7 +37,7 @@ def detect_type(text: str) -> str | None:
         type = read_json_object(paths[0] / SIDECAR).get("type") or _card_type(paths[0])
         if isinstance(type, str) and type in ROLES:
             return type
-        splits = find_splits(tables_in(paths[0]))
+        splits = saved_splits(paths[0]) or find_splits(tables_in(paths[0]))
         split = evaluation_split(splits) if splits else None
         if split is None:
             return None
@@ -59,8 +60,9 @@ def _by_columns(path: Path, text: str, *, trains: bool) -> str | None:
     row = first_row(path, path.name)
     if row is None or "file" in row or "filename" in row:  # a table of questions about files
         return None
-    if not RANKED.missing(RANKED.match(row)):
-        return "reranking"
+    ranked = RANKED.match(row)
+    if not RANKED.missing(ranked) and isinstance(row[ranked["positive"]], list):
+        return "reranking"  # a single positive and negative are a triplet: questions with contexts
     pairs = STS.match(row)
     if not STS.missing(pairs):
         return "pair_classification" if pairs["value"].strip().lower() in MATCH[:4] else "sts"
@@ -80,14 +82,14 @@ def _by_columns(path: Path, text: str, *, trains: bool) -> str | None:
 def first_row(path: Path, name: str) -> dict[str, Any] | None:
     """Return the columns of a table, with their first values if those are cheap to read; None if it is not a table."""
     kind = format_of(name)
-    if kind == "parquet":
+    if kind in ("parquet", "arrow"):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         from steelyard.datasets.tables.convert import is_number
 
         try:
-            schema = pq.read_schema(str(path))
+            schema = pq.read_schema(str(path)) if kind == "parquet" else pa.ipc.open_stream(str(path)).schema
         except (OSError, pa.ArrowException):
             return None
         return {

@@ -7,8 +7,11 @@ the names that published data uses for it. Case is ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import quote
+
+from steelyard.errors import UnknownName
 
 FieldKind = Literal["id", "text", "grade", "ids", "count", "time", "texts", "numbers", "labels"]
 """The last three, of tasks without a corpus, may be one value per row or a list of values."""
@@ -22,6 +25,8 @@ class Field:
     kind: FieldKind
     aliases: tuple[str, ...]
     required: bool = True
+    fallback: tuple[str, ...] = ()
+    """More names, which count only if the table has none of the `aliases`."""
 
     def __str__(self) -> str:
         """Return the name for an error, with the first few names of its column."""
@@ -59,10 +64,48 @@ class Role:
         columns_of = {}
         for field in self.fields:
             named = [by_name[alias] for alias in dict.fromkeys(field.aliases) if alias in by_name]
+            named = named or [by_name[alias] for alias in field.fallback if alias in by_name][:1]
             worded = [column for column in named if column not in numbers]
             if named:
                 columns_of[field.name] = worded or named if field.kind in ("text", "texts") else named
         return columns_of
+
+    def mapped(self, columns: Mapping[str, str]) -> Role:
+        """Return the role with these names of columns, by field or by one of its names; others are matched as usual.
+
+        >>> DOCUMENTS.mapped({"id": "chunk_uuid", "contents": "Words"}).match(["chunk_uuid", "words", "title", "text"])
+        {'id': 'chunk_uuid', 'title': 'title', 'text': 'words'}
+        """
+        if not columns:
+            return self
+        chosen: dict[str, str] = {}
+        for name, column in columns.items():
+            field = next((f for f in self.fields if f.name == name or name.lower() in f.aliases + f.fallback), None)
+            if field is None:
+                known = [field.name for field in self.fields]
+                hint = f"the columns of {self.name} are {', '.join(known)}"
+                raise UnknownName(f"column of {self.name}", name, known, hint=hint, option="columns")
+            chosen[field.name] = column.strip().lower()
+        taken = set(chosen.values())
+        fields = (
+            replace(field, aliases=(chosen[field.name],), fallback=(), required=True)
+            if field.name in chosen
+            else replace(field, aliases=_without(field.aliases, taken), fallback=_without(field.fallback, taken))
+            for field in self.fields
+        )
+        return Role(self.name, tuple(fields))
+
+    def mapping_hint(self, name: str, columns: Iterable[str]) -> str:
+        """Return how to name the columns of a file in which some were not recognised.
+
+        >>> DOCUMENTS.mapping_hint("corpus.csv", ["chunk_uuid", "chunk_words"])
+        "name the columns: 'corpus.csv?id=chunk_uuid&text=chunk_words'"
+        """
+        listed = list(dict.fromkeys(column.strip() for column in columns))
+        matched = self.match(listed)
+        unused = iter([column for column in listed if column not in matched.values()])
+        pairs = [f"{field.name}={quote(next(unused, 'COLUMN'), safe='')}" for field in self.missing(matched)]
+        return f"name the columns: '{name}?{'&'.join(pairs)}'"
 
     def missing(self, fields: Iterable[str]) -> list[Field]:
         """Return the required fields that are not among these."""
@@ -72,6 +115,10 @@ class Role:
     def field(self, name: str) -> Field:
         """Return the field of that name."""
         return next(field for field in self.fields if field.name == name)
+
+
+def _without(names: tuple[str, ...], taken: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in taken)
 
 
 def numbers_in(record: Mapping[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ def whole(column: Any) -> Any:
         column = column.cast(column.type.value_type)
     if isinstance(column.type, pa.UuidType):  # bytes would not match ids in other files
         column = pa.array([value and str(value) for value in column.to_pylist()], TEXT)
-    if pa.types.is_string(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
         column = column.cast(TEXT)
     if pa.types.is_fixed_size_list(column.type):  # how lists of equal length are written
         column = column.cast(pa.large_list(column.type.value_type))

@@ -3,7 +3,7 @@
 CSV may have semicolons, as spreadsheets write it where the comma is the decimal mark: the header shows it.
 
 The header names the columns. A TSV file without a header is read by position if its number of columns is that of the
-role (`id text`; `query document grade`; trec_eval's `query 0 document grade`).
+role (`id text`; `query document grade`; trec_eval's `query 0 document grade`). A CSV file is so only with grades.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from steelyard.datasets.tables.files import header_line, look_at_head, open_byte
 
 BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 """Bytes that Arrow parses at a time: a row must fit into one block, and few rows exceed the first size."""
-HEADER = "rename the columns; if the first line is data, add a header above it"
+HEADER = "if the first line is data, add a header above it"
+NUMBERED = ("grade", "value")
+"""Fields that are numbers, so that a first row with one is not a header."""
 QUOTE = 'put a text with the separator or a line break between quotation marks: "like, this"'
 BLANK = "replace tabs and line breaks inside a text by blanks, or write JSON Lines; a .csv file may be quoted"
 """What to do about rows with too many columns."""
@@ -42,10 +44,11 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     line = header_line(head)
     delimiter = _separator(line, role) if comma else "\t"
     first = _cells(line, delimiter)
-    fields, header = _fields(first, role)
+    fields, header = _fields(first, role, comma=comma)
     if fields is None:
         missing = "; ".join(map(str, role.missing(role.match(first))))
-        report.add("columns", name, f"no column for {missing}; the first line is {_shown(first)}", remedy=HEADER)
+        remedy = f"{role.mapping_hint(name, first)}; {HEADER}"
+        report.add("columns", name, f"no column for {missing}; the first line is {_shown(first)}", remedy=remedy)
         return None
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)
@@ -177,8 +180,11 @@ def _cells(line: str, delimiter: str) -> list[str]:
     return line.split("\t") if delimiter == "\t" else next(csv.reader([line], delimiter=delimiter), [""])
 
 
-def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
-    """Return the field of each column ('' for none), and whether the first row is a header."""
+def _fields(first: list[str], role: Role, *, comma: bool) -> tuple[list[str] | None, bool]:
+    """Return the field of each column ('' for none), and whether the first row is a header.
+
+    A CSV file is read by position only if a number shows that its first row is data: it may be an unknown header.
+    """
     field_of = {column: field for field, column in role.match(first).items()}
     if not role.missing(field_of.values()):
         taken: set[str] = set()
@@ -189,14 +195,17 @@ def _fields(first: list[str], role: Role) -> tuple[list[str] | None, bool]:
             taken.add(field)
         return fields, True
     for fields_by_place in role.positions:
-        if len(fields_by_place) == len(first) and not field_of and _fits(first, fields_by_place):
+        numbered = any(field in NUMBERED for field in fields_by_place)
+        if len(fields_by_place) != len(first) or field_of or (comma and not numbered):
+            continue
+        if _fits(first, fields_by_place):
             return list(fields_by_place), False
     return None, True
 
 
 def _fits(first: list[str], fields: tuple[str, ...]) -> bool:
     """Return whether grades and values of pairs are numbers, so that an unknown header is not read as data."""
-    return all(field not in ("grade", "value") or _is_number(cell) for cell, field in zip(first, fields, strict=True))
+    return all(field not in NUMBERED or _is_number(cell) for cell, field in zip(first, fields, strict=True))
 
 
 def _is_number(cell: str) -> bool:

@@ -19,6 +19,7 @@ from steelyard.datasets.problems import Report
 COMPRESSED = (".gz", ".zst", ".bz2")
 FORMATS = {
     ".parquet": "parquet",
+    ".arrow": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",

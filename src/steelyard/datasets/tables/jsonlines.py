@@ -176,7 +176,8 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
     chosen = {field: columns[0] for field, columns in candidates.items()}
     if missing := role.missing(chosen):
         fields = "; ".join(map(str, missing))
-        report.add("columns", name, f"no column for {fields}; the columns are {', '.join(sorted(keys)) or 'none'}")
+        found = f"no column for {fields}; the columns are {', '.join(sorted(keys)) or 'none'}"
+        report.add("columns", name, found, remedy=role.mapping_hint(name, keys))
         return None
     ambiguous = {
         field: {key: _column([row.get(key) for row in rows], role.field(field), name, Report()) for key in several}

@@ -22,8 +22,8 @@ from steelyard.types import Int64
 CONVERTERS = {**convert.CONVERTERS, **values.CONVERTERS}
 """By the kind of a field."""
 
-Named = tuple[str, Path]
-"""The name of a file in messages (relative to the set) and its path."""
+Named = tuple[str, Path | pa.Table]
+"""The name of a file in messages (relative to the set) and its path; or a table in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +93,15 @@ def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | No
     if odd := [field for field, column in joined.items() if column is None]:
         report.add("columns", files[0][0], f"{', '.join(odd)}: lists in one file, single values in another")
         return None
-    is_trec = any(trec_kind(name, path) is not None for name, path in files)
+    is_trec = any(isinstance(path, Path) and trec_kind(name, path) is not None for name, path in files)
     return Table(role, joined, tuple(name for name, _ in files), tuple(starts), trec=is_trec)
 
 
-def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+def _read_file(path: Path | pa.Table, name: str, role: Role, report: Report) -> dict[str, Any] | None:
     kind = format_of(name)
-    if (form := trec_kind(name, path)) is not None:
+    if isinstance(path, pa.Table):
+        raw = _select(path.schema, path.select, name, role, report)
+    elif (form := trec_kind(name, path)) is not None:
         raw = read_trec(path, name, role, form, report)
     elif kind is None:
         report.add(
@@ -111,6 +113,8 @@ def _read_file(path: Path, name: str, role: Role, report: Report) -> dict[str, A
         return None
     elif kind == "parquet":
         raw = _read_parquet(path, name, role, report)
+    elif kind == "arrow":
+        raw = _read_arrow(path, name, role, report)
     elif kind in ("jsonl", "json"):
         from steelyard.datasets.tables.jsonlines import read_json
 
@@ -140,14 +144,30 @@ def _read_parquet(path: Path, name: str, role: Role, report: Report) -> dict[str
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(str(path), memory_map=True) as file:
-        numbers = {column.name for column in file.schema_arrow if is_number(column.type)}
-        candidates = role.candidates(file.schema_arrow.names, numbers)
-        chosen = {field: names[0] for field, names in candidates.items()}
-        if missing := role.missing(chosen):
-            fields = "; ".join(map(str, missing))
-            report.add("columns", name, f"no column for {fields}; the columns are {', '.join(file.schema_arrow.names)}")
-            return None
-        table = file.read(columns=sorted({column for names in candidates.values() for column in names}))
+        return _select(file.schema_arrow, lambda columns: file.read(columns=columns), name, role, report)
+
+
+def _read_arrow(path: Path, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+    """Read the Arrow file of `datasets`, a stream, or one with a footer."""
+    with pa.memory_map(str(path)) as source:
+        head = bytes(source.read(6))
+        source.seek(0)
+        table = (pa.ipc.open_file if head == b"ARROW1" else pa.ipc.open_stream)(source).read_all()
+        return _select(table.schema, table.select, name, role, report)
+
+
+def _select(
+    schema: Any, read: Callable[[list[str]], Any], name: str, role: Role, report: Report
+) -> dict[str, Any] | None:
+    """Return the columns of a role, of a table with types; `read` returns some of its columns."""
+    numbers = {column.name for column in schema if is_number(column.type)}
+    candidates = role.candidates(schema.names, numbers)
+    chosen = {field: names[0] for field, names in candidates.items()}
+    if missing := role.missing(chosen):
+        found = f"no column for {'; '.join(map(str, missing))}; the columns are {', '.join(schema.names)}"
+        report.add("columns", name, found, remedy=role.mapping_hint(name, schema.names))
+        return None
+    table = read(sorted({column for names in candidates.values() for column in names}))
     for column in sorted(set(chosen.values())):
         if table.column_names.count(column) > 1:
             message = f"two columns have the name {column!r}: the first one is read"

@@ -1,0 +1,91 @@
+"""Folders that `datasets` writes with `save_to_disk`: Arrow files, read without that package.
+
+    saved/                  one dataset: state.json and data-00000-of-00001.arrow
+    saved/                  several splits: dataset_dict.json, and such a folder for each
+    set/corpus, set/queries, set/qrels     a folder of saved datasets, one for each table
+
+A dataset of questions with contexts is a task; several splits are several tasks (`saved::validation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from steelyard.datasets.formats.beir import CANDIDATES, CORPUS, QRELS, QUERIES
+from steelyard.datasets.formats.question_files import corpus_and_questions, pairs_file
+from steelyard.datasets.formats.sidecar import read_json_object, task_info
+from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
+from steelyard.errors import DataError, UnknownName
+
+STATE = "state.json"
+SPLITS = "dataset_dict.json"
+TEST = ("test", "validation", "dev", "train")
+"""The split that is read if none is named, in order of preference."""
+
+
+def saved_splits(folder: Path) -> dict[str, list[str]]:
+    """Return the Arrow files of a saved dataset by split, relative to the folder; under '' if it has no splits.
+
+    The result is empty if the folder is not a saved dataset.
+    """
+    if (folder / SPLITS).is_file():
+        names = read_json_object(folder / SPLITS).get("splits")
+        splits = names if isinstance(names, list) else []
+        return {str(split): [f"{split}/{name}" for name in _files(folder / str(split))] for split in splits}
+    return {"": _files(folder)} if (folder / STATE).is_file() else {}
+
+
+def _files(folder: Path) -> list[str]:
+    listed = read_json_object(folder / STATE).get("_data_files")
+    names = [str(file["filename"]) for file in listed if isinstance(file, dict)] if isinstance(listed, list) else []
+    for name in names:
+        if not (folder / name).is_file():
+            raise DataError("the file of a saved dataset does not exist", path=folder / name, hint="save it again")
+    if not names:
+        raise DataError(f"{STATE} must name the Arrow files of the dataset", path=folder, hint="save it again")
+    return names
+
+
+def locate_saved(folder: Path, path_text: str, task: str, columns: Mapping[str, str]) -> list[TaskLocation]:
+    """Return the tasks of a folder that `datasets` wrote; none if it is something else."""
+    splits = saved_splits(folder)
+    if not splits:
+        return _tables_in(folder, path_text, columns)
+    if task and task not in splits:
+        raise UnknownName("split", task, splits, hint=f"{path_text} has: {', '.join(splits)}")
+    if not task and _role(splits, CORPUS) and _role(splits, QUERIES):
+        return [_joined({name: (folder, files) for name, files in splits.items()}, folder, path_text)]
+    chosen = task or next((split for split in TEST if split in splits), next(iter(splits)))
+    files = [folder / name for name in splits[chosen]]
+    listed = f"{path_text}::{chosen}" if chosen else path_text
+    name = f"{folder.resolve().name}/{chosen}".rstrip("/")
+    return [pairs_file(files, listed, columns, name=name, split=chosen)]
+
+
+def _tables_in(folder: Path, path_text: str, columns: Mapping[str, str]) -> list[TaskLocation]:
+    """Return the task of a folder with a saved dataset for each table."""
+    tables: dict[str, tuple[Path, list[str]]] = {}
+    for name in (*CORPUS, *QUERIES, *QRELS, *CANDIDATES):
+        if (folder / name).is_dir() and (splits := saved_splits(folder / name)):
+            split = next((one for one in (name, *TEST) if one in splits), next(iter(splits)))
+            tables[name] = (folder, [f"{name}/{file}" for file in splits[split]])
+    complete = _role(tables, CORPUS) and _role(tables, QUERIES)
+    return [_joined(tables, folder, path_text)] if complete else []
+
+
+def _role(names: Mapping[str, object], stems: Sequence[str]) -> str | None:
+    return next((name for stem in stems for name in names if name.lower() == stem), None)
+
+
+def _joined(tables: Mapping[str, tuple[Path, list[str]]], folder: Path, listed: str) -> TaskLocation:
+    """Return the task of tables of documents, queries and, unless queries name their documents, judgements."""
+    corpus, queries, qrels = (_role(tables, stems) for stems in (CORPUS, QUERIES, QRELS))
+    assert corpus is not None and queries is not None
+    if qrels is None:
+        first, second = ([home / name for name in names] for home, names in (tables[corpus], tables[queries]))
+        return corpus_and_questions(first, second, listed, folder=folder)
+    documents, asked, judged = (tuple(tables[name][1]) for name in (corpus, queries, qrels))
+    files = TaskFiles(documents, asked, judged)
+    name = folder.resolve().name
+    return TaskLocation(folder, "", files, task_info({}, name=f"local/{name}", source=name))
