@@ -1,16 +1,19 @@
 """Batches of texts of similar length, sized by tokens, that become smaller when memory runs out.
 
-On a CPU a batch contains texts of one length only, so nothing is padded and the bytes of a text's vector do not depend
-on the other texts: a run with a cache, a resumed run and a fresh run give the same vectors.
+On a CPU nothing is padded: a batch contains texts of one length only, or texts that are joined one after the other
+(`packed`). So the bytes of a text's vector do not depend on the other texts: a run with a cache, a resumed run and a
+fresh run give the same vectors.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -22,6 +25,7 @@ from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 R = TypeVar("R")
+T = TypeVar("T")
 WINDOW = 16_384
 """Texts that are tokenised and sorted together."""
 EXCERPT_LENGTH = 60
@@ -42,6 +46,23 @@ class BatchSize:
     """Whether a batch contains texts of one length only."""
     min_texts: int = 1
     """The least number of rows, for models that compute one row per text after pooling."""
+    packed: bool = False
+    """Whether texts of different lengths are joined without padding."""
+
+    def first(self, lengths: Int64) -> int:
+        """Return how many of these texts, the longest first, make the next batch; at least one.
+
+        >>> lengths = np.array([60, 30, 20, 5])
+        >>> BatchSize(texts=32, tokens=100).first(lengths), BatchSize(texts=32, tokens=100, packed=True).first(lengths)
+        (1, 2)
+        """
+        if not self.packed:
+            return min(len(lengths), self.fitting(int(lengths[0])))
+        return max(1, int(np.searchsorted(np.cumsum(lengths[: self.texts]), self.tokens, side="right")))
+
+    def row_length(self, lengths: Int64) -> int:
+        """Return the tokens that each text of a batch takes: that of the longest, or the mean if nothing is padded."""
+        return -(-int(lengths.sum()) // len(lengths)) if self.packed else int(lengths[0])
 
     def fitting(self, longest: int) -> int:
         """Return how many texts of that length make a batch; at least one.
@@ -63,7 +84,8 @@ class BatchSize:
         [7, 7, 7, 7]
         """
         least = max(self.min_texts, -(-MIN_TOKENS // max(1, length)))
-        missing = min(least, self.fitting(length)) - len(rows) if self.equal_lengths else 0
+        fill = self.equal_lengths or self.packed
+        missing = min(least, self.fitting(length)) - len(rows) if fill else 0
         return np.append(rows, np.repeat(rows[:1], missing)) if missing > 0 else rows
 
 
@@ -116,7 +138,7 @@ def encode_in_batches(
         while waiting or pending.busy:
             while waiting and pending.has_room:
                 rows = waiting.popleft()
-                fitting = size.fitting(int(lengths[rows[0]]))
+                fitting = size.first(lengths[rows[: size.texts]])
                 if len(rows) > fitting:
                     waiting.appendleft(rows[fitting:])
                 pending.submit(rows[:fitting], job(rows[:fitting]))
@@ -126,12 +148,12 @@ def encode_in_batches(
                 continue
             if not result.memory:
                 raise context.failed(rows, result)
-            longest = int(lengths[rows[0]])
-            computed = len(size.copies(rows, longest))
+            length = size.row_length(lengths[rows])
+            computed = len(size.copies(rows, length))
             if computed == 1:
                 raise context.out_of_memory(int(rows[0]))
-            if computed <= size.fitting(longest):  # else a batch that ran at the same time has halved it already
-                size.halve(computed, longest)
+            if computed <= size.fitting(length):  # else a batch that ran at the same time has halved it already
+                size.halve(computed, length)
             waiting.appendleft(rows)
 
 
@@ -150,6 +172,21 @@ def windows(count: int, size: int = WINDOW) -> Iterator[range]:
     [range(0, 2), range(2, 4), range(4, 5)]
     """
     return (range(start, min(start + size, count)) for start in range(0, count, size))
+
+
+def map_ahead(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
+    """Yield the result for each item; the next one is computed in another thread in the meantime.
+
+    >>> list(map_ahead(abs, [-1, 2]))
+    [1, 2]
+    """
+    waiting = iter(items)
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as pool:
+        pending = [pool.submit(function, item) for item in islice(waiting, 1)]
+        while pending:
+            result = pending.pop().result()
+            pending = [pool.submit(function, item) for item in islice(waiting, 1)]
+            yield result
 
 
 def check_finite(vectors: Float32, texts: Sequence[str], role: Role, name: str) -> None:
@@ -232,14 +269,20 @@ class BatchedEncoder(ABC):
         return collect_vectors(self, texts, role, self.dimension, tick)
 
     def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
-        """Yield the rows and vectors of each batch as it is ready, longest texts first."""
-        for window in windows(len(texts)):
+        """Yield the rows and vectors of each batch as it is ready, longest texts first.
+
+        The next window is tokenised while this one is computed.
+        """
+
+        def prepare(window: range) -> tuple[range, list[str], Int64, Callable[[Int64], Job]]:
             clean = [replace_surrogates(texts[row]) for row in window]
-            lengths, job = self._prepare(clean, role)
+            return window, clean, *self._prepare(clean, role)
+
+        for window, clean, lengths, job in map_ahead(prepare, windows(len(texts))):
             context = ErrorContext(self.name, partial(describe_text, clean, role), self._memory_hint)
 
             def padded_job(rows: Int64, job: Callable[[Int64], Job] = job, lengths: Int64 = lengths) -> Job:
-                return job(self._size.copies(rows, int(lengths[rows[0]])))
+                return job(self._size.copies(rows, self._size.row_length(lengths[rows])))
 
             for rows, result in encode_in_batches(lengths, self._pool, padded_job, self._size, context):
                 vectors = result[: len(rows)]

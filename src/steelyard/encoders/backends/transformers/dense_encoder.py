@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.backends.transformers.device_process import device_pool
 from steelyard.encoders.backends.transformers.loading import (
+    BATCH_TOKENS,
     OPTIONS,
     LoadOptions,
     batch_size,
@@ -21,9 +22,18 @@ from steelyard.encoders.backends.transformers.loading import (
     load_error,
     saved_class,
 )
+from steelyard.encoders.backends.transformers.packed_bert import (
+    Ids,
+    PackedBert,
+    compute_packed,
+    divided_threads,
+    packed_bert,
+    release_weights,
+    workers,
+)
 from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.deferred import deferred
-from steelyard.encoders.devices.worker_pool import Job
+from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
 from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
@@ -64,6 +74,10 @@ RESERVED_ARGUMENTS |= {
 """Arguments of `encode` that have options of their own, or that would return something other than vectors."""
 
 
+PACKED_TOKENS = 2_048
+"""Tokens of a batch without padding: more do not fit into the cache of a core."""
+TOKENISED_TEXTS = 1_024
+"""Texts tokenised at a time: ids as Python integers take ten times the memory."""
 MIN_TEXTS = 16
 """The least number of rows that a dense layer after pooling computes with the same rounding as any larger number."""
 
@@ -88,10 +102,21 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
         self._prompts = self._choose()
         self._limit = _finite(self._model.max_seq_length)
         devices = self._loading.devices
-        size = batch_size(options, devices, reproducible=True)
+        self._packed = None
+        if set(devices) == {"cpu"} and not self._processor_kwargs:
+            self._packed = packed_bert(
+                self._model, partial(tokenise, self._model.tokenizer, limit=self._limit), self._encode_kwargs
+            )
+        size = batch_size(options, devices, PACKED_TOKENS if self._packed else BATCH_TOKENS, reproducible=True)
+        size.packed, size.equal_lengths = self._packed is not None, self._packed is None and size.equal_lengths
         if any(list(module.parameters()) for module in list(self._model.children())[1:]):
             size.min_texts = MIN_TEXTS
-        super().__init__(device_pool(self._model, devices, compute_vectors, self._loading.threads), size)
+        threads = self._loading.threads
+        pool = device_pool(self._model, devices, compute_packed if self._packed else compute_vectors, threads)
+        if self._packed is not None and len(devices) == 1:
+            release_weights(self._model)
+            pool = WorkerPool([LocalWorker(partial(_without_model, self._packed)) for _ in range(workers(threads))])
+        super().__init__(pool, size)
 
     def _load(self, options: Options) -> Any:
         """Load the model on its device."""
@@ -158,8 +183,23 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
         """Return where the tokens of each text start."""
         return starts_of_tokenizer(getattr(self._model, "tokenizer", None), texts, self.name)
 
+    def encode_parts(self, texts: Sequence[str], role: Role) -> Generator[tuple[Int64, Float32], None, None]:
+        """Yield the rows and vectors of each batch as it is ready; batches without padding are computed in parallel."""
+        if self._packed is None:
+            yield from super().encode_parts(texts, role)
+            return
+        with divided_threads(len(self._pool), self._loading.threads):
+            yield from super().encode_parts(texts, role)
+
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
-        return self._lengths(texts, role), lambda rows: self._job([texts[row] for row in rows], role)
+        if self._packed is None:
+            return self._lengths(texts, role), lambda rows: self._job([texts[row] for row in rows], role)
+        prompt = self._prompts.get(role, "")
+        ids, truncated = tokenise(self._model.tokenizer, [prompt + text for text in texts], self._limit)
+        self._texts_seen += len(texts)
+        self._texts_truncated += truncated
+        normalise = bool(self._encode_kwargs.get("normalize_embeddings"))
+        return np.array(list(map(len, ids)), dtype=np.int64), lambda rows: ([ids[row] for row in rows], normalise)
 
     def _job(self, texts: list[str], role: Role) -> Job:
         return texts, role, self._prompts.get(role, ""), self._encode_kwargs
@@ -172,6 +212,11 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
             return lengths
         self._texts_truncated += int((lengths > self._limit).sum())
         return np.minimum(lengths, self._limit)
+
+
+def _without_model(packed: PackedBert, ids: Sequence[Ids], _: bool) -> Float32:
+    """Return the vectors of a batch; arguments as in the processes of several devices."""
+    return packed(ids)
 
 
 def compute_vectors(model: Any, texts: list[str], role: Role, prompt: str, arguments: Mapping[str, Any]) -> Float32:
@@ -219,11 +264,33 @@ def token_counts(model: Any, texts: list[str]) -> Int64:
     if hasattr(tokenizer, "encode_batch"):
         counts = [len(encoding.ids) for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     elif callable(tokenizer) and texts:
-        ids = tokenizer(texts, truncation=False, padding=False, return_attention_mask=False, verbose=False)["input_ids"]
-        counts = [len(text) for text in ids]
+        counts = [len(text) for text in token_ids(tokenizer, texts)]
     else:
         counts = [1 + len(text) // 4 for text in texts]
     return np.array(counts, dtype=np.int64)
+
+
+def token_ids(tokenizer: Any, texts: list[str], **arguments: Any) -> list[list[int]]:
+    """Return the ids of the tokens of each text, special tokens included; complete unless the arguments truncate."""
+    silent = {"padding": False, "return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+    ids: list[list[int]] = tokenizer(texts, **{"truncation": False, **silent, **arguments})["input_ids"]
+    return ids
+
+
+def tokenise(tokenizer: Any, texts: list[str], limit: int | None) -> tuple[list[Ids], int]:
+    """Return the token ids of each text, truncated to the limit, and how many texts were truncated."""
+    ids: list[Ids] = []
+    truncated = 0
+    for start in range(0, len(texts), TOKENISED_TEXTS):
+        part = texts[start : start + TOKENISED_TEXTS]
+        complete = token_ids(tokenizer, part)
+        if limit is not None and (rows := [row for row, text in enumerate(complete) if len(text) > limit]):
+            shorter = token_ids(tokenizer, [part[row] for row in rows], truncation="longest_first", max_length=limit)
+            for row, text in zip(rows, shorter, strict=True):
+                complete[row] = text
+            truncated += len(rows)
+        ids += [np.array(text, dtype=np.int32) for text in complete]
+    return ids, truncated
 
 
 def _finite(limit: float | None) -> int | None:
