@@ -1,4 +1,4 @@
-"""Small tasks of all six types, and a model that looks its vectors up: what both mteb and we can be asked about."""
+"""Small tasks of all types, and a model that looks its vectors up: what both mteb and we can be asked about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from steelyard.encoders.backends.function import from_function
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.types import Corpus, Float32, Qrels, Queries, Ragged, Task, TaskInfo
-from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem
+from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem, SummaryTask
 
 DIMENSION = 24
 TOPICS = 6
@@ -108,10 +108,70 @@ def sampled_clusters(levels: int = 1, stratified: int | None = None) -> ClusterT
     return ClusterTask(info, (Problem(some, names),), how)
 
 
+def bitext(name: str = "bitext") -> PairTask:
+    """Sentences whose translations are near them or not, and one translation that comes twice."""
+    first = [f"left {n % 45} number {n}" for n in range(90)]
+    second = [f"right {n % 45} number {n}" for n in range(90)]
+    second[7] = second[3]
+    return PairTask(TaskInfo(f"Small/{name}", type="bitext_mining"), tuple(first), tuple(second), np.ones(90))
+
+
+def multilabel() -> LabelTask:
+    """One to three labels per text; one training label that no test text has; one text without labels."""
+    train, test = texts("train", 150), texts("test", 70)
+
+    def several(text: str) -> tuple[int, ...]:
+        topic, number = int(text.split()[1]), int(text.split()[-1])
+        return tuple(sorted({topic, (topic + number % 3) % TOPICS}))
+
+    train_labels = [*map(several, train)]
+    train_labels[4] = (*train_labels[4], 99)
+    test_labels = [*map(several, test)]
+    test_labels[5] = ()
+    info = TaskInfo("Small/multilabel", type="multilabel_classification")
+    return LabelTask(info, tuple(train), tuple(train_labels), tuple(test), tuple(test_labels), 6, 4)
+
+
+def summaries(with_p_values: bool = False) -> SummaryTask:
+    """Some equal summaries, and a text whose scores are all equal."""
+    draw = np.random.default_rng(5)
+    human = tuple(tuple(texts(f"human{row}", 4 + row % 2)) for row in range(12))
+    machine = [tuple(texts(f"machine{row}", 7)) for row in range(12)]
+    machine[2] = (*machine[2][:5], machine[2][0], machine[2][0])
+    gold = [tuple((draw.integers(1, 16, 7) / 3).tolist()) for _ in range(12)]
+    gold[8] = (2.0,) * 7
+    info = TaskInfo(f"Small/summaries{' with p' * with_p_values}", type="summarization")
+    return SummaryTask(info, human, tuple(machine), tuple(gold), with_p_values)
+
+
+def instructed() -> Task:
+    """Every query twice, with an instruction and with a changed one, which makes some documents irrelevant."""
+    task = retrieval(name="instructed", type="instruction_reranking", main_metric="p-MRR")
+    ids = tuple(f"q{n // 2}-{'changed' if n % 2 else 'og'}" for n in range(40))
+    lists = [list(task.candidates["lists"].rows_of(n - n % 2)) for n in range(40)]
+    changed = [lists[n][: n % 3 + 1] if n % 2 and n != 7 else [] for n in range(40)]
+    rows = {"top_ranked": lists, "qrel_diff": changed}
+    candidates = {
+        name: Ragged(
+            np.cumsum([0, *map(len, parts)]), np.array([row for part in parts for row in part], dtype=np.int32)
+        )
+        for name, parts in rows.items()
+    }
+    return Task(task.info, task.corpus, Queries(ids, task.queries.texts), task.qrels, candidates)
+
+
+def reworded() -> Task:
+    """Every query with four instructions."""
+    task = retrieval(name="reworded", type="instruction_retrieval", main_metric="robustness_at_10")
+    ids = tuple(f"q{n // 4}_{n % 4}" for n in range(40))
+    return Task(task.info, task.corpus, Queries(ids, task.queries.texts), task.qrels)
+
+
 def all_types() -> list[AnyTask]:
     return [
         *(retrieval(), reranking(), sts(), pairs(), labels(), labels(2), clusters(), sampled_clusters()),
         *(sampled_clusters(2), sampled_clusters(1, 200)),
+        *(bitext(), multilabel(), summaries(), summaries(with_p_values=True), instructed(), reworded()),
     ]
 
 

@@ -12,7 +12,7 @@ from steelyard.audit.lexical.normal_form import Tokens, UInt64, batches, tokenis
 from steelyard.audit.lexical.shingles import Windows
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Int64, Task
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, SummaryTask
 
 PARTS: Mapping[str, str] = {
     "queries": "queries of retrieval and reranking tasks",
@@ -158,6 +158,8 @@ class _Collector:
         elif isinstance(task, ClusterTask) and "texts" in parts:
             texts = [text for problem in task.problems for text in problem.texts]
             self.add(task.name, "texts", _row_ids(len(texts)), texts)
+        elif isinstance(task, SummaryTask) and "texts" in parts:
+            self.add(task.name, "texts", _row_ids(len(task)), [" ".join(summaries) for summaries in task.human])
 
     def _add_retrieval(self, task: Task, parts: frozenset[str]) -> None:
         relevant = (task.qrels.grades > 0) & (task.qrels.rows >= 0)

@@ -22,7 +22,7 @@ from steelyard.audit.training_data import TrainingFile, training_files
 from steelyard.datasets import load_any, task_names
 from steelyard.errors import UsageError
 from steelyard.types import Task
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, SummaryTask
 
 if TYPE_CHECKING:
     from steelyard.types.protocols import Encoder
@@ -171,7 +171,7 @@ def load_tasks(evaluation: Evaluation | Sequence[Evaluation], *, offline: bool |
     listed = evaluation if isinstance(evaluation, list | tuple) else [evaluation]
     tasks: list[Loaded] = []
     for item in listed:
-        if isinstance(item, Task | PairTask | LabelTask | ClusterTask):
+        if isinstance(item, Task | PairTask | LabelTask | ClusterTask | SummaryTask):
             tasks.append((None, item))
         elif isinstance(item, str | Path):
             names = task_names([str(item)], offline=offline)

@@ -13,7 +13,7 @@ from steelyard.audit.lexical.near_duplicates import NearIndex
 from steelyard.audit.lexical.normal_form import UInt64, batches, tokenise
 from steelyard.audit.lexical.shingles import Windows
 from steelyard.types import Int64, Task
-from steelyard.types.samples import AnyTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, LabelTask, PairTask, SummaryTask
 
 EXAMPLES = 20
 """Examples of each finding that are listed."""
@@ -87,6 +87,9 @@ def within(task: AnyTask, *, jaccard: float = 0.7) -> WithinAudit:
         overlaps = _pairs(task)
     elif isinstance(task, LabelTask):
         overlaps = _labels(task.texts, task.labels, task.train_texts)
+    elif isinstance(task, SummaryTask):
+        machine = [(text, row) for row, summaries in enumerate(task.machine) for text in summaries]
+        overlaps = _labels([text for text, _ in machine], [row for _, row in machine], ())
     else:
         texts = [text for problem in task.problems for text in problem.texts]
         labels = [levels[0] for problem in task.problems for levels in problem.labels]

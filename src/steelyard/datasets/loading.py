@@ -15,6 +15,7 @@ from steelyard.datasets.problems import MissingJudgements, Validate
 from steelyard.datasets.references import Columns, with_columns
 from steelyard.datasets.sources import BuiltinSource, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
+from steelyard.types.task_info import SEARCHED
 
 if TYPE_CHECKING:
     from steelyard.types import Task
@@ -59,7 +60,7 @@ def load_task(
         reference = with_columns(str(reference), columns)
     _check_arguments(reference, validate, None)
     known = None if isinstance(reference, Path) else published.entry_of(reference)
-    if known is not None and known[0].type not in published.SEARCHED:
+    if known is not None and known[0].type not in SEARCHED:
         raise _not_searched(known[0].name, known[0].type)
     task = load_any(
         reference,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.types import Ragged, Task
-from steelyard.types.samples import AnyTask, ClusterTask, Label, LabelTask, PairTask, SampleTask
+from steelyard.types.samples import AnyTask, ClusterTask, Label, LabelTask, Levels, PairTask, SampleTask, SummaryTask
 
 EXAMPLES = 3
 DEPTH = 100
@@ -105,6 +105,8 @@ def sample_profile(task: SampleTask) -> dict[str, Any]:
         facts = _pairs(task)
     elif isinstance(task, LabelTask):
         facts = _labelled(task)
+    elif isinstance(task, SummaryTask):
+        facts = _summaries(task)
     else:
         facts = _clusters(task)
     return {**facts, "content_hash": task.content_hash}
@@ -172,6 +174,19 @@ def _labelled(task: LabelTask) -> dict[str, Any]:
     }
 
 
+def _summaries(task: SummaryTask) -> dict[str, Any]:
+    human, machine = (list(chain.from_iterable(side)) for side in (task.human, task.machine))
+    return {
+        "texts": len(task),
+        "human": text_facts(human),
+        "machine": text_facts(machine),
+        "machine_per_text": spread(np.array([len(summaries) for summaries in task.machine])),
+        "examples": [{"human": human, "machine": machine} for human, machine in zip(human, machine, strict=False)][
+            :EXAMPLES
+        ],
+    }
+
+
 def _clusters(task: ClusterTask) -> dict[str, Any]:
     texts = list(chain.from_iterable(problem.texts for problem in task.problems))
     levels = list(chain.from_iterable(problem.labels for problem in task.problems))
@@ -191,7 +206,7 @@ def _clusters(task: ClusterTask) -> dict[str, Any]:
     }
 
 
-def _counts(labels: Iterable[Label]) -> dict[str, Any]:
+def _counts(labels: Iterable[Label | Levels]) -> dict[str, Any]:
     counted = Counter(labels).most_common()
     shown = {str(label): count for label, count in counted[:SHOWN]}
     rest = sum(count for _, count in counted[SHOWN:])

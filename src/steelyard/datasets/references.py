@@ -9,8 +9,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 from steelyard.errors import HubError, UnknownName, UsageError
+from steelyard.types.task_info import MTEB_TYPES
 
-TYPES = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering")
+TYPES = tuple(MTEB_TYPES)
 """Every type of task that can be loaded and evaluated."""
 
 HUB_PREFIXES = ("hf://", "modelscope://")

@@ -243,11 +243,12 @@ def _several(name: str, references: Sequence[str]) -> UsageError:
 def _load_from_hub(reference: TypedReference, options: LoadOptions) -> AnyTask:
     from steelyard.datasets.formats.layout import find_tasks
     from steelyard.datasets.hubs import huggingface, modelscope
-    from steelyard.datasets.hubs.published import SEARCHED, load_samples
+    from steelyard.datasets.hubs.published import load_samples
     from steelyard.datasets.hubs.remote import load_snapshot
     from steelyard.datasets.samples.constants import Constants
     from steelyard.datasets.samples.splits import evaluation_split, find_splits
     from steelyard.types import TaskInfo
+    from steelyard.types.task_info import SEARCHED
 
     prefix = next(prefix for prefix in HUB_PREFIXES if reference.path.startswith(prefix))
     repository, task, revision = parse_hub_reference(reference.path, prefix)

@@ -11,7 +11,7 @@ from steelyard.encoders.instructions import query_prompt
 from steelyard.errors import UnknownName
 from steelyard.options import Options
 from steelyard.types import Role, TaskInfo
-from steelyard.types.samples import MTEB_TYPES
+from steelyard.types.task_info import MTEB_TYPES
 
 OPTIONS = ("document_prompt", "document_prompt_name", "prompt_name", "query_prompt", "query_prompt_name")
 NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}

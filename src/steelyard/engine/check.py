@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError, ModelError, UnknownName
 from steelyard.types import Int32, Ragged, Run, Task
-from steelyard.types.samples import AnyTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, LabelTask, PairTask, SummaryTask
+from steelyard.types.task_info import SEARCHED
 
 _CONTRACT = (
     "Index.search returns lists best first, ties by the lower row, no row twice, padding of -1 and -inf at the end"
@@ -61,10 +62,6 @@ def _is_not_a_number(score: object) -> bool:
     return not isinstance(score, int | float | np.number) or bool(score != score)
 
 
-SEARCHED = ("retrieval", "reranking")
-"""The types of tasks with a corpus."""
-
-
 def check_task(task: AnyTask) -> AnyTask:
     """Return the task if it is valid; otherwise raise a DataError. For tasks that were built in a program."""
     if isinstance(task, Task):
@@ -92,6 +89,10 @@ def check_task(task: AnyTask) -> AnyTask:
     elif isinstance(task, LabelTask):
         _columns("training text", task.name, task.train_texts, values=task.train_labels)
         _columns("text", task.name, task.texts, values=task.labels)
+    elif isinstance(task, SummaryTask):
+        for row, (human, machine, gold) in enumerate(zip(task.human, task.machine, task.gold, strict=True)):
+            _columns(f"human summary of text {row}", task.name, human)
+            _columns(f"machine summary of text {row}", task.name, machine, values=gold)
     else:
         for problem in task.problems:
             _columns("text", task.name, problem.texts, values=problem.labels)

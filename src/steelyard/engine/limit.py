@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from steelyard.errors import UsageError
 from steelyard.types import Corpus, Guarded, Int64, Qrels, Queries, Ragged, Task
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, Problem
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, Problem, SummaryTask
 
 Rows = npt.NDArray[np.intp]
 T = TypeVar("T")
@@ -37,6 +37,9 @@ def limited(task: AnyTask, limit: int, seed: int, *, documents: bool = False) ->
     rows = sample(len(task), limit, seed)
     if isinstance(task, LabelTask):
         return replace(task, texts=_pick(task.texts, rows), labels=_pick(task.labels, rows))
+    if isinstance(task, SummaryTask):
+        human, machine = _pick(task.human, rows), _pick(task.machine, rows)
+        return replace(task, human=human, machine=machine, gold=_pick(task.gold, rows))
     return PairTask(task.info, _pick(task.first, rows), _pick(task.second, rows), task.gold[rows])
 
 

@@ -21,6 +21,7 @@ from steelyard.results.store import attachment_path
 from steelyard.types import Task, TaskInfo
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
+from steelyard.types.task_info import SEARCHED
 
 OverwriteStrategy = Literal["always", "never", "only-missing", "only-cache"]
 STRATEGIES: tuple[OverwriteStrategy, ...] = ("always", "never", "only-missing", "only-cache")
@@ -32,8 +33,6 @@ PROFILES: tuple[Profile, ...] = ("mteb-2.26", "mteb-1.14")
 """The mteb version whose names, formulas and random draws the `mteb` scores of a result follow; default: the first."""
 
 TOP_K = 1000
-SEARCHED = ("retrieval", "reranking")
-"""The types of tasks that are evaluated by ranked lists."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,13 @@ from steelyard.metrics.mteb import MtebProfile, legacy_reranking, mteb_scores
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, QueryScores
 from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.stats.intervals import DRAWS, Method
+from steelyard.tasks.instructions import P_MRR, instruction_scores
 from steelyard.types import Float64, Int32, Interval, Run, Scores, Task, TaskInfo
 from steelyard.types.protocols import Composite, Retriever
 
 MISSES = 10
+INSTRUCTED = ("instruction_retrieval", "instruction_reranking")
+"""The types whose queries have instructions."""
 SHOWN = 200
 """Characters of a text that a miss shows."""
 
@@ -47,7 +50,7 @@ class RunScores:
 
     main_metric: str
     metrics: Mapping[str, float | None]
-    mteb: Mapping[str, float | None]
+    mteb: Mapping[str, Any]
     intervals: Mapping[str, Interval]
     queries: QueryScores
     misses: tuple[Miss, ...]
@@ -64,15 +67,18 @@ def score_run(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb
     per_query = dict(scores.per_query)
     if task.info.type == "reranking" and profile == "mteb-1.14":
         reranked = legacy_reranking(run, task.qrels)
-        mteb = reranked.scores
+        mteb: dict[str, Any] = dict(reranked.scores)
         metrics["map"] = mteb["map"]
         per_query["map"] = np.zeros(len(run))
         per_query["map"][reranked.queries] = reranked.average_precision
         if len(reranked.queries):
             intervals |= stats.intervals({"map": reranked.average_precision}, **RESAMPLING)
     else:
-        mteb = mteb_scores(run, task.qrels, profile=profile, scores=scores)
+        mteb = dict(mteb_scores(run, task.qrels, profile=profile, scores=scores))
         del mteb["main_score"]
+    if task.info.type in INSTRUCTED:
+        own, added = instruction_scores(run, task, scores.per_query[MAIN_METRIC], profile)
+        metrics, mteb = {**metrics, **own}, {**mteb, **added}
     queries = QueryScores(task.queries.ids, ranks, per_query)
     return RunScores(main_metric(task.info, profile, metrics), metrics, mteb, intervals, queries, misses)
 
@@ -83,7 +89,7 @@ def main_metric(info: TaskInfo, profile: MtebProfile, metrics: Mapping[str, floa
     >>> main_metric(TaskInfo("X/y", type="reranking"), "mteb-1.14", {"map": 0.5})
     'map'
     """
-    name = info.main_metric or MAIN_METRIC
+    name = info.main_metric or (P_MRR if P_MRR in metrics else MAIN_METRIC)
     if info.type == "reranking" and info.main_metric in (None, *RERANKED.values()):
         name = RERANKED[profile]
     if name not in metrics:

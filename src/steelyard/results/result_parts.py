@@ -18,6 +18,10 @@ MAIN_METRICS: Mapping[str, str] = {
     "pair_classification": "max_ap",
     "classification": "accuracy",
     "clustering": "v_measure",
+    "bitext_mining": "f1",
+    "multilabel_classification": "accuracy",
+    "summarization": "cosine_spearman",
+    "instruction_reranking": "p-MRR",
 }
 """The main metric of other types, unless the task or the version of mteb has another."""
 
@@ -33,6 +37,8 @@ TITLES: Mapping[str, str] = {
     "max_accuracy": "best accuracy",
     "accuracy": "accuracy",
     "v_measure": "V-measure",
+    "f1": "F1",
+    "p-MRR": "p-MRR",
 }
 """Display names of the main metrics of all types."""
 

@@ -14,6 +14,7 @@ from steelyard.retrievers.model_variants import SAFEGUARDS
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Guarded, Int64, Ragged, Run, TaskInfo
 from steelyard.types.protocols import Combined, Index, ModelSettings, Retriever, Tick, Unjudged, no_tick
+from steelyard.types.task_info import CHANGED, RERANKED
 
 OWN = "top_ranked"
 """The name of the lists that every model ranks on a reranking task."""
@@ -97,9 +98,9 @@ def own_lists(task: Unjudged) -> Ragged | None:
     >>> own_lists(Unjudged(TaskInfo("X/y", type="reranking"), corpus, queries, lists)).rows.tolist()
     [0, 1]
     """
-    if task.info.type != "reranking":
+    if task.info.type not in RERANKED:
         return None
-    known = tuple(task.candidates)
+    known = tuple(name for name in task.candidates if name != CHANGED)
     if OWN not in known and len(known) != 1:
         raise DataError(
             f"a reranking task must have candidate lists named {OWN}, got {', '.join(known) or 'none'}",

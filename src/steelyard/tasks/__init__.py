@@ -1,4 +1,4 @@
-"""Scores of vectors on each type of task without a corpus: STS, pair classification, classification, clustering.
+"""Scores of vectors on each type of task without a corpus, one type a file; and what instructions add to retrieval.
 
 `texts_of` returns the texts that a task needs vectors of, and `score_task` scores those vectors: our metrics with
 intervals, and mteb's, key by key. Retrieval and reranking are scored by their lists, in `engine` and `metrics`.
@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.tasks.bitext_mining import score_bitext
 from steelyard.tasks.classification import label_texts, score_labels
 from steelyard.tasks.clustering import cluster_texts, score_clusters
+from steelyard.tasks.multilabel import multilabel_texts, score_multilabel
 from steelyard.tasks.pairs import score_pairs
 from steelyard.tasks.sample_scores import Profile, SampleScores
+from steelyard.tasks.summarization import score_summaries, summary_texts
 from steelyard.types import Float32
-from steelyard.types.samples import LabelTask, PairTask, SampleTask, distinct
+from steelyard.types.samples import LabelTask, PairTask, SampleTask, SummaryTask, distinct
+
+BITEXT, MULTILABEL = "bitext_mining", "multilabel_classification"
 
 __all__ = ["Profile", "SampleScores", "score_task", "texts_of"]
 
@@ -25,7 +30,9 @@ def texts_of(task: SampleTask, profile: Profile = "mteb-2.26") -> list[str]:
     """
     if isinstance(task, PairTask):
         return distinct(task.first, task.second)
-    return label_texts(task) if isinstance(task, LabelTask) else cluster_texts(task)
+    if isinstance(task, LabelTask):
+        return multilabel_texts(task) if task.info.type == MULTILABEL else label_texts(task)
+    return summary_texts(task) if isinstance(task, SummaryTask) else cluster_texts(task)
 
 
 def score_task(
@@ -36,7 +43,12 @@ def score_task(
     Classification and clustering need scikit-learn (`pip install 'steelyard[tasks]'`); pairs do not.
     """
     if isinstance(task, PairTask):
+        if task.info.type == BITEXT:
+            return score_bitext(task, texts, vectors, similarity)
         return score_pairs(task, texts, vectors, similarity, profile)
     if isinstance(task, LabelTask):
-        return score_labels(task, texts, vectors, profile)
+        multilabel = task.info.type == MULTILABEL
+        return score_multilabel(task, texts, vectors) if multilabel else score_labels(task, texts, vectors, profile)
+    if isinstance(task, SummaryTask):
+        return score_summaries(task, texts, vectors, similarity)
     return score_clusters(task, texts, vectors, profile)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from steelyard.tasks.resampling import Counts
 from steelyard.types import Float64, Int64
-from steelyard.types.samples import Label
+from steelyard.types.samples import Label, Levels
 
 
-def label_codes(labels: Sequence[Label]) -> tuple[Int64, npt.NDArray[Any]]:
+def label_codes(labels: Sequence[Label | Levels]) -> tuple[Int64, npt.NDArray[Any]]:
     """Return labels as numbers from 0, in the order of the labels, and the labels by number.
 
     >>> codes, names = label_codes(["b", "a", "b"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 import numpy as np
@@ -68,6 +68,19 @@ def interval_of(values: Float64, score: float | None, bounds: tuple[float, float
     shares = [NORMAL.cdf(2 * bias + NORMAL.inv_cdf(share)) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
     low, high = np.clip(np.quantile(values, shares), *bounds).tolist()
     return Interval(low, high, LEVEL)
+
+
+def mean_intervals(
+    values: Mapping[str, Float64], metrics: Mapping[str, float | None], bounds: tuple[float, float] = (0.0, 1.0)
+) -> dict[str, Interval]:
+    """Return the intervals of metrics that are means of values of the same items, which are resampled together."""
+    items = len(next(iter(values.values())))
+    if items < 2:
+        return {}
+    columns = np.column_stack(list(values.values()))
+    means = np.concatenate([counts @ columns for counts in resampled_counts(items)]) / items
+    found = {name: interval_of(line, metrics[name], bounds) for name, line in zip(values, means.T, strict=True)}
+    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def described(items: int, over: str) -> dict[str, object]:

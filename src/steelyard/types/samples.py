@@ -1,4 +1,4 @@
-"""Tasks without a corpus: pairs of texts, texts with labels, texts to cluster.
+"""Tasks without a corpus: pairs of texts, texts with labels, texts to cluster, summaries.
 
 They are values like `types.Task`: read by a source, evaluated by the engine. The types are MTEB's.
 """
@@ -17,23 +17,16 @@ from steelyard.types.hashing import of_columns
 Label = int | str
 """Whole numbers stay numbers: classes are compared and sorted as in the source."""
 
-MTEB_TYPES = {
-    "retrieval": "Retrieval",
-    "reranking": "Reranking",
-    "sts": "STS",
-    "pair_classification": "PairClassification",
-    "classification": "Classification",
-    "clustering": "Clustering",
-}
-"""The types of tasks, and their names in mteb."""
-
 Levels = tuple[Label, ...]
 """The labels of one text from the broadest to the narrowest; one for a flat task."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTask:
-    """Pairs of texts with a gold value: their similarity (`sts`), or whether they match (`pair_classification`)."""
+    """Pairs of texts with a gold value: their similarity (`sts`), or whether they match (`pair_classification`).
+
+    In `bitext_mining` the second text is the translation of the first, and every gold value is 1.
+    """
 
     info: TaskInfo
     first: tuple[str, ...]
@@ -60,13 +53,16 @@ class PairTask:
 
 @dataclass(frozen=True, eq=False)
 class LabelTask:
-    """Texts to classify (`classification`): a classifier is trained on samples of the training texts."""
+    """Texts to classify (`classification`): a classifier is trained on samples of the training texts.
+
+    In `multilabel_classification` the label of a text is a tuple of labels.
+    """
 
     info: TaskInfo
     train_texts: tuple[str, ...]
-    train_labels: tuple[Label, ...]
+    train_labels: tuple[Label | Levels, ...]
     texts: tuple[str, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[Label | Levels, ...]
     samples_per_label: int = 8
     experiments: int = 10
     """Number of training samples."""
@@ -150,7 +146,38 @@ class ClusterTask:
         return f"ClusterTask({self.name!r}: {problems}, {len(self):,} texts, {self.info.language})"
 
 
-SampleTask = PairTask | LabelTask | ClusterTask
+@dataclass(frozen=True, eq=False)
+class SummaryTask:
+    """Machine-made summaries with scores by people, compared with summaries that people wrote (`summarization`)."""
+
+    info: TaskInfo
+    human: tuple[tuple[str, ...], ...]
+    machine: tuple[tuple[str, ...], ...]
+    gold: tuple[tuple[float, ...], ...]
+    """The score of each machine-made summary."""
+    with_p_values: bool = False
+    """Whether p-values are averaged with the correlations, as in the first versions of mteb's tasks (issue 1156)."""
+
+    @property
+    def name(self) -> str:
+        """`Group/task`."""
+        return self.info.name
+
+    def __len__(self) -> int:
+        return len(self.machine)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """A hash of summaries and scores in their order."""
+        sides = [["\x1e".join(texts) for texts in side] for side in (self.human, self.machine)]
+        return of_columns(self.info.type, *sides, map(repr, self.gold), [str(self.with_p_values)])
+
+    def __repr__(self) -> str:
+        machine = sum(map(len, self.machine))
+        return f"SummaryTask({self.name!r}: {len(self):,} texts, {machine:,} summaries, {self.info.language})"
+
+
+SampleTask = PairTask | LabelTask | ClusterTask | SummaryTask
 AnyTask = Task | SampleTask
 """Every kind of task that a model can be evaluated on."""
 

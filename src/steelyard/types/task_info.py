@@ -7,6 +7,28 @@ from dataclasses import dataclass, field
 
 from steelyard.types.task_metadata import TaskMetadata
 
+MTEB_TYPES = {
+    "retrieval": "Retrieval",
+    "reranking": "Reranking",
+    "sts": "STS",
+    "pair_classification": "PairClassification",
+    "classification": "Classification",
+    "clustering": "Clustering",
+    "bitext_mining": "BitextMining",
+    "multilabel_classification": "MultilabelClassification",
+    "summarization": "Summarization",
+    "instruction_retrieval": "InstructionRetrieval",
+    "instruction_reranking": "InstructionReranking",
+}
+"""The types of tasks, and their names in mteb."""
+
+RERANKED = ("reranking", "instruction_reranking")
+"""The types whose models rank the candidates of the task."""
+SEARCHED = ("retrieval", "instruction_retrieval", *RERANKED)
+"""The types of tasks with a corpus."""
+CHANGED = "qrel_diff"
+"""The name of the lists of documents that a changed instruction makes irrelevant (`instruction_reranking`)."""
+
 
 @dataclass(frozen=True)
 class TaskInfo:

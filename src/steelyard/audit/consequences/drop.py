@@ -15,7 +15,7 @@ from steelyard.engine.limit import with_queries
 from steelyard.errors import DataError
 from steelyard.files import write_atomic
 from steelyard.types import Int64, Task
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, SampleTask, SummaryTask
 
 
 def drop(tasks: Sequence[AnyTask], contaminated: Mapping[str, Iterable[str]], folder: str | Path) -> dict[str, str]:
@@ -57,6 +57,9 @@ def without(task: AnyTask, ids: Iterable[str]) -> AnyTask:
         return replace(task, first=_pick(task.first, keep), second=_pick(task.second, keep), gold=task.gold[keep])
     if isinstance(task, LabelTask):
         return replace(task, texts=_pick(task.texts, keep), labels=_pick(task.labels, keep))
+    if isinstance(task, SummaryTask):
+        human, machine, gold = (_pick(column, keep) for column in (task.human, task.machine, task.gold))
+        return replace(task, human=human, machine=machine, gold=gold)
     return _without_texts(task, keep)
 
 
@@ -74,7 +77,7 @@ def _pick(values: Sequence[Any], rows: Int64) -> tuple[Any, ...]:
     return tuple(values[row] for row in rows.tolist())
 
 
-def _write_samples(folder: Path, task: PairTask | LabelTask | ClusterTask) -> Path:
+def _write_samples(folder: Path, task: SampleTask) -> Path:
     if isinstance(task, PairTask):
         name = "score" if task.info.type == "sts" else "label"
         gold = task.gold.tolist() if task.info.type == "sts" else [int(value) for value in task.gold.tolist()]
@@ -85,6 +88,10 @@ def _write_samples(folder: Path, task: PairTask | LabelTask | ClusterTask) -> Pa
         test = zip(task.texts, task.labels, strict=True)
         _write(folder / "train.jsonl", ({"text": text, "label": label} for text, label in train))
         _write(folder / "test.jsonl", ({"text": text, "label": label} for text, label in test))
+    elif isinstance(task, SummaryTask):
+        names = ("human_summaries", "machine_summaries", "relevance")
+        columns = zip(task.human, task.machine, task.gold, strict=True)
+        _write(folder / "test.jsonl", (dict(zip(names, map(list, row), strict=True)) for row in columns))
     elif len(task.problems) == 1:
         labelled = zip(task.problems[0].texts, task.problems[0].labels, strict=True)
         _write(folder / "test.jsonl", ({"text": text, "label": _label(levels)} for text, levels in labelled))

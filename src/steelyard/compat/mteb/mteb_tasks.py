@@ -1,4 +1,4 @@
-"""Our tasks as tasks of mteb 2, all six types, with their data in memory: no download, no files."""
+"""Our tasks as tasks of mteb 2, all types, with their data in memory: no download, no files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from steelyard.datasets.formats.mteb.tasks import DEFAULT, TYPES
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.results.mteb_codes import mteb_languages
 from steelyard.types import Qrels, Ragged, Task, TaskInfo
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, SummaryTask
+from steelyard.types.task_info import CHANGED, RERANKED
 
 MtebTask = Any
 """An `mteb.AbsTask`."""
@@ -22,6 +23,7 @@ UNKNOWN = "und-Zyyy"
 """The code of an unknown language and script."""
 
 TRAIN = "train"
+TEXT_TYPES = ("mteb.abstasks.text.bitext_mining", "mteb.abstasks.text.summarization")
 SEED = 42
 """mteb's own seed of every sample."""
 
@@ -46,6 +48,8 @@ def as_mteb_task(task: str | AnyTask, *, candidates: str | None = None, settings
         )
     if isinstance(task, PairTask):
         return _pairs(task)
+    if isinstance(task, SummaryTask):
+        return _summaries(task)
     return _classification(task) if isinstance(task, LabelTask) else _clustering(task)
 
 
@@ -69,8 +73,10 @@ def _retrieval(task: Task, candidates: str | None) -> MtebTask:
         "relevant_docs": _judgements(task),
         "top_ranked": None if lists is None else _names(task, lists),
     }
-    kind = "retrieval" if lists is None else "reranking"
-    traits = {"ignore_identical_ids": task.info.ignore_identical_ids}
+    kind = task.info.type if lists is None or task.info.type in RERANKED else "reranking"
+    traits: dict[str, Any] = {"ignore_identical_ids": task.info.ignore_identical_ids}
+    if specific := _instruction_scores(task):
+        traits["task_specific_scores"] = specific
     return _made("AbsTaskRetrieval", task, {DEFAULT: {task.info.split: data}}, traits, kind)
 
 
@@ -80,8 +86,9 @@ def _candidate_lists(task: Task, name: str | None) -> Ragged | None:
         if name not in known:
             raise UnknownName("candidate list", name, known, hint=f"known: {', '.join(known) or 'none'}")
         return known[name]
-    if task.info.type != "reranking":
+    if task.info.type not in RERANKED:
         return None
+    known = {list_: rows for list_, rows in known.items() if list_ != CHANGED}
     if len(known) != 1:
         raise UsageError(
             f"{task.name} has {len(known)} candidate lists", hint="name one with candidates=...", option="candidates"
@@ -100,12 +107,36 @@ def _judgements(task: Task) -> dict[str, dict[str, int]]:
     return judged
 
 
+def _instruction_scores(task: Task) -> Any:
+    """Return the method that computes mteb's scores of instructions; None for other tasks."""
+    from mteb._evaluators import retrieval_metrics
+
+    if CHANGED in task.candidates:
+        lists = _names(task, task.candidates[CHANGED])
+        changed = {query.removesuffix("-changed"): ids for query, ids in lists.items() if ids}
+
+        def p_mrr(self: Any, scores: Any, qrels: Any, results: Any, **_: Any) -> Any:
+            return retrieval_metrics.evaluate_p_mrr_change(qrels, results, changed, self.k_values)
+
+        return p_mrr
+    if task.info.main_metric == "robustness_at_10":
+
+        def robustness(self: Any, scores: Any, qrels: Any, results: Any, **_: Any) -> Any:
+            return {"robustness_at_10": retrieval_metrics.robustness_at_10(qrels, results, scores)}
+
+        return robustness
+    return None
+
+
 def _names(task: Task, lists: Ragged) -> dict[str, list[str]]:
     ids = task.corpus.ids
     return {query: [ids[row] for row in lists.rows_of(number)] for number, query in enumerate(task.queries.ids)}
 
 
 def _pairs(task: PairTask) -> MtebTask:
+    if task.info.type == "bitext_mining":
+        texts = _table({"sentence1": task.first, "sentence2": task.second})
+        return _made("AbsTaskBitextMining", task, _splits({task.info.split: texts}))
     is_sts = task.info.type == "sts"
     gold = task.gold.tolist() if is_sts else task.gold.astype(int).tolist()
     column = "score" if is_sts else "labels"
@@ -118,15 +149,37 @@ def _classification(task: LabelTask) -> MtebTask:
     split = task.info.split
     train = TRAIN if split != TRAIN else f"{TRAIN}ing"
     data = {
-        train: _table({"text": task.train_texts, "label": task.train_labels}),
-        split: _table({"text": task.texts, "label": task.labels}),
+        train: _table({"text": task.train_texts, "label": _lists(task.train_labels)}),
+        split: _table({"text": task.texts, "label": _lists(task.labels)}),
     }
     traits = {
         "samples_per_label": task.samples_per_label,
         "n_experiments": task.experiments,
         "train_split": train,
     }
-    return _made("AbsTaskClassification", task, _splits(data), traits)
+    multilabel = task.info.type == "multilabel_classification"
+    base = "AbsTaskMultilabelClassification" if multilabel else "AbsTaskClassification"
+    return _made(base, task, _splits(data), traits | ({"max_eval_samples": None} if multilabel else {}))
+
+
+def _lists(labels: Sequence[Any]) -> list[Any]:
+    """Return labels with tuples as lists."""
+    return [list(label) if isinstance(label, tuple) else label for label in labels]
+
+
+def _summaries(task: SummaryTask) -> MtebTask:
+    from mteb._evaluators.text.summarization_evaluator import DeprecatedSummarizationEvaluator, SummarizationEvaluator
+
+    columns: dict[str, Sequence[Any]] = {
+        "text": [""] * len(task),
+        "human_summaries": [list(summaries) for summaries in task.human],
+        "machine_summaries": [list(summaries) for summaries in task.machine],
+        "relevance": [list(scores) for scores in task.gold],
+    }
+    scores = [score for row in task.gold for score in row]
+    evaluator = DeprecatedSummarizationEvaluator if task.with_p_values else SummarizationEvaluator
+    traits = {"min_score": min(scores), "max_score": max(scores), "evaluator": evaluator}
+    return _made("AbsTaskSummarization", task, _splits({task.info.split: _table(columns)}), traits)
 
 
 def _clustering(task: ClusterTask) -> MtebTask:
@@ -177,7 +230,7 @@ def _metadata(task: AnyTask, kind: str) -> Any:
         description=info.description or f"{info.name} in Steelyard.",
         dataset={"path": info.source or info.name, "revision": info.revision or task.content_hash},
         type=next(theirs for theirs, ours in TYPES.items() if ours == kind),
-        category="t2c" if kind in ("classification", "clustering") else "t2t",
+        category="t2c" if kind.endswith(("classification", "clustering")) and not kind.startswith("pair") else "t2t",
         modalities=["text"],
         eval_splits=[info.split],
         eval_langs=_languages(info),
@@ -195,7 +248,8 @@ def _base(name: str) -> Any:
         import mteb.abstasks.clustering_legacy
     except ImportError as error:
         raise MissingPart.extra("mteb", "mteb") from error
-    return getattr(mteb.abstasks, name, None) or getattr(mteb.abstasks.clustering_legacy, name)
+    homes = (mteb.abstasks, mteb.abstasks.clustering_legacy, *map(importlib.import_module, TEXT_TYPES))
+    return next(getattr(home, name) for home in homes if hasattr(home, name))
 
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> Any:

@@ -43,6 +43,11 @@ USUAL_METRICS = {
     "pair_classification": "max_ap",
     "classification": "accuracy",
     "clustering": "v_measure",
+    "bitext_mining": "f1",
+    "multilabel_classification": "accuracy",
+    "summarization": "cosine_spearman",
+    "instruction_retrieval": "ndcg_at_10",
+    "instruction_reranking": "p-MRR",
 }
 """The default main metric of each type."""
 

@@ -17,6 +17,7 @@ from steelyard.datasets import catalogue
 from steelyard.datasets.hubs.snapshots import Snapshot, files_in
 from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.errors import DataError, MissingPart, UnknownName, UsageError
+from steelyard.types.task_info import SEARCHED
 
 if TYPE_CHECKING:
     from steelyard.datasets.assemble import Tables
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 GENERATIONS = ("v1", "v2")
 QRELS = "-qrels"
-SEARCHED = ("retrieval", "reranking")
 
 
 def entry_of(name: str) -> tuple[Entry, Generation | None] | None:

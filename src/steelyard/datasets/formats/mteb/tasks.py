@@ -18,7 +18,7 @@ from typing import Any
 from steelyard.datasets.language_codes import language_code, overall_language
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.types import TaskInfo
-from steelyard.types.samples import MTEB_TYPES
+from steelyard.types.task_info import MTEB_TYPES
 
 PREFIX = "mteb:"
 GROUP = "mteb"
