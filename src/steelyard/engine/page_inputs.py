@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from steelyard.engine.plan import Model
     from steelyard.reports.pages import Audit, Profile
     from steelyard.reports.pages.measure.page_inputs import Kind
-    from steelyard.reports.pages.measure.part_values import NoteText
+    from steelyard.reports.pages.measure.part_values import MissingTask, NoteText
     from steelyard.results import Result
-    from steelyard.types import Task
+    from steelyard.types import Task, TaskInfo
 
 PUBLISHED = "published"
 """The reference that means each task's own published scores."""
+SEARCHED = ("retrieval", "reranking")
+"""The types of tasks that have pages."""
 
 
 class PageRuns:
@@ -200,3 +202,42 @@ def audit_of(name: str) -> Audit | None:
             path=path,
             hint="write training_data as text, queries_found and documents_found as numbers",
         ) from error
+
+
+def group_members(name: str, settings: Settings) -> dict[str, TaskInfo]:
+    """Return every task of the group that a task belongs to: facts by reference; nothing if the group is not known."""
+    from steelyard.datasets import builtin, catalogue
+    from steelyard.datasets.formats.folder import locate
+    from steelyard.datasets.hubs import published
+    from steelyard.datasets.options import LoadOptions
+    from steelyard.datasets.sources import FolderSource, source_of
+
+    if name in builtin.infos():
+        group = name.partition("/")[0]
+        return {one: builtin.infos()[one] for one in builtin.names() if one.partition("/")[0] == group}
+    if (match := published.entry_of(name)) is not None:
+        return {entry.name: entry.info for entry in catalogue.groups()[match[0].group] if entry.type in SEARCHED}
+    if "::" in name and isinstance(source_of(name, LoadOptions(settings=settings)), FolderSource):
+        return {location.reference: location.info for location in locate(name.partition("::")[0])}
+    return {}
+
+
+def missing_task(info: TaskInfo, reason: str) -> MissingTask:
+    """Return a task that has no page, with the counts and scores of the catalogue."""
+    from steelyard.datasets import catalogue
+    from steelyard.reports.pages.measure.page_inputs import KINDS
+    from steelyard.reports.pages.measure.part_values import MissingTask
+
+    entry = catalogue.entries().get(info.name)
+    counts = entry.counts if entry else {}
+    return MissingTask(
+        name=info.name,
+        task=info.task,
+        reason=reason,
+        language=info.language,
+        queries=int(counts["queries"]) if "queries" in counts else None,
+        documents=int(counts["documents"]) if "documents" in counts else None,
+        published={
+            kind: info.reference[f"{kind}_ndcg_at_10"] for kind in KINDS if f"{kind}_ndcg_at_10" in info.reference
+        },
+    )

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Literal
 from steelyard import __version__
 from steelyard.config import Settings
 from steelyard.engine.page_inputs import (
+    SEARCHED,
     PageRuns,
     Published,
     audit_of,
+    group_members,
     leakage_signs,
+    missing_task,
     own_scores,
     published_scores,
     task_notes,
@@ -28,15 +31,15 @@ if TYPE_CHECKING:
     from steelyard.engine.events import Listener
     from steelyard.reports.pages import GroupValues, TaskValues
     from steelyard.reports.pages.measure.page_inputs import Context, Kind
-    from steelyard.reports.pages.measure.part_values import NoteText
+    from steelyard.reports.pages.measure.part_values import MissingTask, NoteText
     from steelyard.reports.pages.prose.drafting import Writer
     from steelyard.results import Result
-    from steelyard.types import Task
+    from steelyard.types import Task, TaskInfo
 
 __all__ = ["BuiltPages", "PageObserver", "build_pages"]
 
-TYPES = ("retrieval", "reranking")
-"""The types of tasks that have pages."""
+NOT_BUILT = "not part of this build"
+"""Why a task is missing that was not requested."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,11 @@ def build_pages(
     builder = _Builder(folder, dense, lists, Path(results or settings.results), settings, rebuild, observer, writer)
     groups = builder.groups(names, published)
     built = builder.built
-    built.groups = {group.name: write_pages(group, folder, endings) for group in groups}
-    built.contents = write_contents(groups, folder, endings) if groups else []
+    built.groups = {
+        group.name: write_pages(group, folder, endings, with_group=group.name not in builder.kept) for group in groups
+    }
+    listed = [group for group in groups if group.name not in builder.kept]
+    built.contents = write_contents(listed, folder, endings) if groups else []
     built.tasks = sum(len(group.tasks) for group in groups)
     built.old_formats = old_formats(groups, folder, endings)
     return built
@@ -128,17 +134,17 @@ def _page_tasks(
     sets = list(sets)
     names = task_names(sets, languages=languages, type=type, settings=settings)
     facts = {name: task_facts(name) for name in names}
-    types = {name: info.type for name, info in facts.items() if info is not None and info.type not in TYPES}
+    types = {name: info.type for name, info in facts.items() if info is not None and info.type not in SEARCHED}
     searched = [name for name in names if name not in types]
     kinds = ", ".join(dict.fromkeys(types.values()))
     if types and searched:
         observer.note(f"skipped, as tasks of type {kinds} have no pages: {', '.join(types)}")
     elif types:
         raise UsageError(
-            f"the task must be of type {' or '.join(TYPES)}, got {kinds}: {', '.join(types)}",
+            f"the task must be of type {' or '.join(SEARCHED)}, got {kinds}: {', '.join(types)}",
             hint="evaluate it with `steelyard run MODEL -t NAME`, which writes report.html",
             found=kinds,
-            expected=" or ".join(TYPES),
+            expected=" or ".join(SEARCHED),
         )
     elif not names:
         raise nothing_left(sets, languages, type)
@@ -160,6 +166,8 @@ class _Builder:
         writer: Writer | None = None,
     ) -> None:
         self.built = BuiltPages(folder)
+        self.kept: set[str] = set()
+        """Groups whose earlier page is not replaced."""
         self._writer = writer
         self._lists, self._settings, self._rebuild, self._observer = lists, settings, rebuild, observer
         self._runs = PageRuns(dense, results, settings, self._fail, observer.evaluation)
@@ -173,22 +181,55 @@ class _Builder:
         from steelyard.reports.pages import measure_group
 
         measured: dict[str, list[TaskValues]] = {}
+        reasons: dict[str, str] = {}
+        members: dict[str, Mapping[str, TaskInfo]] = {}
         try:
             for number, name in enumerate(names):
+                reasons[name] = "the build was interrupted"
                 try:
                     task = self._measure(name, published.get(name), self._steps(name, number, len(names)))
                 except SteelyardError as error:
                     if error is self._runs.model_error and not measured:
                         raise
+                    reasons[name] = str(error)
                     self._fail(f"{name}: {error}")
                 else:
                     measured.setdefault(task.nano_set, []).append(task)
+                    if task.nano_set not in members:
+                        members[task.nano_set] = group_members(name, self._settings)
         except KeyboardInterrupt:
             self.built.interrupted = True
-        return [
-            dataclasses.replace(measure_group(name, self._joined(name, tasks)), notes=self._group_notes(name))
-            for name, tasks in measured.items()
-        ]
+        groups = []
+        for name, tasks in measured.items():
+            values = measure_group(name, self._joined(name, tasks))
+            missing = self._missing(values, members[name], reasons)
+            groups.append(dataclasses.replace(values, notes=self._group_notes(name), missing=missing))
+            self._keep_larger(groups[-1], all(reference in names for reference in members[name]))
+        return groups
+
+    def _missing(
+        self, group: GroupValues, members: Mapping[str, TaskInfo], reasons: Mapping[str, str]
+    ) -> tuple[MissingTask, ...]:
+        """Return the tasks of the group that the page does not measure."""
+        shown = {task.name for task in group.tasks}
+        return tuple(
+            missing_task(info, reasons.get(reference, NOT_BUILT))
+            for reference, info in members.items()
+            if info.name not in shown
+        )
+
+    def _keep_larger(self, group: GroupValues, whole: bool) -> None:
+        """Keep an earlier page of a group that measures more tasks, unless this build was of the whole group."""
+        from steelyard.reports.pages.render.writing import earlier_count
+
+        earlier = earlier_count(group.name, self.built.folder)
+        if whole or earlier <= len(group.tasks):
+            return
+        self.kept.add(group.name)
+        self._observer.note(
+            f"the page of {group.name} was not changed: it measures {earlier} tasks, with other settings or by another "
+            f"version, and a new one would measure {len(group.tasks)}; build the whole group to replace it"
+        )
 
     def _group_notes(self, group: str) -> tuple[NoteText, ...]:
         from steelyard.reports.pages.prose.notes import FOLDER, read_notes

@@ -13,8 +13,10 @@ from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMA
 
 def overview(group: GroupValues) -> Iterator[Finding]:
     """Yield the size, the languages, and whether a profile leads over the tasks."""
+    part = {"total": group.total, "missing": len(group.missing)} if group.missing else {}
     yield finding(
-        "group_size",
+        "group_part" if group.missing else "group_size",
+        **part,
         name=group.name,
         tasks=len(group.tasks),
         queries=group.queries,

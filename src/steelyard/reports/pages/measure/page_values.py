@@ -18,6 +18,7 @@ from steelyard.reports.pages.measure.part_values import (
     LanguageProfile,
     Leakage,
     Lengths,
+    MissingTask,
     NoteText,
     Overlap,
     Positives,
@@ -146,6 +147,13 @@ class GroupValues:
     """Two profiles over the same tasks; each task counts once."""
     notes: tuple[NoteText, ...] = ()
     """Hand-written text, by section."""
+    missing: tuple[MissingTask, ...] = ()
+    """Tasks of the group that could not be measured, or were not built yet."""
+
+    @property
+    def total(self) -> int:
+        """The number of tasks of the group, measured or not."""
+        return len(self.tasks) + len(self.missing)
 
     @property
     def queries(self) -> int:

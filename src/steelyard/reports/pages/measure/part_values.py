@@ -326,6 +326,20 @@ class Leakage:
 
 
 @dataclass(frozen=True)
+class MissingTask:
+    """A task of a group that its page does not measure, with what is published about it."""
+
+    name: str
+    task: str
+    reason: str
+    language: str = ""
+    queries: int | None = None
+    documents: int | None = None
+    published: Mapping[str, float] = field(default_factory=dict)
+    """Published nDCG@10 by profile."""
+
+
+@dataclass(frozen=True)
 class PublishedScore:
     """A measured score and the published one."""
 

@@ -27,6 +27,8 @@ class Entry:
     queries: int
     documents: int
     means: Mapping[str, float]
+    missing: int = 0
+    """Tasks of the group without a page."""
 
 
 def entries(folder: Path, groups: Iterable[GroupValues]) -> list[Entry]:
@@ -37,14 +39,15 @@ def entries(folder: Path, groups: Iterable[GroupValues]) -> list[Entry]:
         if value is not None:
             one = value["figures"]
             counts = (one["queries"], one["documents"])
-            known[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"])
+            missing = len(one.get("missing", ()))
+            known[home.name] = Entry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"], missing)
     return sorted(known.values(), key=lambda one: one.name)
 
 
 def _entry(group: GroupValues) -> Entry:
     names = tuple(task.name for task in group.tasks)
     means = {str(kind): mean for kind, mean in group.means.items()}
-    return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means)
+    return Entry(group.name, file_name(group.name), names, group.queries, group.documents, means, len(group.missing))
 
 
 def contents_page(groups: Sequence[Entry]) -> Page:
@@ -57,7 +60,7 @@ def _sections(groups: Sequence[Entry]) -> Iterator[Section]:
     columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
     rows = (
         (
-            *(one.name, f"{len(one.tasks):,}", f"{one.queries:,}", f"{one.documents:,}"),
+            *(one.name, _tasks(one), f"{one.queries:,}", f"{one.documents:,}"),
             *(decimals(one.means.get(kind)) for kind in KINDS),
         )
         for one in groups
@@ -66,6 +69,11 @@ def _sections(groups: Sequence[Entry]) -> Iterator[Section]:
     for one in groups:
         links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
         yield section(one.name, Links(links))
+
+
+def _tasks(entry: Entry) -> str:
+    count = f"{len(entry.tasks):,}"
+    return f"{count} of {len(entry.tasks) + entry.missing:,}" if entry.missing else count
 
 
 def _short(name: str, entry: Entry) -> str:

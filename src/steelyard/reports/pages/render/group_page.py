@@ -33,6 +33,8 @@ def _sections(group: GroupValues) -> Iterator[Section]:
         yield section(HEADINGS[kind], paragraph_of(group_findings.profile(group, kind)), level=3)
     slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
     yield section("Task Summary", group_tables.task_summary(group, slugs))
+    if group.missing:
+        yield section("Missing Tasks", group_tables.missing_tasks(group))
     yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
     yield section("Interpretation Notes for Model Researchers", paragraph_of(group_findings.interpretation(group)))
     yield section("Training and Leakage Notes", paragraph_of(group_findings.leakage(group)))

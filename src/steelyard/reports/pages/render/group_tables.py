@@ -32,10 +32,28 @@ def _scores(one: TaskValues) -> tuple[str, ...]:
     return (*(decimals(p.ndcg_at_10 if p else None) for p in profiles), best_profile(one))
 
 
+def missing_tasks(group: GroupValues) -> Table | None:
+    """Return the tasks that the page does not measure, with their published scores and the reason."""
+    columns = ("Task", "Language", "Queries", "Docs", *(f"Published {name}" for name in NDCG_COLUMNS), "Reason")
+    rows = (
+        (
+            *(one.task, one.language or "-", _count(one.queries), _count(one.documents)),
+            *(decimals(one.published.get(kind)) for kind in KINDS),
+            one.reason,
+        )
+        for one in group.missing
+    )
+    return table(columns, rows)
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
 def metadata_summary(group: GroupValues) -> Table | None:
     """Return the totals of a group."""
     rows = [
-        ("Task pages", f"{len(group.tasks):,}"),
+        ("Task pages", f"{len(group.tasks):,} of {group.total:,}" if group.missing else f"{len(group.tasks):,}"),
         ("Queries", f"{group.queries:,}"),
         ("Split-local documents", f"{group.documents:,}"),
         ("Positive qrels", f"{group.positives:,}"),

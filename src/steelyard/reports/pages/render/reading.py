@@ -26,13 +26,17 @@ def json_file(home: Path, slug: str) -> Path:
 
 def read_page(path: Path, kind: str) -> dict[str, Any] | None:
     """Return the object of a JSON page of that kind; None if there is none, or one of another schema."""
+    value = read_any(path)
+    return value if (value.get("schema_version"), value.get("kind")) == (PAGE_SCHEMA, kind) else None
+
+
+def read_any(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON page of any kind and schema; empty if there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or (value.get("schema_version"), value.get("kind")) != (PAGE_SCHEMA, kind):
-        return None
-    return value
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_values(path: Path) -> TaskValues | None:

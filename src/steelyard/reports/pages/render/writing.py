@@ -14,7 +14,7 @@ from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.html_page import html_page, standalone
 from steelyard.reports.pages.render.json_page import json_page
 from steelyard.reports.pages.render.markdown import markdown, picture_file
-from steelyard.reports.pages.render.reading import HIDDEN, json_file, read_page, read_values
+from steelyard.reports.pages.render.reading import HIDDEN, json_file, read_any, read_page, read_values
 from steelyard.reports.pages.render.task_page import file_name, slug_of, task_page
 
 Values = TaskValues | GroupValues
@@ -41,15 +41,19 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return formats
 
 
-def write_pages(group: GroupValues, folder: Path, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
+def write_pages(
+    group: GroupValues, folder: Path, formats: Iterable[str] = tuple(FORMATS), *, with_group: bool = True
+) -> list[Path]:
     """Write the page of a group and those of its tasks to `folder/<group>`; return the files, the group's first.
+
+    Without `with_group` an existing page of the group is kept.
 
     A file with the same content is not written again. Without `json` among the formats, that file is kept in a hidden
     folder, so that the next build knows what has not changed.
     """
     home = folder / file_name(group.name)
     endings = tuple(formats)
-    files = _write(home, group_page(group), group, endings)
+    files = _write(home, group_page(group), group, endings) if with_group else []
     for task in group.tasks:
         files += _write(home, task_page(task, group.tasks), task, endings)
     return files
@@ -73,6 +77,13 @@ def write_contents(groups: Sequence[GroupValues], folder: Path, formats: Iterabl
             _put(path, forms[ending](page))
             written.append(path)
     return written
+
+
+def earlier_count(group: str, folder: Path) -> int:
+    """Return the number of tasks that the group's page in the folder measures, of any version; 0 without a page."""
+    page = read_any(json_file(folder / file_name(group), "index"))
+    tasks = page.get("figures", {}).get("tasks") if isinstance(page.get("figures"), dict) else None
+    return len(tasks) if isinstance(tasks, list) else 0
 
 
 def earlier_tasks(group: str, folder: Path, settings: Mapping[str, str]) -> tuple[list[TaskValues], list[str]]:
