@@ -24,7 +24,7 @@ def test_models_are_ranked_and_the_partial_one_comes_last_without_a_rank(page: A
     last = page.locator("table.board tbody tr").last
     assert "3 of 6 tasks missing" in last.inner_text()
     assert last.locator("td").first.inner_text() == "–"
-    assert "trained on" in page.locator("table.board tbody tr").first.inner_text()
+    assert "1 task" in page.locator("table.board tbody tr").first.inner_text()  # that it was trained on
 
 
 def test_sorting_puts_unknown_values_last_in_both_directions(page: Any, site: str) -> None:

@@ -41,10 +41,10 @@
     return `${names[0]} is ${d.verdict} than ${names[1]}: ${size}.`;
   }
 
-  function queryPair(board, a, b, pair) {
+  function queryPair(board, a, b, pair, tasks) {
     const names = [board.models[a].name, board.models[b].name];
     if (pair.error) return [h("h3", {}, names.join(" against ")), h("p", {}, `Not compared: ${pair.error}.`)];
-    const lines = [...pair.tasks].sort((x, y) => y.difference - x.difference);
+    const lines = pair.tasks.filter((d) => tasks.includes(d.task)).sort((x, y) => y.difference - x.difference);
     const columns = [
       { key: "task", label: "Task", value: (d) => board.tasks[d.task].name, cell: (d) => S.taskLink(board, d.task) },
       { key: "difference", label: "Difference", number: true, value: (d) => d.difference, cell: (d) => S.signed(d.difference) },
@@ -53,6 +53,7 @@
       { key: "queries", label: "Queries won / tied / lost", number: true, value: (d) => (d.wins === null ? "" : `${d.wins} / ${d.ties} / ${d.losses}`) },
       { key: "verdict", label: "Verdict", value: (d) => d.verdict },
     ];
+    const changes = pair.changes.filter((change) => tasks.includes(change.task));
     const changed = [
       { key: "query", label: "Query", value: (c) => c.query, cell: (c) => S.queryLink(board, c.task, c.query, c.text || c.query, names) },
       { key: "task", label: "Task", value: (c) => board.tasks[c.task].name, cell: (c) => S.taskLink(board, c.task) },
@@ -61,10 +62,10 @@
     ];
     return [
       h("h3", {}, names.join(" against ")), h("p", { class: "verdict" }, verdictText(names, pair)),
-      h("p", { class: "soft" }, `Paired randomisation test over ${pair.queries.toLocaleString("en")} queries; p-values of tasks are corrected by Holm's method.`),
+      h("p", { class: "soft" }, `Paired randomisation test over ${pair.queries.toLocaleString("en")} queries of ${pair.tasks.length} tasks; p-values of tasks are corrected by Holm's method.`),
       S.figure(S.forest(lines.map((d) => ({ name: board.tasks[d.task].name, value: d.difference, low: d.low, high: d.high, sure: d.verdict === "better" || d.verdict === "worse" }))), `Difference in percentage points with 95 % intervals: ${names[0]} minus ${names[1]}. Grey: not distinguishable.`),
       S.grid("differences", `Differences of ${names.join(" and ")}`, columns, lines),
-      pair.changes.length > 0 && [h("h4", {}, "Queries that differ most"), S.grid("queries", "Queries that differ most", changed, pair.changes)],
+      changes.length > 0 && [h("h4", {}, "Queries that differ most"), S.grid("queries", "Queries that differ most", changed, changes)],
       pair.flags.length > 0 && h("p", { class: "soft" }, pair.flags.join("; ")),
     ];
   }
@@ -72,7 +73,7 @@
   function taskPair(board, a, b, tasks) {
     const names = [board.models[a].name, board.models[b].name];
     const at = (m, t) => board.score[board.index[m].get(t)];
-    const lines = tasks.map((t) => ({ name: board.tasks[t].name, value: at(a, t) - at(b, t) })).sort((x, y) => y.value - x.value);
+    const lines = tasks.map((t) => ({ t, name: board.tasks[t].name, value: at(a, t) - at(b, t) })).sort((x, y) => y.value - x.value);
     const value = S.signFlip(lines.map((line) => line.value));
     const mean = lines.reduce((sum, line) => sum + line.value, 0) / (lines.length || 1);
     const wins = lines.filter((line) => line.value > 0).length, losses = lines.filter((line) => line.value < 0).length;
@@ -80,7 +81,12 @@
       : `The difference of means is ${S.signed(mean)}; a test over the tasks does not distinguish the two models (p = ${value.toFixed(2)}).`;
     return [h("h3", {}, names.join(" against ")), h("p", { class: "verdict" }, text),
       h("p", {}, `${names[0]} is better on ${wins} tasks, ${names[1]} on ${losses}; ${lines.length - wins - losses} are equal.`),
-      lines.length > 0 && S.figure(S.forest(lines), `Difference in percentage points: ${names[0]} minus ${names[1]}. Bars to the right favour ${names[0]}.`)];
+      lines.length > 0 && S.figure(S.forest(lines), `Difference in percentage points: ${names[0]} minus ${names[1]}. Bars to the right favour ${names[0]}.`),
+      lines.length > 0 && [h("h4", {}, "Tasks that differ most"), S.grid("differences", `Differences of ${names.join(" and ")}`, [
+        { key: "task", label: "Task", value: (line) => line.name, cell: (line) => S.taskLink(board, line.t) }, { key: "type", label: "Type", value: (line) => board.tasks[line.t].type },
+        ...[a, b].map((m, k) => ({ key: names[k], label: names[k], number: true, value: (line) => at(m, line.t), cell: (line) => S.percent(at(m, line.t)) })),
+        { key: "difference", label: "Difference", number: true, value: (line) => line.value, cell: (line) => S.signed(line.value) },
+      ], [...lines].sort((x, y) => Math.abs(y.value) - Math.abs(x.value)))]];
   }
 
   async function withTexts(board, pair) {
@@ -93,23 +99,23 @@
     }
   }
 
-  S.comparePage = async (board, names) => {
+  S.comparePage = async (board, names, options) => {
     const models = names.map(board.find);
     if (models.length < 2 || models.length > 4 || models.some((m) => m < 0)) return [h("h2", {}, "Compare models"), h("p", {}, "Tick two to four models on the leaderboard, then choose Compare.")];
-    const tasks = board.tasks.map((_, t) => t).filter((t) => models.every((m) => board.index[m].has(t)));
+    const chosen = S.chosenTasks(board, options), tasks = chosen.filter((t) => models.every((m) => board.index[m].has(t)));
     const first = models[0], sections = [];
     for (const other of models.slice(1)) {
       const pair = await pairOf(board, first, other);
       await withTexts(board, pair);
-      sections.push(pair ? queryPair(board, first, other, pair) : taskPair(board, first, other, tasks));
+      sections.push(pair ? queryPair(board, first, other, pair, tasks) : taskPair(board, first, other, tasks));
     }
     const columns = [
       { key: "task", label: "Task", value: (t) => board.tasks[t].name, cell: (t) => S.taskLink(board, t) },
       ...models.map((m) => ({ key: board.models[m].name, label: board.models[m].name, number: true, value: (t) => board.score[board.index[m].get(t)],
         cell: (t) => S.percent(board.score[board.index[m].get(t)]), className: (t) => (models.every((x) => board.score[board.index[x].get(t)] <= board.score[board.index[m].get(t)]) ? "top" : "") })),
     ];
-    const skipped = board.tasks.length - tasks.length;
-    return [h("h2", {}, `Comparison of ${models.length} models`), sections, h("h3", {}, "Scores"),
+    const skipped = chosen.length - tasks.length;
+    return [h("h2", {}, `Comparison of ${models.length} models` + (chosen.length < board.tasks.length ? ` on ${chosen.length} of ${board.tasks.length} tasks` : "")), sections, h("h3", {}, "Scores"),
       skipped > 0 && h("p", { class: "soft" }, `${skipped} tasks are missing for at least one model.`), S.grid("scores", "Scores", columns, tasks)];
   };
 })(window.Steelyard);

@@ -11,7 +11,7 @@
     bytes: "Bytes per document", passages: "Passages per document", rescore: "Bytes for rescoring", latency: "ms per query", rate: "Documents per second", price: "Price of 1,000 queries", seconds: "Seconds",
   };
   S.NUMBERS = ["parameters", "dimension", "tokens", "overlap", "bytes", "passages", "rescore", "latency", "rate", "price", "seconds"];
-  const FIRST = ["family", "parameters", "dimension", "license", "bytes", "passages", "latency"];
+  const FIRST = ["family", "parameters", "dimension", "license", "overlap", "bytes", "passages", "latency"];
   /* What a person sees first, and what a language model gets to read. */
   S.PRESETS = { human: { label: "human-facing", metric: "ndcg_at_10", measures: ["mrr_at_10", "precision_at_1"] }, ai: { label: "AI-facing", metric: "recall_at_100", measures: ["recall_at_10", "hit_rate_at_10"] } };
   const DEFAULT_MEASURES = ["hit_rate_at_10", "recall_at_100"];
@@ -56,6 +56,9 @@
     if (options.measures !== undefined) return S.list(options.measures).filter((name) => board.metrics[name]);
     return options.metric ? [] : DEFAULT_MEASURES.filter(complete);
   };
+
+  /** The options that choose tasks, for other views of the same selection. */
+  S.taskFilters = ({ types, languages, categories, tasks }) => ({ types, languages, categories, tasks });
 
   S.chosenTasks = (board, options) => {
     const types = S.list(options.types), languages = S.list(options.languages), names = S.list(options.tasks);

@@ -13,7 +13,7 @@
       h("a", { href: S.address([name, board.slug], {}), "aria-current": name === current ? "page" : null }, label)));
     const choice = h("select", { id: "board", "aria-label": "Benchmark", onchange: (e) => (location.hash = S.address(["board", e.target.value], {})) },
       boards.map((entry) => h("option", { value: entry.slug, selected: entry.slug === board.slug }, S.boardTitle(entry, boards))));
-    S.replace(document.getElementById("benchmark"), boards.length > 1 ? choice : h("span", { class: "soft" }, board.title || board.name));
+    S.replace(document.getElementById("benchmark"), boards.length > 1 ? choice : h("span", { class: "soft" }, boards[0].name === "results" ? board.title : S.boardTitle(boards[0], boards)));
   }
 
   async function ranked(board, boards, name, given) {
@@ -41,7 +41,7 @@
     if (name === "model") return S.modelPage(board, joined);
     if (name === "task") return S.taskPage(board, joined);
     if (name === "tasks") return S.tasksPage(board, options);
-    if (name === "compare") return S.comparePage(board, rest);
+    if (name === "compare") return S.comparePage(board, rest, options);
     if (name === "queries") return S.queriesPage(board, joined, options);
     if (name === "query") return S.queryPage(board, rest[0], rest[1], options);
     if (name === "pipelines") return S.pipelinesPage(board, options);

@@ -68,8 +68,10 @@
     ];
   };
 
-  function marks(row) {
-    return S.FLAGS.filter(([bit]) => row.flags & bit).map(([, label, title]) => h("span", { class: "flag", title }, label));
+  /* Flags of a row; what a column shows is not repeated. */
+  function marks(row, columns) {
+    const hidden = columns.some((column) => column.key === "overlap") ? 16 | 32 : 0;
+    return S.FLAGS.filter(([bit]) => row.flags & bit & ~hidden).map(([, label, title]) => h("span", { class: "flag", title }, label));
   }
 
   function rankCell(row) {
@@ -146,7 +148,7 @@
       const own = model.own && board.models.some((m) => !m.own) ? h("span", { class: "own" }, "mine") : null;
       const open = S.list(options.open_variants).includes(model.name);
       const fold = children ? h("button", { type: "button", class: "fold", "aria-expanded": String(open), onclick: () => S.toggle("open_variants", model.name) }, `${open ? "▾" : "▸"} ${children} variant${children > 1 ? "s" : ""}`) : null;
-      return h("th", { scope: "row", class: depth ? "model variant" : "model" }, pick, " ", S.modelLink(board, row.model), " ", own, partial, marks(row), fold);
+      return h("th", { scope: "row", class: depth ? "model variant" : "model" }, pick, " ", S.modelLink(board, row.model), " ", own, partial, marks(row, columns), fold);
     });
     return h("tr", { class: [row.partial ? "partial" : row.tied ? "tied" : "", group ? "group" : "", row.variant ? "variants" : ""].filter(Boolean).join(" ") || null }, cells);
   }
@@ -180,7 +182,7 @@
       h("div", { class: "row summary", role: "status" },
         h("span", {}, `${rows.length} model${rows.length === 1 ? "" : "s"} on ${tasks.length} task${tasks.length === 1 ? "" : "s"}` + (whole < rows.length ? `, ${whole} complete` : "")),
         picked.length === 1 && h("span", { class: "soft" }, "Tick another model to compare."),
-        picked.length > 1 && h("a", { class: "button", href: S.address(["compare", board.slug, ...picked], {}) }, `Compare ${picked.length} models`),
+        picked.length > 1 && h("a", { class: "button", href: S.address(["compare", board.slug, ...picked], S.taskFilters(options)) }, `Compare ${picked.length} models`),
         S.downloads(board.slug, columns, [...ordered, ...variants], () => records(board, [...ordered, ...variants], tasks))),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Leaderboard" },
         h("table", { class: "board" }, h("caption", { class: "unseen" }, `Leaderboard of ${board.title || board.name}`),
