@@ -72,7 +72,7 @@ def own(page: Any, address: str) -> None:
     walk = Walk(page)
     best, runner_up = compare_two_best(walk)
     print(f"of one's own, {best} and {runner_up}: {page.locator('.verdict').inner_text()}")
-    link = page.get_by_role("region", name="Queries that differ most").locator("tbody a").first
+    link = page.get_by_role("region", name="Queries that differ most", exact=False).locator("tbody a").first
     query = link.inner_text()
     walk.do(link.click, "document.querySelector('section.list')")
     print(f"they differ most on the query {query!r}: {walk.result()}")

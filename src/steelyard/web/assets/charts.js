@@ -128,5 +128,5 @@
     return root;
   };
 
-  S.figure = (chart, caption) => h("figure", {}, h("div", { class: "scroll plain", tabindex: "0", role: "region", "aria-label": "Chart" }, chart), h("figcaption", { class: "soft" }, caption));
+  S.figure = (chart, caption) => h("figure", {}, h("div", { class: "scroll plain", tabindex: "0", role: "region", "aria-label": `Chart: ${chart.getAttribute("aria-label")}` }, chart), h("figcaption", { class: "soft" }, caption));
 })(window.Steelyard);

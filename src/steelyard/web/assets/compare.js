@@ -63,9 +63,9 @@
     return [
       h("h3", {}, names.join(" against ")), h("p", { class: "verdict" }, verdictText(names, pair)),
       h("p", { class: "soft" }, `Paired randomisation test over ${pair.queries.toLocaleString("en")} queries of ${pair.tasks.length} tasks; p-values of tasks are corrected by Holm's method.`),
-      S.figure(S.forest(lines.map((d) => ({ name: board.tasks[d.task].name, value: d.difference, low: d.low, high: d.high, sure: d.verdict === "better" || d.verdict === "worse" }))), `Difference in percentage points with 95 % intervals: ${names[0]} minus ${names[1]}. Grey: not distinguishable.`),
+      S.figure(S.forest(lines.map((d) => ({ name: board.tasks[d.task].name, value: d.difference, low: d.low, high: d.high, sure: d.verdict === "better" || d.verdict === "worse" })), { label: `Difference by task of ${names.join(" and ")}` }), `Difference in percentage points with 95 % intervals: ${names[0]} minus ${names[1]}. Grey: not distinguishable.`),
       S.grid("differences", `Differences of ${names.join(" and ")}`, columns, lines),
-      changes.length > 0 && [h("h4", {}, "Queries that differ most"), S.grid("queries", "Queries that differ most", changed, changes)],
+      changes.length > 0 && [h("h4", {}, "Queries that differ most"), S.grid("queries", `Queries that differ most between ${names.join(" and ")}`, changed, changes)],
       pair.flags.length > 0 && h("p", { class: "soft" }, pair.flags.join("; ")),
     ];
   }
@@ -81,7 +81,7 @@
       : `The difference of means is ${S.signed(mean)}; a test over the tasks does not distinguish the two models (p = ${value.toFixed(2)}).`;
     return [h("h3", {}, names.join(" against ")), h("p", { class: "verdict" }, text),
       h("p", {}, `${names[0]} is better on ${wins} tasks, ${names[1]} on ${losses}; ${lines.length - wins - losses} are equal.`),
-      lines.length > 0 && S.figure(S.forest(lines), `Difference in percentage points: ${names[0]} minus ${names[1]}. Bars to the right favour ${names[0]}.`),
+      lines.length > 0 && S.figure(S.forest(lines, { label: `Difference by task of ${names.join(" and ")}` }), `Difference in percentage points: ${names[0]} minus ${names[1]}. Bars to the right favour ${names[0]}.`),
       lines.length > 0 && [h("h4", {}, "Tasks that differ most"), S.grid("differences", `Differences of ${names.join(" and ")}`, [
         { key: "task", label: "Task", value: (line) => line.name, cell: (line) => S.taskLink(board, line.t) }, { key: "type", label: "Type", value: (line) => board.tasks[line.t].type },
         ...[a, b].map((m, k) => ({ key: names[k], label: names[k], number: true, value: (line) => at(m, line.t), cell: (line) => S.percent(at(m, line.t)) })),
