@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from steelyard.datasets import catalogue
 from steelyard.datasets.hubs.snapshots import Snapshot, files_in
 from steelyard.datasets.options import Generation, LoadOptions
-from steelyard.errors import DataError, MissingPart, UnknownName, UsageError
+from steelyard.errors import DataError, HubError, MissingPart, UnknownName, UsageError
 from steelyard.types.task_info import SEARCHED
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 GENERATIONS = ("v1", "v2")
 QRELS = "-qrels"
+LOCAL_HINT = "or read a copy: --data-dir DIR, STEELYARD_DATA=DIR, or dataset_path in a config of EvalScope"
+"""How data is read without a network, for errors of the network."""
 
 
 def entry_of(name: str) -> tuple[Entry, Generation | None] | None:
@@ -48,7 +50,14 @@ def entry_of(name: str) -> tuple[Entry, Generation | None] | None:
 
 
 def load(name: str, options: LoadOptions) -> AnyTask:
-    """Download what is not on this machine yet, and read the task."""
+    """Download what is not on this machine yet, and read the task; an error of the hub names the way without it."""
+    try:
+        return _load(name, options)
+    except HubError as error:
+        raise HubError(error.message, hint=f"{error.hint}; {LOCAL_HINT}" if error.hint else LOCAL_HINT) from error
+
+
+def _load(name: str, options: LoadOptions) -> AnyTask:
     from steelyard.datasets.formats.layout import find_tasks
     from steelyard.datasets.formats.nano import discovery as nano
     from steelyard.datasets.hubs.remote import load_snapshot
@@ -223,12 +232,20 @@ def copy_of(folder: Path, repositories: Iterable[str]) -> HubDataset | None:
     from steelyard.datasets.hubs.remote import HubDataset
 
     for repository in repositories:
+        if (path := copy_folder(folder, [repository])) is not None:
+            return HubDataset(Snapshot(repository, "", files_in(path)), lambda file, again, at=path: at / file)  # type: ignore[misc]
+    return None
+
+
+def copy_folder(folder: Path, repositories: Iterable[str]) -> Path | None:
+    """Return the folder of the first of these datasets that has files; None if there is none."""
+    for repository in repositories:
         name = repository.rpartition("/")[2]
         for path in (folder / repository, folder / on_modelscope(repository), folder / name):
-            if path.is_dir() and (files := files_in(path)):
-                return HubDataset(Snapshot(repository, "", files), lambda file, again, at=path: at / file)  # type: ignore[misc]
-        if folder.name == name and (files := files_in(folder)):
-            return HubDataset(Snapshot(repository, "", files), lambda file, again: folder / file)
+            if path.is_dir() and files_in(path):
+                return path
+        if folder.name == name and files_in(folder):
+            return folder
     return None
 
 

@@ -4,6 +4,7 @@
     classification:./train.csv,./test.csv        training texts, then those to classify
     clustering:./folder?bootstrap=true           a folder: test.*, or its only file; options after a question mark
     pair_classification:./folder::validation     another split of it
+    sts:./STS17?subset=ko-ko                     one subset of a folder whose card lists several; all without it
     reranking:./rows.jsonl                       rows of query, positives, negatives; or a folder with candidates
 
 A folder may have a `task.json` with type, languages, licence and the constants of the type.
@@ -26,6 +27,7 @@ from steelyard.datasets.samples.build import TRAIN, build, divided
 from steelyard.datasets.samples.constants import Constants, known_facts
 from steelyard.datasets.samples.roles import ROLES
 from steelyard.datasets.samples.splits import SYNONYMS, USUAL, evaluation_split, find_splits, matching_split
+from steelyard.datasets.samples.subsets import Splits, card_subsets
 from steelyard.datasets.tables.files import file_errors, format_of, plain_name
 from steelyard.datasets.tables.tabular import Named, read_table
 from steelyard.errors import DataError, UnknownName, UsageError
@@ -33,6 +35,8 @@ from steelyard.types import TaskInfo
 from steelyard.types.samples import AnyTask
 
 SPLIT_NAMES = {name for names in SYNONYMS for name in names}
+SUBSET = "subset"
+"""The option that names a subset: `sts:./STS17?subset=ko-ko`."""
 WIDTHS = {"classification": (1, 2)}
 """How many files a reference may name; one, for other types."""
 
@@ -117,7 +121,15 @@ def locate_samples(text: str) -> list[SampleLocation | TypedLocation]:
                 found=len(paths),
                 hint=f"give {'train,test' if 2 in widths else 'one file'}, not {reference.path}",
             )
-        return [_samples(reference, paths)]
+        subsets = card_subsets(paths[0]) if len(paths) == 1 and paths[0].is_dir() else {}
+        chosen = reference.options.get(SUBSET)
+        if chosen is not None and chosen not in subsets:
+            raise UnknownName("subset", chosen, subsets, hint=f"{reference.path} has: {', '.join(subsets) or 'none'}")
+        return [
+            _samples(replace(reference, options={**reference.options, SUBSET: subset}), paths, splits)
+            for subset, splits in subsets.items()
+            if chosen in (None, subset) and (not reference.split or matching_split(reference.split, splits) is not None)
+        ] or [_samples(reference, paths)]
 
 
 def _is_searched(reference: TypedReference, paths: list[Path]) -> bool:
@@ -127,17 +139,19 @@ def _is_searched(reference: TypedReference, paths: list[Path]) -> bool:
     return paths[0].is_dir() and bool(scan(paths[0]).tasks)
 
 
-def _samples(reference: TypedReference, paths: list[Path]) -> SampleLocation:
+def _samples(reference: TypedReference, paths: list[Path], subset: Splits | None = None) -> SampleLocation:
     home = paths[0] if paths[0].is_dir() else paths[0].absolute().parent
-    files = _files(paths)
+    files = _files(paths) if subset is None else {s: tuple((f, home / f) for f in names) for s, names in subset.items()}
     facts = _facts(home, reference.type, own=paths[0].is_dir())
     split = _split(reference, files)
     names = [plain_name(path.name).rsplit(".", 1)[0] if path.is_file() else path.resolve().name for path in paths]
     alone = len(paths) == 1 and names[0].lower() not in SPLIT_NAMES
     root = str(facts.get("name") or (names[0] if alone else home.resolve().name))
     other = f":{split}" if reference.split and split not in ("", "test") else ""
+    root += f"[{reference.options[SUBSET]}]" if subset is not None else ""
     info = task_info({"split": split or "test", **facts}, name=f"local/{root}{other}", source=root)
-    options = {**known_facts(facts, reference.type), **reference.options}
+    given = {name: value for name, value in reference.options.items() if name != SUBSET or subset is None}
+    options = {**known_facts(facts, reference.type), **given}
     main = options.pop("main_metric", None) or facts.get("main_metric")
     info = replace(info, type=reference.type, main_metric=str(main) if main else None)
     return SampleLocation(str(reference), files, split, info, Constants.of(options, reference.type, reference.type))

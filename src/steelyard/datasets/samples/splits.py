@@ -1,6 +1,7 @@
 """Which files hold which split of a dataset, by their names: as `datasets` writes them, or as people do.
 
 data/test-00000-of-00001-0a1b2c3d4e5f6071.parquet    default/test/0000.parquet    test.jsonl.gz    sts/test.csv
+test/data-00000-of-00001.arrow
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from steelyard.datasets.formats.saved_arrow import arrow_split
 from steelyard.datasets.tables.files import missing_shards
 from steelyard.errors import DataError
 
 FILE = re.compile(
     r"(?:(?P<folder>.+?)/)?(?P<split>[^/]+?)"
     r"(?:-\d{5}-of-\d{5}(?:-[0-9a-f]{16,})?|/\d{4,})?"
-    r"\.(?:parquet|jsonl|ndjson|json|csv|tsv)(?:\.gz|\.zst|\.bz2)?",
+    r"\.(?:parquet|arrow|jsonl|ndjson|json|csv|tsv)(?:\.gz|\.zst|\.bz2)?",
     re.IGNORECASE,
 )
 NO_DATA = {"task", "manifest", "dataset_infos", "dataset_info", "dataset_dict", "state", "config"}
@@ -37,7 +39,7 @@ def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, 
         match = FILE.fullmatch(name)
         if match is None or match["split"].lower() in NO_DATA or name.startswith("."):
             continue
-        folder, split = match["folder"] or "", match["split"].lower()
+        folder, split = arrow_split(name) or (match["folder"] or "", match["split"].lower())
         found[split][folder].append(name)
     chosen = {split: _choose(split, folders, config) for split, folders in found.items()}
     for split, folder in chosen.items():

@@ -14,6 +14,7 @@ from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.samples.location import is_table, tables_in
 from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS
 from steelyard.datasets.samples.splits import evaluation_split, find_splits, matching_split
+from steelyard.datasets.samples.subsets import card_subsets
 from steelyard.datasets.tables.files import file_errors, format_of, open_bytes, text_lines
 from steelyard.errors import UsageError
 
@@ -37,7 +38,8 @@ def detect_type(text: str) -> str | None:
         type = read_json_object(paths[0] / SIDECAR).get("type") or _card_type(paths[0])
         if isinstance(type, str) and type in ROLES:
             return type
-        splits = saved_splits(paths[0]) or find_splits(tables_in(paths[0]))
+        subsets = card_subsets(paths[0])
+        splits = next(iter(subsets.values()), None) or saved_splits(paths[0]) or find_splits(tables_in(paths[0]))
         split = evaluation_split(splits) if splits else None
         if split is None:
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,11 @@ import pyarrow as pa
 from steelyard.config import Settings
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.mteb.tasks import DEFAULT, PREFIX, Part, info_of, one, parts, refusal
+from steelyard.datasets.formats.saved_arrow import arrow_view
+from steelyard.datasets.hubs.published import LOCAL_HINT, copy_folder, no_copy
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.problems import Report
+from steelyard.datasets.samples.subsets import card_subsets
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.tabular import Table
 from steelyard.errors import DataError, HubError, MissingPart, UsageError
@@ -53,6 +58,8 @@ class MtebSource:
 def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
     """Return the task, with data that mteb downloads, transforms and samples."""
     task = _fetched(part, options)
+    if options.settings.data is not None and task is not part.task:
+        info = replace(info, revision=None)  # a copy may be of any revision
     if info.type in ("retrieval", "reranking"):
         return _retrieval(task.dataset[part.hub_subset][part.split], info, options)
     rows = task.dataset if part.hub_subset == DEFAULT and DEFAULT not in task.dataset else task.dataset[part.hub_subset]
@@ -73,17 +80,33 @@ def _fetched(part: Part, options: LoadOptions) -> Any:
     task = part.task
     if not task.data_loaded:  # a task that has its data need not be in the registry
         task = mteb.get_task(part.task.metadata.name, hf_subsets=subsets, eval_splits=[part.split])
+        if options.settings.data is not None:
+            _use_copy(task, options.settings.data, options.settings)
     try:
-        _check_network(options.settings)
+        if options.settings.data is None:
+            _check_network(options.settings)
         task.load_data()
     except (OSError, errors.DatasetsError) as error:  # errors of the hub, of connections and of files are OSErrors
         raise HubError(
             f"{part.label} of mteb could not be loaded: {str(error)[:LONGEST]}",
-            hint="check the connection, or the cache of the package `datasets`",
+            hint=f"check the connection, or the cache of the package `datasets`; {LOCAL_HINT}",
         ) from error
     if hasattr(task, "convert_v1_dataset_format_to_v2"):
         task.convert_v1_dataset_format_to_v2(None)
     return task
+
+
+def _use_copy(task: Any, folder: Path, settings: Settings) -> None:
+    """Let the task read the copy of its dataset in the folder, as `owner/name`, `name` or the folder itself."""
+    dataset = dict(task.metadata.dataset)
+    copy = copy_folder(folder, [dataset["path"], task.metadata.name])
+    if copy is None:
+        raise no_copy(folder, [dataset["path"]])
+    # The metadata belongs to the class: this object alone gets another.
+    path = str(arrow_view(copy, settings) or copy)
+    task.metadata = task.metadata.model_copy(update={"dataset": {**dataset, "path": path, "revision": None}})
+    if DEFAULT not in card_subsets(copy) and getattr(task, "fast_loading", False):
+        task.fast_loading = not card_subsets(copy)  # it would read one table with all subsets
 
 
 def _check_network(settings: Settings) -> None:
@@ -95,7 +118,7 @@ def _check_network(settings: Settings) -> None:
     if settings.offline and not all(getattr(place, OFFLINE) for place in places):
         raise MissingPart(
             "tasks of mteb cannot be loaded offline, because mteb would use the network",
-            hint=f"export {OFFLINE}=1 before Python starts, or use steelyard run --offline",
+            hint=f"export {OFFLINE}=1 before Python starts, or use steelyard run --offline; {LOCAL_HINT}",
         )
 
 

@@ -22,7 +22,7 @@ from steelyard.errors import DataError
 
 FILE = re.compile(
     r"(?:data/)?(?P<config>[^/]+)/(?P<split>[^/]+?)"
-    r"(?:-\d{5}-of-\d{5}(?:-[0-9a-f]{16,})?|/\d{4,})?\.parquet"
+    r"(?:(?:-\d{5}-of-\d{5}(?:-[0-9a-f]{16,})?|/\d{4,})?\.parquet|/(?:data-\d{5}-of-\d{5}|dataset)\.arrow)"
 )
 TABLES = ("corpus", "queries", "qrels")
 NOT_CANDIDATES = {"default", "instruction", "instructions", "metadata", "top_ranked_instructions"}
