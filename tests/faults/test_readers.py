@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from fault_mutation import mutate
-from fault_readers import BY_NAME, READERS, Reader
+from fault_output_readers import OUTPUT_READERS
+from fault_readers import READERS as INPUT_READERS
+from fault_readers import Reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +23,8 @@ CASES = int(os.environ.get("STEELYARD_FAULT_CASES", "2000"))
 SEED = int(os.environ.get("STEELYARD_FAULT_SEED", "16"))
 FINDINGS = Path(__file__).parent / "corpus"
 SHARED = Path(__file__).parents[3] / "shared" / "faults" / "inputs"
+READERS = [*INPUT_READERS, *OUTPUT_READERS]
+BY_NAME = {reader.name: reader for reader in READERS}
 pytestmark = pytest.mark.usefixtures("shared_home")
 
 
@@ -85,7 +89,7 @@ def test_shared_inputs_end_in_an_error_of_ours(tmp_path: Path) -> None:
         _, _, rest = data.partition(b"\n")
         if name in ("samples", "beir_folder"):
             data = rest
-        for reader in OLD_NAMES.get(name, [name] if name in BY_NAME else []):
+        for reader in OLD_NAMES.get(name, [name]):
             try:
                 BY_NAME[reader].survives(tmp_path / reader, data)
             except Exception as error:  # noqa: BLE001  (every failure is listed)

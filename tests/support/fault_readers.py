@@ -283,5 +283,3 @@ READERS = [
     Reader("ragged_jsonl", model("sparse", "v.jsonl"), [lines({"id": "d0", "vector": {"a": 1.5}}, {"id": "d1", "vector": {"b": 2}})]),
     Reader("result_json", result, [json.dumps(RESULT).encode()]),
 ]  # fmt: skip
-
-BY_NAME = {reader.name: reader for reader in READERS}

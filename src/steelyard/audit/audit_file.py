@@ -135,7 +135,7 @@ def load_audit(path: str | Path) -> Audit:
         raise DataError(
             f"the audit cannot be read: {error.strerror}", where=str(path), hint="check the path"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"not valid JSON: {error}", where=str(path), hint="run the audit again") from error
     if not isinstance(facts, dict) or facts.get("kind") != "leakage" or facts.get("schema_version") != SCHEMA_VERSION:
         expected = f"kind 'leakage' of schema version {SCHEMA_VERSION}"
@@ -151,7 +151,7 @@ def load_audit(path: str | Path) -> Audit:
             tuple(facts["scores"]),
             facts["written"],
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"a field is missing or wrong: {error}", where=str(path), hint="run the audit again") from error
 
 

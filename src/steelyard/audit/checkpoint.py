@@ -67,7 +67,7 @@ class Checkpoint:
             if state["key"] != self.key:
                 return None
             table = np.load(self.folder / state["matches"])
-        except (OSError, ValueError, KeyError, TypeError):  # a damaged state is as good as none
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # a damaged state is as good as none
             return None
         return (state, table) if table.dtype == MATCH else None
 

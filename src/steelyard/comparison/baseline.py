@@ -117,7 +117,7 @@ def read_baseline(path: Path) -> list[Result]:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise DataError(f"the baseline cannot be read: {error.strerror}", where=str(path), hint=_HINT) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"the baseline must be JSON: {error}", where=str(path), hint=_HINT) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"the file must be a baseline with format {FORMAT!r}", where=str(path), hint=_HINT)

@@ -172,7 +172,7 @@ def read_metadata(path: str | Path) -> dict[str, dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 where = f"{file} row {number}"
                 raise DataError(f"every line must be a JSON object: {error}", where=where, hint="mend it") from error
             rows.append({**{k: v for k, v in row.items() if k != "metadata"}, **(row.get("metadata") or {})})

@@ -75,7 +75,7 @@ def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:
             table = file.read([QUERY_COLUMN, *names])
         ids = tuple(table.column(QUERY_COLUMN).to_pylist())
         return {name: Column(ids, table.column(name).to_numpy().astype(np.float64)) for name in names}
-    except (OSError, KeyError, pyarrow.ArrowException) as error:
+    except (OSError, KeyError, ValueError, TypeError, OverflowError, pyarrow.ArrowException) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         raise ResultError(
             f"{path} {reason}", hint="run the evaluation again with --overwrite-strategy always"

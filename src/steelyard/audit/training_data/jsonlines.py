@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,10 @@ LONGEST_ROW = 64 << 20
 SAMPLE = 100
 """Rows that the columns are detected from."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+_BARE_NULL = re.compile(rb"(?:\A|[\n}])\s*null")
+"""A null in the place of a record, or what might be one."""
 
 
 def raw_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
@@ -136,6 +141,8 @@ def _is_message(item: Any) -> bool:
 def parse(block: bytes, first_row: int, columns: TextColumns, schema: Any) -> Batch:
     """Parse whole lines: fast where all are regular, else line by line."""
     rows = block.count(b"\n") + (not block.endswith(b"\n"))
+    if _BARE_NULL.search(block):  # the parser of Arrow reads past the end of its memory
+        return parse_lines(block, first_row, rows, columns)
     batch = _parse_fast(block, first_row, rows, columns, schema) if schema is not None else None
     return batch if batch is not None else parse_lines(block, first_row, rows, columns)
 

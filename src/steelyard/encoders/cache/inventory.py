@@ -38,7 +38,7 @@ def inventory(home: Path) -> list[StoredEncoder]:
 
 def _read_folder(folder: Path) -> StoredEncoder:
     description: dict[str, object] = {}
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         content = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         description = content if isinstance(content, dict) else {}
     files = size = encodings = 0
