@@ -12,14 +12,17 @@ current folder, the default.
 | `data`        | `STEELYARD_DATA`        | folder of copies of published datasets, read instead of any hub          |
 | `home`        | `STEELYARD_HOME`        | folder of vectors and built-in sets (default: user cache + `/steelyard`) |
 | `cache_bytes` | `STEELYARD_CACHE_BYTES` | limit of stored vectors, such as `500MB` (default `10GB`; 0: store none) |
+| `vectors`     | `STEELYARD_VECTORS`     | store of vectors that machines share: a folder or `s3://BUCKET/PATH`     |
+| `memory_bytes`| `STEELYARD_MEMORY_BYTES`| largest index in memory; larger ones are mapped files (default: a quarter) |
 | `threads`     | `STEELYARD_THREADS`     | threads of BM25 (default: available cores, at most 8)                    |
 | `results`     | `STEELYARD_RESULTS`     | folder of results (default `results`)                                    |
 
 `missing_judgements` (`STEELYARD_MISSING_JUDGEMENTS`) is what to do with judgements of documents that are not in the
 corpus: `count` them as not retrieved, as trec_eval does (default), `ignore` them, or `error`.
 
-`home` is not accepted from `steelyard.toml`: a file that comes with a project must not choose the folder that
-`steelyard cache rm` empties. The hub clients read their own variables (HF_TOKEN, HF_HOME, HF_ENDPOINT) themselves.
+`home` and `vectors` are not accepted from `steelyard.toml`: a file that comes with a project must not choose the folder
+that `steelyard cache rm` empties, or where vectors are sent. The hub clients read their own variables (HF_TOKEN,
+HF_HOME, HF_ENDPOINT) themselves.
 """
 
 from __future__ import annotations
@@ -50,6 +53,14 @@ def default_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "steelyard"
 
 
+def default_memory() -> int:
+    """Return a quarter of the memory of this machine, or 2 GB if it is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    except (AttributeError, ValueError, OSError):
+        return 2 * 10**9
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of one evaluation; `Settings.load` merges arguments, environment, file and defaults.
@@ -71,6 +82,10 @@ class Settings:
     """Folder of files that can be made again: vectors, built-in sets, hashes."""
     cache_bytes: int = 10 * 10**9
     """Limit of stored vectors, in bytes; 0 stores none."""
+    vectors: str | None = None
+    """Store of vectors that machines share, a folder or a URL that fsspec can open; None: only that in `home`."""
+    memory_bytes: int = field(default_factory=default_memory)
+    """The largest index of a corpus in memory; a larger one is a memory-mapped file below `home`."""
     threads: int | None = None
     """Threads of BM25; None: the available cores, at most 8."""
     results: Path = Path("results")
@@ -229,10 +244,12 @@ _READERS = {
     "data": _Reader(_path, "a folder"),
     "home": _Reader(_path, "a folder"),
     "cache_bytes": _Reader(_bytes, "a size such as 500MB, 2GB or 1.5GiB"),
+    "vectors": _Reader(_text, "a folder or a URL such as s3://BUCKET/PATH"),
+    "memory_bytes": _Reader(_bytes, "a size such as 500MB, 2GB or 1.5GiB"),
     "threads": _Reader(_count, "a whole number of at least 1"),
     "results": _Reader(_path, "a folder"),
     "missing_judgements": _Reader(_missing_judgements, f"one of {', '.join(MISSING_JUDGEMENTS)}"),
     "secrets": _Reader(dict, "a mapping of names to keys"),
 }
-FILE_SETTINGS = tuple(name for name in _READERS if name not in ("home", "secrets"))
+FILE_SETTINGS = tuple(name for name in _READERS if name not in ("home", "secrets", "vectors"))
 """Settings that `steelyard.toml` may have."""

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, Task, TaskInfo
 from steelyard.types.samples import AnyTask
 
@@ -138,6 +141,24 @@ class Embeds(Protocol):
 
     def embed(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> tuple[Float32, ModelSettings]:
         """Return a vector for each text, each distinct text encoded once, and notes on the encoding."""
+        ...
+
+
+@runtime_checkable
+class StoresEncodings(Protocol):
+    """A model whose encodings are stored by content, so that other processes can compute them ahead."""
+
+    @property
+    def store_name(self) -> str | None:
+        """The name of the store, the same for variants of a model; None if nothing is stored."""
+        ...
+
+    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
+        """Return which texts have a stored encoding."""
+        ...
+
+    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
+        """Encode one planned batch of texts, store the encodings, and return notes on how they were obtained."""
         ...
 
 

@@ -35,6 +35,9 @@ class FunctionEncoder:
     Its vectors are stored only if it has a `version`, because a hash of its source does not cover what it calls.
     """
 
+    fixed_batches = True
+    """What a function computes may depend on the batch, so batches do not depend on what is cached."""
+
     def __init__(
         self, function: Function, name: str, *, similarity: str = "cosine", version: str | None, batch_size: int
     ) -> None:

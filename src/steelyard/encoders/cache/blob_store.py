@@ -15,15 +15,19 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.budget import SUFFIX
+from steelyard.encoders.cache.key_index import KEY, Keys
+from steelyard.encoders.cache.shared_files import SharedFiles
 from steelyard.encoders.cache.vector_file import DamagedFile, NotAVectorFile
 from steelyard.encoders.cache.vector_store import (
     digests,
@@ -40,6 +44,8 @@ from steelyard.types.protocols import ModelSettings
 MARK = b"SYBLOB02"
 HEADER = struct.Struct("<8sQQ")
 ENTRY = np.dtype([("key", "V16"), ("end", "<u8"), ("crc", "<u4")])
+KEYED_ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("end", "<u8"), ("crc", "<u4")])
+"""The same bytes as `ENTRY`, with the key in two numbers."""
 
 Location = tuple[Path, int, int, int]
 """The location of an encoding: its file, first byte, end and CRC."""
@@ -53,6 +59,8 @@ class BlobStore:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
         self.folder = settings.home / budget.FOLDER / f"{slug}-{fingerprint(folder_settings(encoder_settings))}"
         self.problems: list[str] = []
+        self.shared = SharedFiles.of(settings.vectors, self.folder.name, _shared_table, self._note)
+        """The store that machines share; None without one."""
         self._name, self._settings, self._limit = name, encoder_settings, settings.cache_bytes
         self._locations: dict[bytes, Location] = {}
         self._known: set[str] = set()
@@ -60,6 +68,16 @@ class BlobStore:
     def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
         """Return the keys of texts in a role."""
         return digests(texts, role, prompt_of(self._settings, role))
+
+    def has(self, keys: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+        """Return which of the keys are stored, by the tables of the files; encodings are checked when they are read.
+
+        With a store that machines share, only what is there counts.
+        """
+        if self.shared is not None:
+            return self.shared.has(_key_array(keys))
+        self._refresh()
+        return np.fromiter((key in self._locations for key in keys), dtype=bool, count=len(keys))
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the encodings of these keys; None for one that is not stored."""
@@ -81,22 +99,48 @@ class BlobStore:
             else:
                 for row, blob in zip(rows, blobs, strict=True):
                     encodings[row] = blob
+        if self.shared is not None:
+            self._download(keys, encodings)
         return encodings
+
+    def _download(self, keys: Sequence[bytes], encodings: list[bytes | None]) -> None:
+        """Read the encodings that are in the shared store only, and keep their files."""
+        assert self.shared is not None
+        missing = np.array([row for row, blob in enumerate(encodings) if blob is None], dtype=np.int64)
+        for name, content, wanted, rows in self.shared.files_with(_key_array(keys), missing):
+            table = _shared_table(partial(_range, content))
+            ends = table["end"].astype(np.int64) + HEADER.size + table.nbytes
+            for row, at in zip(wanted.tolist(), rows.tolist(), strict=True):
+                start = HEADER.size + table.nbytes if at == 0 else int(ends[at - 1])
+                blob = content[start : int(ends[at])]
+                if zlib.crc32(blob) == int(table["crc"][at]):
+                    encodings[row] = blob
+                else:
+                    self._note(f"{self.shared.url}/{name} is damaged: the encoding at byte {start:,} has changed")
+            with suppress(OSError):  # a full disk: it is read from the shared store each time
+                write_description(self.folder, self._name, self._settings)
+                write_atomic(self.folder / name, content)
+
+    def publish(self, keys: Sequence[bytes]) -> None:
+        """Copy encodings that are stored here but not in the shared store; without one, do nothing."""
+        if self.shared is None or not len(keys):
+            return
+        absent = [key for key, known in zip(keys, self.shared.has(_key_array(keys)).tolist(), strict=True) if not known]
+        pairs = [(key, blob) for key, blob in zip(absent, self.get(absent), strict=True) if blob is not None]
+        if pairs:
+            name, parts = _blob_file([key for key, _ in pairs], [blob for _, blob in pairs])
+            self.shared.upload(name, *parts)
 
     def put(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
         """Store encodings by their keys. A failure does not stop the run; it is added to `problems`."""
         if not keys:
             return
-        entries = np.empty(len(keys), dtype=ENTRY)
-        entries["key"] = np.frombuffer(b"".join(keys), dtype="V16")
-        entries["end"] = np.cumsum([len(blob) for blob in blobs])
-        entries["crc"] = [zlib.crc32(blob) for blob in blobs]
-        body = entries.tobytes()
-        digest = hashlib.blake2b(body, digest_size=12)
-        name = digest.hexdigest() + SUFFIX
+        name, parts = _blob_file(keys, blobs)
+        if self.shared is not None:
+            self.shared.upload(name, *parts)
         try:
             write_description(self.folder, self._name, self._settings)
-            write_atomic(self.folder / name, HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs)
+            write_atomic(self.folder / name, *parts)
             budget.trim(self.folder.parent, self._limit)
         except OSError as error:
             self._note(f"encodings could not be stored in {self.folder}: {error.strerror or error}")
@@ -126,6 +170,35 @@ class BlobStore:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _blob_file(keys: Sequence[bytes], blobs: Sequence[bytes]) -> tuple[str, list[bytes]]:
+    """Return the name of the file of these encodings and its parts."""
+    entries = np.empty(len(keys), dtype=ENTRY)
+    entries["key"] = np.frombuffer(b"".join(keys), dtype="V16")
+    entries["end"] = np.cumsum([len(blob) for blob in blobs])
+    entries["crc"] = [zlib.crc32(blob) for blob in blobs]
+    body = entries.tobytes()
+    name = hashlib.blake2b(body, digest_size=12).hexdigest() + SUFFIX
+    return name, [HEADER.pack(MARK, len(keys), _checksum(body)), body, *blobs]
+
+
+def _range(content: bytes, start: int, end: int) -> bytes:
+    return content[start:end]
+
+
+def _key_array(keys: Sequence[bytes]) -> Keys:
+    return np.frombuffer(b"".join(keys), dtype=KEY)
+
+
+def _shared_table(read: Callable[[int, int], bytes]) -> npt.NDArray[np.void]:
+    """Return the table of a file that is read in ranges of bytes; an empty one for a damaged or foreign file."""
+    head = read(0, HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MARK):
+        return np.empty(0, dtype=KEYED_ENTRY)
+    _, count, checksum = HEADER.unpack(head)
+    body = read(HEADER.size, HEADER.size + count * ENTRY.itemsize)
+    return np.frombuffer(body if _checksum(body) == checksum else b"", dtype=KEYED_ENTRY)
 
 
 def _table(path: Path) -> dict[bytes, Location]:

@@ -19,6 +19,7 @@ from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVe
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
+from steelyard.vectors.mapped import Allocate, take_rows
 
 PART_TEXTS = 512
 """Texts encoded between two writes to the store: what an interruption can lose, a few seconds of work."""
@@ -54,6 +55,11 @@ def open_store(encoder: Encoder, settings: Settings | None = None) -> VectorStor
     return VectorStore(encoder, settings) if settings.cache_bytes > 0 and getattr(encoder, "storable", True) else None
 
 
+def in_memory(shape: tuple[int, int]) -> Float32:
+    """Allocate a matrix in memory."""
+    return np.empty(shape, dtype=np.float32)
+
+
 def encode_once(
     encoder: Encoder,
     texts: Sequence[str],
@@ -62,21 +68,23 @@ def encode_once(
     ids: Sequence[str] | None = None,
     store: VectorStore | None = None,
     tick: Tick = no_tick,
+    allocate: Allocate = in_memory,
 ) -> tuple[Float32, Tally]:
     """Return vectors in the order of the texts, and how they were obtained. `tick` counts all texts, stored ones first.
 
-    `ids` are for encoders that look vectors up by id.
+    `ids` are for encoders that look vectors up by id; `allocate` makes the matrix, which may be a mapped file.
     """
     if isinstance(encoder, LooksUpVectors):
         vectors = encoder.look_up(ids, texts, role)
         tick(len(texts))
         return vectors, Tally(len(texts), encoded=0, stored=len(set(texts)))
     distinct = list(dict.fromkeys(texts))
+    vectors = allocate((len(distinct), encoder.dimension))
     if store is None:
-        known, vectors = np.zeros(len(distinct), dtype=bool), np.empty((len(distinct), encoder.dimension), np.float32)
+        known = np.zeros(len(distinct), dtype=bool)
     else:
         keys = store.keys(distinct, role)
-        known, vectors = store.get(keys)
+        known = store.read(keys, vectors)
     unknown = np.flatnonzero(~known)
     tick(len(texts) - len(unknown))
 
@@ -100,7 +108,8 @@ def encode_once(
     if len(distinct) == len(texts):
         return vectors, tally
     row_of = {text: row for row, text in enumerate(distinct)}
-    return vectors[[row_of[text] for text in texts]], tally
+    rows_of_texts = np.fromiter((row_of[text] for text in texts), dtype=np.int64, count=len(texts))
+    return take_rows(vectors, rows_of_texts, allocate), tally
 
 
 def _batches(unknown: Int64) -> Iterator[Int64]:
@@ -108,17 +117,26 @@ def _batches(unknown: Int64) -> Iterator[Int64]:
     return (unknown[start : start + PART_TEXTS] for start in range(0, len(unknown), PART_TEXTS))
 
 
+def planned_batches(texts: Sequence[str]) -> list[Int64]:
+    """Return the rows of distinct texts in batches, ordered by length and hash; they depend on the texts alone.
+
+    Every executor encodes exactly these batches where the composition of a batch could change a vector.
+
+    >>> [batch.tolist() for batch in planned_batches(["bbb", "a", "cc"])]
+    [[1, 2, 0]]
+    """
+    keys = keys_of(texts, "")
+    order = np.lexsort((keys["low"], keys["high"], np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))))
+    return [order[start : start + PART_TEXTS] for start in range(0, len(order), PART_TEXTS)]
+
+
 def _fixed_batches(texts: Sequence[str], unknown: Int64) -> Iterator[Int64]:
-    """Return the parts of all texts that contain one that is not stored; the parts depend on the texts alone."""
+    """Return the planned batches that contain a text that is not stored."""
     if not len(unknown):
         return
-    order = np.argsort(keys_of(texts, ""), order=("high", "low"))
     missing = np.zeros(len(texts), dtype=bool)
     missing[unknown] = True
-    for start in range(0, len(order), PART_TEXTS):
-        rows = order[start : start + PART_TEXTS]
-        if missing[rows].any():
-            yield rows
+    yield from (rows for rows in planned_batches(texts) if missing[rows].any())
 
 
 def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> Float32:

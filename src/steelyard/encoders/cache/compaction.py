@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.encoders.cache import budget
-from steelyard.encoders.cache.vector_file import KEY, DamagedFile, Keys, NotAVectorFile, VectorFile, write_vector_file
+from steelyard.encoders.cache.key_index import KEY, Keys
+from steelyard.encoders.cache.vector_file import DamagedFile, NotAVectorFile, VectorFile, write_vector_file
 
 MANY = 64
 """The most small files in a folder."""

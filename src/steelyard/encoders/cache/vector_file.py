@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,17 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.encoders.cache.budget import SUFFIX
+from steelyard.encoders.cache.key_index import Keys
 from steelyard.files import write_atomic
 from steelyard.types import Float32, Int64
 
 MARK = b"SYVEC002"
 HEADER = struct.Struct("<8sIIQ")
-KEY = np.dtype([("high", "<u8"), ("low", "<u8")])
 ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("sum", "<u4")])
 FEW = 16
 """If fewer than one in so many vectors are needed, they are read one by one; otherwise the whole file is read."""
-
-Keys = npt.NDArray[np.void]
 
 
 class NotAVectorFile(Exception):
@@ -87,16 +86,47 @@ class VectorFile:
         return matrix if rows is None or few else matrix[rows]
 
 
-def write_vector_file(folder: Path, keys: Keys, vectors: Float32) -> Path:
-    """Store vectors by their keys, in a file named after the keys; a failure leaves no file."""
+def vector_file(keys: Keys, vectors: Float32) -> tuple[str, list[bytes | memoryview]]:
+    """Return the name of the file of these vectors, which is a hash of the keys, and its parts."""
     order = np.lexsort((keys["low"], keys["high"]))
     matrix = np.ascontiguousarray(vectors[order], dtype="<f4")
     table = np.empty(len(order), dtype=ENTRY)
     table["high"], table["low"], table["sum"] = keys["high"][order], keys["low"][order], row_checksums(matrix)
     body = table.tobytes()
     name = hashlib.blake2b(keys[["high", "low"]][order].tobytes(), digest_size=12).hexdigest() + SUFFIX
-    write_atomic(folder / name, HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data)
+    return name, [HEADER.pack(MARK, matrix.shape[1], len(table), _checksum(body)), body, matrix.data]
+
+
+def write_vector_file(folder: Path, keys: Keys, vectors: Float32) -> Path:
+    """Store vectors by their keys, in a file named after the keys; a failure leaves no file."""
+    name, parts = vector_file(keys, vectors)
+    write_atomic(folder / name, *parts)
     return folder / name
+
+
+def read_table(read: Callable[[int, int], bytes]) -> npt.NDArray[np.void]:
+    """Return the table of a file that is read in ranges of bytes; an empty one for a damaged or foreign file."""
+    head = read(0, HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MARK):
+        return np.empty(0, dtype=ENTRY)
+    _, _, count, checksum = HEADER.unpack(head)
+    table = read(HEADER.size, HEADER.size + count * ENTRY.itemsize)
+    return np.frombuffer(table if _checksum(table) == checksum else b"", dtype=ENTRY)
+
+
+def parse_vectors(content: bytes, dimension: int) -> Float32:
+    """Return the vectors of the content of a file, checked."""
+    head = HEADER.size
+    table = read_table(lambda start, end: content[start:end])
+    if not len(table) or HEADER.unpack(content[:head])[1] != dimension:
+        raise NotAVectorFile(f"not a file of vectors of {dimension} dimensions")
+    data = content[head + table.nbytes :]
+    if len(data) != len(table) * 4 * dimension:
+        raise DamagedFile("it is truncated")
+    matrix = np.frombuffer(data, dtype="<f4").reshape(len(table), dimension)
+    if (row_checksums(matrix) != table["sum"]).any():
+        raise DamagedFile("a vector in it has changed")
+    return matrix
 
 
 def row_checksums(matrix: Float32) -> npt.NDArray[np.uint32]:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,18 @@ import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget, compaction
-from steelyard.encoders.cache.vector_file import KEY, DamagedFile, Keys, NotAVectorFile, VectorFile, write_vector_file
+from steelyard.encoders.cache.key_index import KEY, KeyIndex, Keys
+from steelyard.encoders.cache.shared_files import SharedFiles
+from steelyard.encoders.cache.vector_file import (
+    DamagedFile,
+    NotAVectorFile,
+    VectorFile,
+    parse_vectors,
+    read_table,
+    vector_file,
+)
 from steelyard.files import write_atomic
-from steelyard.types import Float32, Int64, Role
+from steelyard.types import Float32, Role
 from steelyard.types.protocols import Encoder, ModelSettings
 
 __all__ = ["DESCRIPTION_FILE", "KEY", "Keys", "VectorStore", "fingerprint", "keys_of"]
@@ -100,34 +110,82 @@ class VectorStore:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
         self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(folder_settings(encoder.settings))}"
         self.problems: list[str] = []
+        self.shared = SharedFiles.of(settings.vectors, self.folder.name, read_table, self._note)
+        """The store that machines share; None without one."""
         self._limit = settings.cache_bytes
         self._encoder = encoder
         self._symmetric = encoder.settings.get("symmetric") is True
         self._segments: dict[str, VectorFile | None] = {}
-        self._index = _Index([])
+        self._index: KeyIndex[VectorFile] = KeyIndex([])
 
     def keys(self, texts: Sequence[str], role: Role) -> Keys:
         """Return the keys of texts, by prompt and role; a symmetric encoder ignores the role."""
         return keys_of(texts, "" if self._symmetric else role, prompt_of(self._encoder.settings, role))
 
+    def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
+        """Return which of the keys are stored, by the tables of the files; vectors are checked when they are read.
+
+        With a store that machines share, only what is there counts.
+        """
+        if self.shared is not None:
+            return self.shared.has(keys)
+        self._refresh()
+        stored = np.zeros(len(keys), dtype=bool)
+        for _, wanted, _ in self._index.locate(keys, np.arange(len(keys))):
+            stored[wanted] = True
+        return stored
+
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Float32]:
         """Return which of the keys are stored, and a matrix of vectors; rows that are not stored are undefined."""
-        stored = np.zeros(len(keys), dtype=bool)
         vectors = np.empty((len(keys), self._encoder.dimension), dtype=np.float32)
+        return self.read(keys, vectors), vectors
+
+    def read(self, keys: Keys, vectors: Float32) -> npt.NDArray[np.bool_]:
+        """Fill the rows of a matrix whose keys are stored, and return which these are."""
+        stored = np.zeros(len(keys), dtype=bool)
         for _ in range(ATTEMPTS):
             self._refresh()
             if self._read(keys, stored, vectors):
                 break
-        return stored, vectors
+        if self.shared is not None:
+            self._download(keys, stored, vectors)
+        return stored
+
+    def _download(self, keys: Keys, stored: npt.NDArray[np.bool_], vectors: Float32) -> None:
+        """Read the vectors that are in the shared store only, and keep their files."""
+        assert self.shared is not None
+        for name, content, wanted, rows in self.shared.files_with(keys, np.flatnonzero(~stored)):
+            try:
+                vectors[wanted] = parse_vectors(content, self._encoder.dimension)[rows]
+            except (DamagedFile, NotAVectorFile) as error:
+                self._note(f"{self.shared.url}/{name} skipped: {error}")
+                continue
+            stored[wanted] = True
+            with suppress(OSError):  # a full disk: it is read from the shared store each time
+                write_description(self.folder, self._encoder.name, self._encoder.settings)
+                write_atomic(self.folder / name, content)
+
+    def publish(self, keys: Keys) -> None:
+        """Copy vectors that are stored here but not in the shared store; without one, do nothing."""
+        if self.shared is None:
+            return
+        keys = keys[~self.shared.has(keys)]
+        stored, vectors = self.get(keys)
+        if stored.any():
+            name, parts = vector_file(keys[stored], vectors[stored])
+            self.shared.upload(name, *parts)
 
     def put(self, keys: Keys, vectors: Float32) -> None:
         """Store vectors by their keys. A failure does not stop the run; it is added to `problems`."""
         if not len(keys):
             return
+        name, parts = vector_file(keys, vectors)
+        if self.shared is not None:
+            self.shared.upload(name, *parts)
         try:
             write_description(self.folder, self._encoder.name, self._encoder.settings)
-            written = write_vector_file(self.folder, keys, vectors)
-            self._segments.pop(written.name, None)  # a skipped file of that name is replaced
+            write_atomic(self.folder / name, *parts)
+            self._segments.pop(name, None)  # a skipped file of that name is replaced
         except OSError as error:
             self._note(f"vectors could not be stored in {self.folder}: {error.strerror or error}")
             return
@@ -167,7 +225,7 @@ class VectorStore:
     def _use(self, segments: dict[str, VectorFile | None]) -> None:
         """Use these files; None marks one to skip while it exists, because a new file may get its name."""
         self._segments = {n: segment for n, segment in segments.items() if segment or (self.folder / n).exists()}
-        self._index = _Index.of(self._segments)
+        self._index = KeyIndex([segment for segment in self._segments.values() if segment is not None])
 
     def _open(self, name: str) -> VectorFile | None:
         path = self.folder / name
@@ -189,41 +247,3 @@ class VectorStore:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
-
-
-class _Index:
-    """The sorted keys of many files, and the location of each."""
-
-    def __init__(self, segments: list[VectorFile]) -> None:
-        self._segments = segments
-        tables = [segment.table for segment in segments]
-        high = np.concatenate([np.empty(0, np.uint64), *(table["high"] for table in tables)])
-        order = np.argsort(high, kind="stable")
-        self._high = high[order]
-        self._low = np.concatenate([np.empty(0, np.uint64), *(table["low"] for table in tables)])[order]
-        self._starts = np.cumsum([0, *map(len, tables)])
-        self._row: Int64 = order
-
-    @classmethod
-    def of(cls, segments: Mapping[str, VectorFile | None]) -> _Index:
-        """Return the index of the files that can be read."""
-        return cls([segment for segment in segments.values() if segment is not None])
-
-    def locate(self, keys: Keys, wanted: Int64) -> list[tuple[VectorFile, Int64, Int64]]:
-        """Return each file that contains some of the wanted keys, with those keys and their rows in it."""
-        if not len(self._high) or not len(wanted):
-            return []
-        high, low = keys["high"][wanted], keys["low"][wanted]
-        at = np.minimum(np.searchsorted(self._high, high), len(self._high) - 1)
-        held = (self._high[at] == high) & (self._low[at] == low)
-        wanted, row = wanted[held], self._row[at[held]]
-        if not len(wanted):
-            return []
-        owner = np.searchsorted(self._starts, row, side="right") - 1
-        order = np.argsort(owner, kind="stable")
-        owners, begins = np.unique(owner[order], return_index=True)
-        parts = np.split(order, begins[1:])
-        return [
-            (self._segments[number], wanted[part], row[part] - self._starts[number])
-            for number, part in zip(owners.tolist(), parts, strict=True)
-        ]

@@ -7,19 +7,17 @@ however that ends. A keyboard interrupt reaches this process only, which stops t
 from __future__ import annotations
 
 import importlib
-import os
 import signal
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing.connection import Connection
-from types import ModuleType
 from typing import Any, TypeVar
 
+from steelyard.encoders.devices.child_process import blocked_interrupts, exit_with_parent, without_main_module
 from steelyard.encoders.devices.worker_pool import BatchFailure, LocalWorker, Worker, WorkerPool, run_batch
 from steelyard.errors import ModelError
 
@@ -124,7 +122,7 @@ class DeviceProcess:
         context = importlib.import_module("torch.multiprocessing").get_context("spawn")
         connection: Connection
         connection, far = context.Pipe()
-        with _START_LOCK, _blocked_interrupts(), _without_main_module():
+        with _START_LOCK, blocked_interrupts(), without_main_module():
             self._process = context.Process(target=_serve, args=(far, self._device, self._threads), daemon=True)
             self._process.start()
             self._end = weakref.finalize(self, _ended, self._process)
@@ -177,35 +175,10 @@ def _ended(process: Any) -> None:
     process.join()
 
 
-@contextmanager
-def _blocked_interrupts() -> Iterator[None]:
-    """Block Ctrl-C while a process is started, because it inherits the mask."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    importlib.import_module("multiprocessing.resource_tracker").ensure_running()  # its start would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _without_main_module() -> Iterator[None]:
-    """Hide the main module, so that a new process does not run the script again."""
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script
-
-
 def _serve(connection: Connection, device: str, threads: int) -> None:
     """Receive models and batches and send results, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
     importlib.import_module("torch").set_num_threads(threads)
     importlib.import_module("sentence_transformers")
     # The default lock of progress bars is a system-wide semaphore, which would remain when this process is killed.
@@ -234,9 +207,3 @@ def _portable(result: Any) -> Any:
     if isinstance(result, BatchFailure) and not isinstance(result.error, ModelError):
         return replace(result, error=None)
     return result
-
-
-def _exit_with_parent() -> None:
-    parent = importlib.import_module("multiprocessing").parent_process()
-    parent.join()
-    os._exit(1)
