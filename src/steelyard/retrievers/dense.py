@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
@@ -22,6 +25,7 @@ from steelyard.retrievers.ranking import rank_by_search
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
+from steelyard.vectors.mapped import MAPPED, allocator, in_blocks
 from steelyard.vectors.topk import normalised
 from steelyard.vectors.variants import OPTIONS, WHOLE, CodedVectors, Variant, VariantIndex
 
@@ -63,8 +67,10 @@ class SharedVectors:
         if fetched is not None:
             tick(len(corpus))
             return _again(fetched)
+        settings = self._settings or Settings.load()
+        allocate = allocator(settings.home / MAPPED, settings.memory_bytes)
         vectors, tally = encode_once(
-            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick
+            self.encoder, corpus.texts, "document", ids=corpus.ids, store=self.store, tick=tick, allocate=allocate
         )
         return self._documents.set(corpus, (self._normalised(vectors), tally))
 
@@ -86,7 +92,7 @@ class SharedVectors:
         return VariantIndex(variant, coded), fetched
 
     def _normalised(self, vectors: Float32) -> Float32:
-        return normalised(vectors) if self.encoder.similarity == "cosine" else vectors
+        return in_blocks(normalised, vectors) if self.encoder.similarity == "cosine" else vectors
 
 
 def _again(fetched: Fetched) -> Fetched:
@@ -220,6 +226,22 @@ class DenseRetriever:
         self.variant.check_without_search(self.name)
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
         return self.variant.apply(vectors, self.similarity), tally.notes
+
+    @property
+    def store_name(self) -> str | None:
+        """Return the name of the store; None if nothing is stored."""
+        return None if self.store is None else self.store.folder.name
+
+    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
+        """Return which texts have a stored vector."""
+        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
+
+    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
+        """Encode a batch of texts and store the vectors."""
+        tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)[1]
+        if self.store is not None:
+            self.store.publish(self.store.keys(texts, role))
+        return tally.notes
 
 
 def variants_of(model: DenseRetriever, grid: Sequence[Mapping[str, str]]) -> list[DenseRetriever]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache.blob_store import BlobStore
@@ -18,8 +23,14 @@ from steelyard.retrievers.ragged_index import RaggedIndex
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
+from steelyard.vectors.mapped import MAPPED
 from steelyard.vectors.maxsim import MaxSim, TokenVectors
 from steelyard.vectors.token_pooling import pool_tokens
+
+BLOCK_DOCUMENTS = 4096
+"""Documents of a large corpus that are encoded, or read from the store, at a time."""
+BYTES_PER_CHARACTER = 128
+"""An estimate of the token vectors of a text: a token of four characters has 128 dimensions of four bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +43,8 @@ class LateRetriever:
     store: BlobStore | None = None
     variant_of: str | None = None
     """The name of the model without pooling, if this one pools."""
+    memory: tuple[Path, int] | None = None
+    """A folder for corpora whose token vectors take more than so many bytes; None: they are always in memory."""
 
     @property
     def settings(self) -> ModelSettings:
@@ -44,8 +57,7 @@ class LateRetriever:
 
     def index(self, corpus: Corpus, info: TaskInfo, tick: Tick = no_tick) -> RaggedIndex[TokenVectors]:
         """Encode the documents and pool their tokens; `tick` counts documents. One without tokens is never returned."""
-        whole, notes = self._encoded(corpus, "document", tick)
-        tokens = pool_tokens(whole, self.pool_factor)
+        tokens, notes = self._documents(corpus, tick)
         documents, count = MaxSim(tokens), max(1, len(corpus))
         return RaggedIndex(
             documents.size_bytes,
@@ -60,6 +72,28 @@ class LateRetriever:
             },
         )
 
+    def _documents(self, corpus: Corpus, tick: Tick) -> tuple[TokenVectors, dict[str, Any]]:
+        """Return the pooled token vectors of a corpus; of a large one block by block, in a mapped file."""
+        blocks = range(0, len(corpus), BLOCK_DOCUMENTS)
+        if (
+            self.memory is None
+            or len(blocks) < 2
+            or sum(map(len, corpus.texts)) * BYTES_PER_CHARACTER <= self.memory[1]
+        ):
+            whole, notes = self._encoded(corpus, "document", tick)
+            return pool_tokens(whole, self.pool_factor), notes
+        notes = {}
+
+        def encoded() -> Iterator[TokenVectors]:
+            for start in blocks:
+                block = slice(start, start + BLOCK_DOCUMENTS)
+                part, counts = self._encoded(Queries(corpus.ids[block], corpus.texts[block]), "document", tick)
+                for name, count in counts.items():
+                    notes[name] = notes[name] + count if name in notes else count
+                yield pool_tokens(part, self.pool_factor)
+
+        return TokenVectors.in_file(encoded(), self.memory[0]), notes
+
     def _encoded(
         self, texts: Corpus | Queries, role: Role, tick: Tick = no_tick
     ) -> tuple[TokenVectors, dict[str, Any]]:
@@ -67,6 +101,22 @@ class LateRetriever:
             TokenVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
         )
         return tokens, {**tally.notes, "tokens": len(tokens.matrix)}
+
+    @property
+    def store_name(self) -> str | None:
+        """Return the name of the store; None if nothing is stored."""
+        return None if self.store is None else self.store.folder.name
+
+    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
+        """Return which texts have a stored encoding."""
+        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
+
+    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
+        """Encode a batch of texts and store the encodings."""
+        tally = encode_ragged(TokenVectors, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
+        if self.store is not None:
+            self.store.publish(self.store.keys(texts, role))
+        return tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:
@@ -83,4 +133,5 @@ def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:
         factor,
         open_blob_store(encoder, settings),
         result_name(unchanged) if (unchanged := without_variant(spec)) else None,
+        (settings.home / MAPPED, settings.memory_bytes),
     )

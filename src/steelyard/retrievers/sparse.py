@@ -7,10 +7,12 @@ and still score below zero; such vectors are searched without pruning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache.blob_store import BlobStore
@@ -146,6 +148,22 @@ class SparseRetriever:
         )
         vectors = vectors.capped(cap)
         return vectors.normalised() if self.encoder.similarity == "cosine" else vectors, tally
+
+    @property
+    def store_name(self) -> str | None:
+        """Return the name of the store; None if nothing is stored."""
+        return None if self.store is None else self.store.folder.name
+
+    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
+        """Return which texts have a stored encoding."""
+        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
+
+    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
+        """Encode a batch of texts and store the encodings."""
+        tally = encode_ragged(SparseVectors, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
+        if self.store is not None:
+            self.store.publish(self.store.keys(texts, role))
+        return tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> SparseRetriever:

@@ -6,6 +6,7 @@ row that equals an earlier one bit by bit gets the score of that row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,17 +38,35 @@ class DuplicateRows:
         >>> copies.first.tolist(), copies.rows.tolist(), copies.of.tolist()
         ([0], [2], [0])
         """
-        width = matrix.shape[1] * matrix.itemsize
-        word = next(word for word in WORDS if width % np.dtype(word).itemsize == 0)
-        words = np.ascontiguousarray(matrix).view(word)
-        # Integer sums do not depend on their order: equal rows have equal sums, and most others do not.
-        sums = words.sum(axis=1, dtype=np.uint64)
+        return cls.find_in_blocks([matrix], max(1, len(matrix)))
+
+    @classmethod
+    def find_in_blocks(
+        cls,
+        matrices: Sequence[npt.NDArray[Any]],
+        block_rows: int,
+        release: Callable[[npt.NDArray[Any]], None] = lambda block: None,
+    ) -> DuplicateRows:
+        """Find duplicates in matrices, one after the other, in one pass; `release` is called for each block read."""
+        if not matrices:
+            return cls.none()
+        parts = []
+        for matrix in matrices:
+            for start in range(0, len(matrix), block_rows):
+                block = matrix[start : start + block_rows]
+                parts.append(_row_sums(block))
+                release(block)
+        sums = np.concatenate([np.empty(0, dtype=np.uint64), *parts])
         _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
         suspects = np.flatnonzero(sizes[groups] > 1)
         if not len(suspects):
             return cls.none()
+        starts = np.cumsum([0, *map(len, matrices)])
+        owners = np.searchsorted(starts, suspects, side="right") - 1
+        rows = zip(owners.tolist(), (suspects - starts[owners]).tolist(), suspects.tolist(), strict=True)
         seen: dict[bytes, int] = {}
-        original = np.array([seen.setdefault(matrix[row].tobytes(), int(row)) for row in suspects], dtype=np.int64)
+        found = [seen.setdefault(matrices[owner][at].tobytes(), row) for owner, at, row in rows]
+        original = np.array(found, dtype=np.int64)
         copy = original != suspects
         first, of = np.unique(original[copy], return_inverse=True)
         return cls(first, suspects[copy], of)
@@ -73,3 +92,10 @@ class DuplicateRows:
         originals[:, low:high] = scores[:, self.first[low:high] - start]
         low, high = np.searchsorted(self.rows, (start, stop))
         scores[:, self.rows[low:high] - start] = originals[:, self.of[low:high]]
+
+
+def _row_sums(matrix: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return a sum of each row that does not depend on the order: equal rows have equal sums, most others do not."""
+    width = matrix.shape[1] * matrix.itemsize
+    word = next(word for word in WORDS if width % np.dtype(word).itemsize == 0)
+    return np.asarray(np.ascontiguousarray(matrix).view(word).sum(axis=1, dtype=np.uint64))

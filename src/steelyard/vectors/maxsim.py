@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import ModelError, UsageError
 from steelyard.types import Float32, Int64, Run
+from steelyard.vectors.mapped import is_mapped, release
 from steelyard.vectors.ragged import offsets_of, ragged_indices
 from steelyard.vectors.topk import top_k_of_matches
 
@@ -27,6 +30,8 @@ HEAD = struct.Struct("<I")
 QUERY_TOKENS = 1024
 DOCUMENT_TOKENS = 4096
 """Document tokens compared at a time: 16 MB of inner products."""
+RELEASE_TEXTS = 4096
+"""Texts whose vectors are read before the memory of a mapped matrix is dropped."""
 BOARD = 1 << 23
 """Scores in memory at a time: 32 MB."""
 
@@ -72,6 +77,23 @@ class TokenVectors:
         flat = [np.frombuffer(blob, "<f4", offset=HEAD.size) for blob in blobs]
         matrix = np.concatenate([np.empty(0, dtype=np.float32), *flat]).astype(np.float32, copy=False)
         return cls(offsets_of(len(values) // max(1, width) for values in flat), matrix.reshape(-1, max(1, width)))
+
+    @classmethod
+    def in_file(cls, parts: Iterable[TokenVectors], folder: Path) -> TokenVectors:
+        """Join the texts of all parts in a mapped file, which is gone with the array or the process."""
+        folder.mkdir(parents=True, exist_ok=True)
+        counts: list[Int64] = []
+        dimension = 1
+        with tempfile.TemporaryFile(dir=folder) as file:
+            for part in parts:
+                counts.append(part.counts)
+                dimension = part.dimension if len(part.matrix) else dimension
+                file.write(np.ascontiguousarray(part.matrix, dtype=np.float32).data)
+            file.flush()
+            offsets = offsets_of(np.concatenate(counts) if counts else [])
+            shape = int(offsets[-1]), dimension
+            empty = np.empty((0, dimension), dtype=np.float32)
+            return cls(offsets, np.memmap(file, dtype=np.float32, mode="r+", shape=shape) if shape[0] else empty)
 
     def blobs(self) -> list[bytes]:
         """Return each text's vectors as bytes, for the cache."""
@@ -123,8 +145,11 @@ class MaxSim:
     """
 
     def __init__(self, documents: TokenVectors) -> None:
-        first, self._copy_of = _distinct(documents)
-        self._distinct = documents if len(first) == len(documents) else documents.take(first)
+        first, copy_of = _distinct(documents)
+        # A mapped matrix is not copied: duplicates are compared, too, and then get the scores of their originals.
+        whole = len(first) == len(documents) or is_mapped(documents.matrix)
+        self._copy_of = first[copy_of] if whole else copy_of
+        self._distinct = documents if whole else documents.take(first)
         self._filled = np.flatnonzero(self._distinct.counts)
         self._starts = self._distinct.offsets[:-1][self._filled]
         self._ends = self._distinct.offsets[1:][self._filled]
@@ -190,10 +215,13 @@ class MaxSim:
         start, stop = int(self._starts[first]), int(self._ends[last - 1])
         if stop - start <= DOCUMENT_TOKENS:
             products = tokens @ matrix[start:stop].T
+            release(matrix[start:stop])
             return np.maximum.reduceat(products, self._starts[first:last] - start, axis=1)
         peaks = np.full(len(tokens), -np.inf, dtype=np.float32)  # one document, longer than a block
         for at in range(start, stop, DOCUMENT_TOKENS):
-            np.maximum(peaks, (tokens @ matrix[at : min(at + DOCUMENT_TOKENS, stop)].T).max(axis=1), out=peaks)
+            block = matrix[at : min(at + DOCUMENT_TOKENS, stop)]
+            np.maximum(peaks, (tokens @ block.T).max(axis=1), out=peaks)
+            release(block)
         return peaks[:, None]
 
 
@@ -207,4 +235,6 @@ def _distinct(tokens: TokenVectors) -> tuple[Int64, Int64]:
         copy_of[row] = seen.setdefault(key, len(first))
         if copy_of[row] == len(first):
             first.append(row)
+        if row % RELEASE_TEXTS == 0:
+            release(tokens.matrix)
     return np.array(first, dtype=np.int64), copy_of

@@ -15,6 +15,7 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Run
 from steelyard.vectors.duplicate_rows import DuplicateRows
+from steelyard.vectors.mapped import release
 from steelyard.vectors.similarity import DOT, Similarity
 from steelyard.vectors.similarity import similarity as find_similarity
 from steelyard.vectors.threads import map_slices
@@ -53,14 +54,16 @@ class Matrix:
     @property
     def duplicates(self) -> DuplicateRows:
         """Equal rows, searched for at each access."""
-        return DuplicateRows.find(self.vectors)
+        return DuplicateRows.find_in_blocks([self.vectors], BLOCK_DOCUMENTS, release)
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def compare(self, queries: Float32, start: int, out: Float32, similarity: Similarity) -> None:
-        """Compare all at once, without a copy."""
-        similarity.block(queries, self.vectors[start : start + out.shape[1]], out)
+        """Compare all at once, without a copy; the memory of a mapped block is dropped."""
+        block = self.vectors[start : start + out.shape[1]]
+        similarity.block(queries, block, out)
+        release(block)
 
 
 def normalised(vectors: Float32) -> Float32:

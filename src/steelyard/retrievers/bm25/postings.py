@@ -62,6 +62,16 @@ class Portion:
     documents: int
 
 
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What weights depend on beyond a posting: of the whole corpus, also where it is indexed in shards."""
+
+    frequencies: Int64
+    """Documents of each term."""
+    documents: int
+    total_length: int
+
+
 class PostingsBuilder:
     """Collects occurrences of terms, with little more memory than the finished index."""
 
@@ -109,15 +119,33 @@ class PostingsBuilder:
         if len(portion.terms):
             self._portions.append(portion)
 
-    def finish(self, terms: int, form: Form, k1: float, b: float, delta: float, workers: int = 1) -> Postings:
-        """Return the index of everything added, computed by so many threads."""
+    def frequencies(self, terms: int) -> Int64:
+        """Return the number of documents of each of so many terms."""
         frequencies = np.zeros(terms, dtype=np.int64)
         for portion in self._portions:
             frequencies[portion.terms] += portion.sizes
+        return frequencies
+
+    def finish(
+        self,
+        terms: int,
+        form: Form,
+        k1: float,
+        b: float,
+        delta: float,
+        workers: int = 1,
+        corpus: Statistics | None = None,
+    ) -> Postings:
+        """Return the index of everything added, computed by so many threads.
+
+        `corpus` has the statistics of all shards, if this is one of several.
+        """
+        frequencies = self.frequencies(terms)
+        corpus = corpus or Statistics(frequencies, self.documents, int(self.lengths.sum()))
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(frequencies)))
         rows, weights = self._merge(offsets, workers)
-        idf = form.idf(np.maximum(frequencies, 1).astype(np.float64), self.documents)
-        mean_length = max(self.lengths.sum() / max(self.documents, 1), 1e-9)
+        idf = form.idf(np.maximum(corpus.frequencies, 1).astype(np.float64), corpus.documents)
+        mean_length = max(corpus.total_length / max(corpus.documents, 1), 1e-9)
         norms = (1 - b + b * self.lengths / mean_length).astype(np.float32)
         floor = idf * _absent(form, k1, delta) if delta else np.zeros(terms)
         peaks = np.zeros(terms)
@@ -134,7 +162,8 @@ class PostingsBuilder:
                 np.maximum(gains, _LEAST, out=gains)
             weights[place] = gains
             if len(gains):
-                peaks[begin:end] = np.maximum.reduceat(gains, offsets[begin:end] - offsets[begin])
+                filled = np.flatnonzero(sizes)  # in a shard, a term may not occur
+                peaks[begin + filled] = np.maximum.reduceat(gains, offsets[begin + filled] - offsets[begin])
 
         for _ in in_order(compute_weights, _blocks(offsets), workers):
             pass

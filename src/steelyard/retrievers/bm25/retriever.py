@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from steelyard.retrievers.bm25.forms import FORMS
 from steelyard.retrievers.bm25.memory import keep_freed_memory, return_freed_memory
 from steelyard.retrievers.bm25.postings import Occurrences, Postings, PostingsBuilder
 from steelyard.retrievers.bm25.search import QueryTerms, search
+from steelyard.retrievers.bm25.sharded import ShardedBuilder, ShardedPostings
 from steelyard.retrievers.model_names import BM25_PRESETS as PRESETS
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.threads import in_order, threads
@@ -30,12 +33,16 @@ from steelyard.text.tokenizer.tokens import Words
 from steelyard.text.tokenizer.vocabulary import Readers, split_rows
 from steelyard.types import Corpus, Int32, Queries, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
+from steelyard.vectors.mapped import MAPPED
 
 _PORTION = 1 << 21, 1 << 23
 """Minimum and maximum characters analysed at once; a sixteenth of the corpus in between, to limit memory."""
 
 _SHARED = 1 << 24
 """From so many characters on, several threads index; for less, starting them costs more than they save."""
+
+POSTING_BYTES_PER_CHARACTER = 4
+"""Bytes of postings, and of building them, for one character of text: more than any language needs."""
 
 OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
 SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
@@ -73,6 +80,8 @@ class Bm25:
     name: str = "bm25"
     threads: int | None = field(default=None, repr=False, compare=False)
     """Threads to use; None: the available cores, at most eight."""
+    memory: tuple[Path, int] | None = field(default=None, repr=False, compare=False)
+    """A folder for indexes larger than so many bytes; None: every index is in memory."""
 
     @property
     def settings(self) -> ModelSettings:
@@ -98,19 +107,19 @@ class Bm25:
         keep_freed_memory()
         texts = corpus.texts
         policy = choose_policy(texts, info, self.analyser, self.language)
-        builder, readers = PostingsBuilder(len(corpus)), Readers()
-        read = Counter[str]()
+        readers, read = Readers(), Counter[str]()
         characters = sum(map(len, texts))
+        numbering, builder = PostingsBuilder(len(corpus)), self._builder(len(corpus), characters)
         workers = threads(self.threads) if characters >= _SHARED else 1
         spans = text_chunks(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
         analysed = in_order(lambda span: (span, _analyse(policy, texts, *span)), spans, workers)
-        for portion in in_order(builder.portion, _numbered(analysed, readers, read), workers):
+        for portion in in_order(numbering.portion, _numbered(analysed, readers, read), workers):
             builder.append(portion)
             tick(portion.documents)
         postings = builder.finish(len(readers.vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
         if workers > 1:
             return_freed_memory()
-        notes = {
+        notes: dict[str, Any] = {
             "analysers": dict(read),
             "languages": list(policy.languages),
             "language_from": policy.origin,
@@ -118,7 +127,15 @@ class Bm25:
             "average_length": round(float(builder.lengths.mean()), 2) if len(corpus) else 0.0,
             "documents_without_terms": int((builder.lengths == 0).sum()),
         }
+        if isinstance(postings, ShardedPostings):
+            notes["shards"] = len(postings.shards)
         return Bm25Index(policy, readers, postings, len(corpus), notes, self.threads)
+
+    def _builder(self, documents: int, characters: int) -> PostingsBuilder | ShardedBuilder:
+        """Return a builder in memory, or of shards in files if the postings may be larger than memory allows."""
+        if self.memory is None or characters * POSTING_BYTES_PER_CHARACTER <= self.memory[1]:
+            return PostingsBuilder(documents)
+        return ShardedBuilder(documents, *self.memory)
 
 
 _Analysed = list[tuple[Analysis, Words | Sequence[str], Int32]]
@@ -160,7 +177,7 @@ class Bm25Index:
         self,
         policy: Policy,
         readers: Readers,
-        postings: Postings,
+        postings: Postings | ShardedPostings,
         documents: int,
         notes: ModelSettings,
         threads: int | None = None,
@@ -179,8 +196,10 @@ class Bm25Index:
 
     def search(self, queries: Queries, top_k: int) -> Run:
         """Return the best `top_k` documents that share a term with the query; ties by row."""
-        depth = min(top_k, self.documents)
-        return Run(*search(self.postings, self.documents, self._terms(queries.texts), depth, self.threads))
+        depth, terms = min(top_k, self.documents), self._terms(queries.texts)
+        if isinstance(self.postings, ShardedPostings):
+            return Run(*self.postings.search(terms, depth, self.threads))
+        return Run(*search(self.postings, self.documents, terms, depth, self.threads))
 
     def _terms(self, texts: Sequence[str]) -> QueryTerms:
         """Return the distinct known terms of each query with their counts."""
@@ -225,6 +244,7 @@ def from_spec(spec: ModelSpec, settings: Settings | None = None) -> Bm25:
         language=_language(options.text("language") or ""),
         name=result_name(spec),
         threads=settings.threads if settings else None,
+        memory=(settings.home / MAPPED, settings.memory_bytes) if settings else None,
     )
 
 
