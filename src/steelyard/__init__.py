@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steelyard.config import Settings
     from steelyard.datasets import load_task, load_tasks
     from steelyard.engine import evaluate
+    from steelyard.engine.executors.planning import plan
     from steelyard.engine.fidelity import measure_fidelity
     from steelyard.engine.pages import build_pages
     from steelyard.engine.score_files import score_run
@@ -42,6 +43,7 @@ _HOMES = {
     "Comparison": "steelyard.comparison",
     "audit": "steelyard.audit",
     "evaluate": "steelyard.engine",
+    "plan": "steelyard.engine.executors.planning",
     "Results": "steelyard.results",
     "load_task": "steelyard.datasets",
     "load_tasks": "steelyard.datasets",
@@ -83,6 +85,7 @@ __all__ = [
     "load_task",
     "load_tasks",
     "measure_fidelity",
+    "plan",
     "publish",
     "race",
     "recommend",

@@ -21,6 +21,7 @@ __all__ = ["INTERRUPTED", "USAGE", "VERBS", "build_parser", "main"]
 
 VERBS = {
     "run": "Evaluate models on tasks; without arguments: the default models on all built-in sets",
+    "plan": "Print the work of `steelyard run` before anything starts: texts, batches, time, memory, disk, price",
     "eval": "Run an EvalScope config (YAML, JSON or TOML) and write result files in MTEB's layout",
     "compare": "Compare models on the same queries: differences, intervals, tests; a gate for CI",
     "race": "Find the best of several models with as little encoding as possible",

@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.cost_tables import show_costs, with_costs
-from steelyard.cli._ui.mteb_options import add_files, add_splits, named_tasks, note_splits, write_files
-from steelyard.cli._ui.options import (
-    Add,
-    add_languages,
-    add_locations,
-    add_model_options,
-    add_results,
-    add_type,
-    integer,
-    integers,
-    note_unknown_languages,
-    with_model_options,
-)
+from steelyard.cli._ui.evaluation_options import add_stored, add_work
+from steelyard.cli._ui.mteb_options import add_files, named_tasks, note_splits, write_files
+from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with_model_options
 from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
@@ -33,6 +23,7 @@ if TYPE_CHECKING:
 
     from steelyard.cli._ui.output import Output
     from steelyard.cli._ui.parser import Parser
+    from steelyard.engine.batch import Batch
     from steelyard.engine.plan import Conditions, SaveRuns
     from steelyard.results import Result, Results, ResultStore
     from steelyard.spec import ModelSpec
@@ -44,129 +35,12 @@ MODEL_ONLY = ("save_runs", "candidates", "depths", "truncate_dim", "precision", 
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument(
-        "models",
-        nargs="*",
-        metavar="MODEL",
-        help="Models such as bm25, dense:ID@REV?option=value or '[bm25, dense] > rerank:ID'.",
-    )
-    parser.add_argument(
-        *("-m", "--model", "--models"),
-        action="append",
-        default=[],
-        help="One more model; repeatable (default models: bm25, dense and their fusion).",
-    )
-    _add_data(parser.add_argument_group("tasks and data").add_argument)
-    _add_measurement(parser.add_argument_group("measurement").add_argument)
-    _add_models(parser.add_argument_group("models").add_argument)
+    add_work(parser)
     _add_results(parser.add_argument_group("results").add_argument)
 
 
-def _add_data(add: Add) -> None:
-    add(
-        *("-t", "--tasks"),
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TASK",
-        help="Tasks, groups, patterns ('NanoCLDR/*') or paths (default: builtin).",
-    )
-    add(
-        *("-b", "--benchmarks"),
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="Benchmarks such as C-MTEB, on all splits they use (default: none).",
-    )
-    add_languages(add)
-    add_type(add)
-    add_splits(add)
-    limit = integer("--limit")
-    add("--limit", type=limit, metavar="N", help="Evaluate N random queries of each task (default: all).")
-    add("--seed", type=integer("--seed"), metavar="N", help="Seed of the sample of --limit (default: 0).")
-    add_locations(add)
-
-
-def _add_measurement(add: Add) -> None:
-    add(
-        "--metrics",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="METRIC",
-        help="Additional metrics such as nDCG@20 P@5, each shown as a table (default: none).",
-    )
-    add("--top-k", type=integer("--top-k"), metavar="N", help="Documents to retrieve per query (default: 1000).")
-    add(
-        "--profile",
-        choices=["mteb-2.26", "mteb-1.14"],
-        help="Version of mteb whose metrics and data are reproduced (default: mteb-2.26).",
-    )
-    add(
-        "--candidates",
-        metavar="NAME",
-        help="Candidate lists of the task that a reranker alone ranks (default: those of the task).",
-    )
-
-
-def _add_models(add: Add) -> None:
-    add(
-        "--depths",
-        type=integers("--depths"),
-        default=[],
-        metavar="N,N",
-        help="Evaluate pipelines at each of these rerank depths (default: that of the pipeline).",
-    )
-    add(
-        "--truncate-dim",
-        default="",
-        metavar="D,D",
-        help="Also evaluate dense models with vectors truncated to these dimensions.",
-    )
-    add(
-        "--precision",
-        default="",
-        metavar="P,P",
-        help="Also evaluate dense models with vectors stored as float16, int8, binary ...",
-    )
-    add(
-        "--rescore",
-        nargs="?",
-        const="4",
-        default="",
-        metavar="N",
-        help="Also rescore the top N x 100 of --precision in float32 (N without a value: 4).",
-    )
-    add(
-        "--chunk",
-        default="",
-        metavar="N,N",
-        help="Divide documents into passages of N tokens; 'none' is the whole document (default: none).",
-    )
-    add(
-        "--overlap",
-        type=integer("--overlap", at_least=0),
-        default=0,
-        metavar="N",
-        help="Tokens that two neighbouring passages share (default: 0).",
-    )
-    add_model_options(add)
-    add(
-        "--device",
-        metavar="D,D",
-        help="Devices such as cpu, cuda:1, mps or cuda:0,cuda:1 (default: auto, all GPUs or the CPU).",
-    )
-
-
 def _add_results(add: Add) -> None:
-    add_results(add, "-o", "--output", "--output-folder", "--results", dest="output")
-    add(
-        "--overwrite-strategy",
-        choices=["always", "never", "only-missing", "only-cache"],
-        default="only-missing",
-        help="What to evaluate again; never keeps failures, only-cache evaluates nothing (default: only-missing).",
-    )
+    add_stored(add)
     add(
         "--save-runs",
         nargs="?",
@@ -188,7 +62,7 @@ def _add_results(add: Add) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, print the table, write the report, and return the exit code."""
-    _refuse_misplaced(arguments)
+    refuse_misplaced(arguments)
     note_unknown_languages(arguments.languages, output)
     folder = arguments.output or arguments.settings.results
     progress = Progress.for_output(output)
@@ -238,7 +112,7 @@ def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output
         output.note(f"\nlists end at rank {shallowest}: relevant documents below it count as not retrieved")
 
 
-def _refuse_misplaced(arguments: argparse.Namespace) -> None:
+def refuse_misplaced(arguments: argparse.Namespace) -> None:
     """Refuse a model after an option that takes several words, where it would be read as a task or a language."""
     from steelyard.retrievers import RETRIEVERS
 
@@ -255,6 +129,17 @@ def _refuse_misplaced(arguments: argparse.Namespace) -> None:
 
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
+    from steelyard.engine.executors import run_batch
+
+    saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
+    batch = prepare_batch(arguments, folder, progress, output, save_runs=saved)
+    return run_batch(batch, arguments.executor)
+
+
+def prepare_batch(
+    arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output, save_runs: SaveRuns | None = None
+) -> Batch:
+    """Check the arguments, load the models and return the batch."""
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import ResultLookup
     from steelyard.results import ResultStore
@@ -276,8 +161,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
     note_splits(tasks, arguments.benchmarks, output)
     if any(isinstance(task, str) and task.startswith("mteb:") for task in tasks):
         silence_datasets()
-    saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
-    lookup = ResultLookup(ResultStore(folder), arguments.overwrite_strategy, saved)
+    lookup = ResultLookup(ResultStore(folder), arguments.overwrite_strategy, save_runs)
     models = load_models(
         names,
         candidates=arguments.candidates,
@@ -287,7 +171,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
         listen=progress,
         settings=arguments.settings,
     )
-    return Batch(models, tasks, conditions, lookup, progress, arguments.settings).run()
+    return Batch(models, tasks, conditions, lookup, progress, arguments.settings)
 
 
 def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:

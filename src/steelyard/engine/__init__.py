@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,7 @@ from steelyard.datasets.options import Generation
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
+from steelyard.engine.executors import LOCAL, run_batch
 from steelyard.engine.plan import (
     PROFILES,
     STRATEGIES,
@@ -64,6 +65,7 @@ def evaluate(
     save_runs: SaveRuns | None = None,
     warn: bool = True,
     progress: Listener = silent,
+    executor: str = LOCAL,
     settings: Settings | None = None,
 ) -> Results:
     """Evaluate models on tasks and return every result; a failure is one of them, and an EvaluationWarning with `warn`.
@@ -80,8 +82,8 @@ def evaluate(
     without a first stage ranks; `depths` makes a model of each depth of a pipeline's last stage, all from one scoring
     of the pairs; `chunk` makes a model of each length of passages (`[128, 256, None]`: None is the whole document), and
     `overlap` is what neighbours share; `profile` is the mteb version of the `mteb` scores.
-    Tasks of C-MTEB and mteb are evaluated on every split that mteb evaluates, or on `eval_splits`.
-    `settings` are device, network, hub and cache (default: `Settings.load()`).
+    Tasks of C-MTEB and mteb are evaluated on every split that mteb evaluates, or on `eval_splits`. `executor` is where:
+    `local`, `processes`, `ray` or `slurm`. `settings` are device, network, hub and cache (default: `Settings.load()`).
 
     >>> from steelyard.types import Task
     >>> corpus = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -91,21 +93,42 @@ def evaluate(
     --------------  --------------
     Mine/geography  1.0000  ±0.500
     """
-    conditions = Conditions.of(top_k=top_k, metrics=_metrics(metrics), limit=limit, seed=seed, profile=profile)
-    lookup, settings = _lookup(results, overwrite_strategy, save_runs), settings or Settings.load()
+    conditions = conditions_of(metrics, top_k=top_k, limit=limit, seed=seed, profile=profile)
+    lookup = lookup_of(results, overwrite_strategy, save_runs)
     variants = {"truncate_dim": truncate_dim, "precision": precision, "rescore": rescore}
-    passages = passage_lengths(chunk), overlap
-    found = collect_entrants(models, candidates, depths, options=variants, passages=passages, settings=settings)
-    loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
-    named = expand(task_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
-    batch = Batch(loaded, named, conditions, lookup, progress, settings)
-    collected = Results(batch.run())
+    chosen = candidates, depths, variants, (chunk, overlap), eval_splits
+    batch = batch_of(models, tasks, conditions, lookup, chosen, progress, settings)
+    collected = Results(run_batch(batch, executor))
     for line in failure_lines(collected) if warn else ():
         warnings.warn(line, EvaluationWarning, stacklevel=2)
     return collected
 
 
-def _lookup(results: str | Path | None, strategy: OverwriteStrategy, save_runs: SaveRuns | None) -> ResultLookup:
+def batch_of(
+    models: Any,
+    tasks: TaskLike | Iterable[TaskLike],
+    conditions: Conditions,
+    lookup: ResultLookup,
+    chosen: tuple[str | None, Sequence[int], Mapping[str, Numbers | None], tuple[Passages, int], Sequence[str]],
+    progress: Listener,
+    settings: Settings | None,
+) -> Batch:
+    """Load the models and return the batch; `chosen` are candidates, depths, variants, passages and splits."""
+    candidates, depths, variants, passages, eval_splits = chosen
+    settings, lengths = settings or Settings.load(), (passage_lengths(passages[0]), passages[1])
+    found = collect_entrants(models, candidates, depths, options=variants, passages=lengths, settings=settings)
+    loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
+    named = expand(task_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
+    return Batch(loaded, named, conditions, lookup, progress, settings)
+
+
+def conditions_of(metrics: AnyMetric | Iterable[AnyMetric], **conditions: Any) -> Conditions:
+    """Return checked conditions; metrics by name, as a Metric or as a function."""
+    return Conditions.of(metrics=_metrics(metrics), **conditions)
+
+
+def lookup_of(results: str | Path | None, strategy: OverwriteStrategy, save_runs: SaveRuns | None) -> ResultLookup:
+    """Return the look-up of stored results in a folder; None: nothing is stored."""
     _check_choice("overwrite_strategy", strategy, STRATEGIES)
     if save_runs is not None:
         _check_choice("save_runs", save_runs, FORMS)

@@ -73,20 +73,20 @@ class Batch:
         self.listen(Loading(name))
         start = time.perf_counter()
         with interrupts.allowed():
-            loaded = attempt(lambda: self._load(name, reference))
+            loaded = attempt(lambda: self.load_task(name, reference))
         if isinstance(loaded, Failed):
             info = known_info(reference)  # the name that the task will have once it can be read
             for model in self.models:
                 facts = TaskFacts(type=info.type, split=info.split, source=info.source) if info else TaskFacts()
                 evaluation = self.lookup.evaluation(model, info.name if info else name, facts, self.conditions)
-                yield relabelled(self._failed(evaluation, loaded), model), False
+                yield relabelled(self.failed(evaluation, loaded), model), False
             return
         task, facts = loaded
         evaluator = self._evaluator(task, time.perf_counter() - start)
         for model in self.models:
             evaluation = self.lookup.evaluation(model.on(task.info), task.name, facts, self.conditions)
             if evaluation.stored is None and self.lookup.strategy == "only-cache":
-                yield relabelled(self._failed(evaluation, NOT_STORED), model), False
+                yield relabelled(self.failed(evaluation, NOT_STORED), model), False
             elif evaluation.stored is not None:
                 self.lookup.remove_failures(evaluation.stored)
                 yield relabelled(evaluation.stored, model), True
@@ -99,7 +99,8 @@ class Batch:
         retrievers = [model.retriever for model in self.models if model.retriever is not None]
         return TaskEvaluator(task, self.conditions, depth_for(retrievers, self.conditions.top_k), load_seconds)
 
-    def _load(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
+    def load_task(self, name: str, reference: str | AnyTask) -> tuple[AnyTask, TaskFacts]:
+        """Return the task, or its sample, and its facts."""
         from steelyard.datasets import load_any
         from steelyard.datasets.problems import problem_listener
 
@@ -116,12 +117,12 @@ class Batch:
         steps = evaluator.steps(model.retriever) if model.retriever is not None else 0
         self.listen(Started(model.shown, evaluation.task, steps))
         if model.failure is not None:
-            return self._failed(evaluation, Failed(model.failure, ""))
+            return self.failed(evaluation, Failed(model.failure, ""))
         with interrupts.allowed():
             outcome = attempt(lambda: self._result_with_runs(evaluation, evaluator))
         if isinstance(outcome, Failed):
-            return self._failed(evaluation, outcome)
-        return self._store(*outcome)
+            return self.failed(evaluation, outcome)
+        return self.store_result(*outcome)
 
     def _result_with_runs(self, evaluation: Evaluation, evaluator: Evaluator) -> tuple[Result, dict[str, bytes]]:
         """Return the result and the files that are stored with it."""
@@ -129,12 +130,12 @@ class Batch:
         if isinstance(evaluator, SampleEvaluator):  # there are no ranked lists
             saved = self.lookup.save_runs is not None and evaluator.predictions is not None
             return result, {PREDICTIONS: predictions_bytes(evaluator.predictions)} if saved else {}
-        forms = self._forms(evaluation)
+        forms = self.run_forms(evaluation)
         return result, {
             f"run.{form}": run_bytes(evaluator.run_of(evaluation), evaluator.task, result.model, form) for form in forms
         }
 
-    def _forms(self, evaluation: Evaluation) -> list[SaveRuns]:
+    def run_forms(self, evaluation: Evaluation) -> list[SaveRuns]:
         """Return the formats of the run: the one asked for, and those of earlier runs, which would be out of date."""
         if (store := self.lookup.store) is None:
             return []
@@ -143,12 +144,13 @@ class Batch:
         earlier = (form for form in FORMS if attachment_path(path, f"run.{form}").exists())
         return list(dict.fromkeys([*([self.lookup.save_runs] if self.lookup.save_runs else []), *earlier]))
 
-    def _store(self, result: Result, attachments: Mapping[str, bytes] | None = None) -> Result:
+    def store_result(self, result: Result, attachments: Mapping[str, bytes] | None = None) -> Result:
+        """Store a result and the files that belong to it."""
         if self.lookup.store is None:
             return result
         return self.lookup.store.put(result, attachments)
 
-    def _failed(self, evaluation: Evaluation, failed: Failed) -> Result:
+    def failed(self, evaluation: Evaluation, failed: Failed) -> Result:
         """Return the failure as a result, and store it unless only stored results are used."""
         if evaluation.stored is not None:  # with the strategy `never`, a failure is not replaced
             return evaluation.stored
@@ -158,7 +160,7 @@ class Batch:
             notes={"where": failed.where} if failed.where else {},
             error=failed.failure,
         )
-        return result if self.lookup.strategy == "only-cache" else self._store(result)
+        return result if self.lookup.strategy == "only-cache" else self.store_result(result)
 
 
 def relabelled(result: Result, model: Model) -> Result:
@@ -289,4 +291,7 @@ def _load_model(model: ModelSpec | Retriever, settings: Settings) -> Model:
 
     name = result_name(model) if isinstance(model, ModelSpec) else model.name
     retriever = attempt(described, raises=UsageError)
-    return Model(name, failure=retriever.failure) if isinstance(retriever, Failed) else Model(name, retriever)
+    spec = model if isinstance(model, ModelSpec) else None
+    if isinstance(retriever, Failed):
+        return Model(name, failure=retriever.failure, spec=spec)
+    return Model(name, retriever, spec=spec)

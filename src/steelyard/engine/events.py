@@ -71,7 +71,22 @@ class Finished:
     stored: bool
 
 
-Event = Opening | Planned | Loading | Noticed | Started | Advanced | Finished
+@dataclass(frozen=True)
+class Distributed:
+    """The state of all workers of an executor."""
+
+    executor: str
+    workers: int
+    """Workers that are ready or computing."""
+    texts: int
+    """Texts that were encoded so far."""
+    shards: int
+    """Shards that are finished."""
+    retries: int
+    """How often a shard was given to a worker again, because one ended, was slow or could not store."""
+
+
+Event = Opening | Planned | Loading | Noticed | Started | Advanced | Finished | Distributed
 
 Listener = Callable[[Event], None]
 

@@ -18,6 +18,7 @@ from steelyard.results.keys import model_slug, result_key, settings_hash, task_s
 from steelyard.results.provenance import provenance
 from steelyard.results.query_scores import has_both_ends, queries_path
 from steelyard.results.store import attachment_path
+from steelyard.spec import ModelSpec
 from steelyard.types import Task, TaskInfo
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
@@ -118,6 +119,8 @@ class Model:
     name: str
     retriever: Retriever | None = None
     failure: Failure | None = None
+    spec: ModelSpec | None = None
+    """The name that it was loaded by; None for an object of a program."""
     label: str | None = None
     """The name that the user gave to it, or one that distinguishes it from another; its results are stored under
     `name`."""

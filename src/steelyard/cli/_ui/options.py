@@ -63,6 +63,21 @@ def add_locations(add: Add) -> None:
     )
 
 
+def add_executor(add: Add) -> None:
+    """Add the executor and the store that its workers share."""
+    add(
+        "--executor",
+        default="local",
+        metavar="NAME",
+        help="Where to compute: local (default), processes, ray or slurm, as NAME?option=value.",
+    )
+    add(
+        "--vectors",
+        metavar="URL",
+        help="Shared store of vectors: a folder, s3://BUCKET/PATH or gs:// ... (default: none).",
+    )
+
+
 def add_results(add: Add, *flags: str, dest: str = "results") -> None:
     """Add the folder of results."""
     add(
@@ -81,6 +96,7 @@ def settings_of(arguments: argparse.Namespace, **defaults: Any) -> Settings:
         "hub": getattr(arguments, "hub", None),
         "data": getattr(arguments, "data_dir", None),
         "device": getattr(arguments, "device", None),
+        "vectors": getattr(arguments, "vectors", None),
         "missing_judgements": getattr(arguments, "missing_judgements", None),
     }
     return Settings.load(defaults=defaults, **options)

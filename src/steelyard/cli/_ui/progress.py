@@ -15,7 +15,7 @@ from steelyard.cli._ui.output import CLEAR, can_redraw, fit, printable
 if TYPE_CHECKING:
     from steelyard.cli._ui.output import Output
     from steelyard.datasets.problems import Problem
-    from steelyard.engine.events import Event, Planned
+    from steelyard.engine.events import Distributed, Event, Planned
     from steelyard.results import Result
 
 BAR = 24
@@ -57,6 +57,7 @@ class Progress:
         self.total = self.finished = self.stored = self.evaluated = self._expected = 0
         self._steps = self._step = 0
         self._rate_start: tuple[float, int] | None = None
+        self._cluster_start: tuple[float, int] | None = None
         self._activity = self._model = ""
         self._began = self._drawn = self._last = clock()
         self._tasks = 0
@@ -95,9 +96,21 @@ class Progress:
                 self._rate_start = self._rate_start or (self._clock(), self._step)
             case events.Finished(result, stored):
                 self._finish(result, stored)
+            case events.Distributed():
+                self._activity = self._cluster(event)
         self._draw(at_once=isinstance(event, events.Opening | events.Loading | events.Started))
         if isinstance(event, events.Opening | events.Loading):
             self._start_timer(self._activity)
+
+    def _cluster(self, state: Distributed) -> str:
+        """Return the state of all workers: how many there are, how many texts they have encoded, how fast."""
+        now = self._clock()
+        self._cluster_start = self._cluster_start or (now, state.texts)
+        began, before = self._cluster_start
+        rate = f" ({(state.texts - before) / (now - began):,.0f}/s)" if state.texts > before and now > began else ""
+        texts = f", {counted(state.texts, 'text')} encoded{rate}" if state.texts else ""
+        retries = f", {state.retries} retried" if state.retries else ""
+        return f"{state.executor}: {counted(state.workers, 'worker')}, {counted(state.shards, 'shard')}{texts}{retries}"
 
     def show(self, share: float | None, text: str) -> None:
         """Show the share of the work that is done (None: unknown) and what is being done, after two seconds of work."""

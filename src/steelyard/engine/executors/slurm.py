@@ -1,0 +1,122 @@
+"""Workers as jobs of a Slurm cluster, through submitit: `--executor 'slurm?partition=gpu&gpus=1&workers=8'`.
+
+A call is one job: it loads the models of its group, computes several shards and ends. With `cluster=local` the jobs are
+processes of this machine, to try it out. Results and encodings go through folders that all machines share.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEvent
+from steelyard.engine.executors.shards import Group, Outcome, Shard
+from steelyard.engine.executors.worker import GroupWorker
+from steelyard.errors import MissingPart
+from steelyard.options import Options
+
+OPTIONS = ("cluster", "folder", "workers", "shards", "partition", "gpus", "cpus", "memory_gb", "minutes")
+POLL_SECONDS = 0.1
+
+
+@dataclass(eq=False)
+class _Slot:
+    group: Group
+    job: Any = None
+    ready: bool = False
+
+
+class SlurmExecutor:
+    """Submits one job per call, at most `workers` at a time."""
+
+    name = "slurm"
+
+    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+        given = Options("the executor slurm", dict(options or {}), OPTIONS)
+        self._limit = given.whole("workers", 8)
+        self.shards_per_call = given.whole("shards", 16)
+        folder = Path(given.text("folder") or "slurm-jobs").expanduser()
+        cluster = given.choice("cluster", ("slurm", "local"))
+        self._submitter = _submitit().AutoExecutor(folder=folder, cluster=cluster)
+        limits: dict[str, Any] = {
+            "timeout_min": given.whole("minutes", 120),
+            "gpus_per_node": given.whole("gpus", None, minimum=0),
+            "cpus_per_task": given.whole("cpus", None),
+            "mem_gb": given.number("memory_gb", None),
+            "slurm_partition": given.text("partition"),
+        }
+        self._submitter.update_parameters(**{name: value for name, value in limits.items() if value is not None})
+        self._slots: dict[int, _Slot] = {}
+        self._numbers = count()
+
+    def capacity(self, group: Group) -> int:
+        """Return the option `workers`."""
+        return self._limit
+
+    def start(self, group: Group) -> int:
+        """Reserve a place; a job is submitted with its first shards."""
+        number = next(self._numbers)
+        self._slots[number] = _Slot(group)
+        return number
+
+    def submit(self, worker: int, shards: Sequence[Shard]) -> None:
+        """Submit a job."""
+        slot = self._slots[worker]
+        slot.job = self._submitter.submit(compute, slot.group, list(shards))
+
+    def wait(self, seconds: float) -> list[WorkerEvent]:
+        """Return which jobs have ended."""
+        until = time.monotonic() + seconds
+        while not (events := self._events()) and time.monotonic() < until:
+            time.sleep(min(POLL_SECONDS, seconds))
+        return events
+
+    def _events(self) -> list[WorkerEvent]:
+        events: list[WorkerEvent] = []
+        for number, slot in self._slots.items():
+            if not slot.ready:
+                slot.ready = True
+                events.append(Ready(number))
+            elif slot.job is not None and slot.job.done():
+                job, slot.job = slot.job, None
+                failure = job.exception()
+                if failure is None:
+                    events.append(Returned(number, job.result()))
+                else:
+                    lines = str(failure).strip().splitlines() or [type(failure).__name__]
+                    events.append(Ended(number, f"job {job.job_id}: {lines[-1][:300]}"))
+        return events
+
+    def stop(self, worker: int) -> None:
+        """Cancel the job of a worker."""
+        slot = self._slots.pop(worker)
+        if slot.job is not None:
+            slot.job.cancel()
+
+    def close(self) -> None:
+        """Cancel all jobs."""
+        for number in list(self._slots):
+            self.stop(number)
+
+
+def compute(group: Group, shards: Sequence[Shard]) -> list[Outcome]:
+    """Load the models and compute the shards: the body of a job."""
+    worker = GroupWorker(group)
+    return [worker.run(shard) for shard in shards]
+
+
+def _submitit() -> Any:
+    try:
+        return importlib.import_module("submitit")
+    except ImportError as error:
+        raise MissingPart.extra("submitit", "slurm") from error
+
+
+def from_options(options: Mapping[str, str]) -> SlurmExecutor:
+    """Return the executor with the options of `--executor slurm?...`."""
+    return SlurmExecutor(options)
