@@ -50,7 +50,7 @@ def _configure(command: str, parser: Parser) -> None:
         add("--all", action="store_true", help="Check every task of your own data (default: the first 100).")
     if command not in ("metric", "result"):
         add_locations(parser.add_argument_group("data").add_argument)
-    if command in ("any", "task", "model", "result"):
+    if command in ("any", "task", "model", "result", "data"):
         add_results(add)
 
 
