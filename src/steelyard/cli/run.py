@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli._ui.cost_tables import show_costs, with_costs
+from steelyard.cli._ui.cost_tables import encoding_lines, show_costs, with_costs
 from steelyard.cli._ui.evaluation_options import add_stored, add_work
 from steelyard.cli._ui.mteb_options import add_files, named_tasks, note_splits, write_files
 from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with_model_options
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from steelyard.spec import ModelSpec
     from steelyard.types.samples import AnyTask
 
-MODEL_ONLY = ("save_runs", "candidates", "depths", "truncate_dim", "precision", "rescore", "chunk", "device")
+MODEL_ONLY = ("costs", "save_runs", "candidates", "depths", "truncate_dim", "precision", "rescore", "chunk", "device")
 """Options that need a model to run, and so cannot be used with --from-runs."""
 
 
@@ -72,9 +72,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             collected.ready.append(result)
     results = collected.results
     if arguments.costs and not collected.interrupted and not collected.store_error:
-        results = with_costs(results, _tasks(arguments), arguments, output)
+        results = with_costs(results, arguments.loaded, _tasks(arguments), arguments, output)
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
     show_costs(results, output)
+    for place, line in enumerate(encoding_lines(results)):
+        output.note(line if place else f"\n{line}")
     _note_shallow_lists(results, arguments.metrics, output)
     if collected.interrupted or collected.store_error:
         onwards = "" if arguments.overwrite_strategy == "always" else "; the same command continues from there"
@@ -171,6 +173,7 @@ def prepare_batch(
         listen=progress,
         settings=arguments.settings,
     )
+    arguments.loaded = models
     return Batch(models, tasks, conditions, lookup, progress, arguments.settings)
 
 

@@ -20,8 +20,8 @@ from steelyard.engine.runs import FORMS, read_run_file
 from steelyard.engine.task_evaluator import scored_result
 from steelyard.errors import DataError, MissingPart, ModelError, ResultError, UsageError
 from steelyard.results import Result, Results, ResultStore
+from steelyard.results.display.model_labels import marked_by_weights
 from steelyard.results.keys import result_key
-from steelyard.results.model_labels import marked_by_weights
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Task
 

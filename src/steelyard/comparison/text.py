@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.comparison.model import Difference, TaskComparison
+from steelyard.results.display.text_table import text_table
 from steelyard.results.export import latex_table, markdown_table
 from steelyard.results.table import metric_title
-from steelyard.results.text_table import text_table
 
 if TYPE_CHECKING:
     from steelyard.comparison.comparison import Comparison

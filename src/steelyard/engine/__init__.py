@@ -28,7 +28,7 @@ from steelyard.errors import EvaluationWarning, UsageError
 from steelyard.metrics import Metric
 from steelyard.metrics.function_metric import MetricFunction, metric_of
 from steelyard.results import Results, ResultStore
-from steelyard.results.text_table import failure_lines
+from steelyard.results.display.text_table import failure_lines
 from steelyard.retrievers.objects.entrants import Numbers, Passages, collect_entrants, passage_lengths
 from steelyard.spec import ModelSpec
 from steelyard.types.protocols import Retriever

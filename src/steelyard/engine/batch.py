@@ -19,8 +19,8 @@ from steelyard.engine.runs import FORMS, PREDICTIONS, predictions_bytes, run_byt
 from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, depth_for
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
+from steelyard.results.display.model_labels import weights_hash
 from steelyard.results.keys import digest
-from steelyard.results.model_labels import weights_hash
 from steelyard.results.store import attachment_path
 from steelyard.retrievers.bm25.memory import keep_freed_memory
 from steelyard.spec import ModelSpec
@@ -165,7 +165,12 @@ class Batch:
 
 def relabelled(result: Result, model: Model) -> Result:
     """Return a result under the name that tables show; `settings` and the stored file have the model's own."""
-    return result if model.shown == result.model else replace(result, model=model.shown)
+    if model.shown == result.model:
+        return result
+    notes = dict(result.notes)
+    if "variant_of" in notes:
+        notes["variant_of"] = model.shown.partition("?")[0]
+    return replace(result, model=model.shown, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -233,7 +238,8 @@ def load_models(
             unfit.append(error)
             continue
         label = named.label if isinstance(named, ModelSpec) else (labels or {}).get(id(named))
-        loaded.setdefault(f"{label or ''}={model.name}{digest(model.settings)}", replace(model, label=label))
+        model = replace(model, label=label, spec=named if isinstance(named, ModelSpec) else None)
+        loaded.setdefault(f"{label or ''}={model.name}{digest(model.settings)}", model)
     if unfit and len(unfit) == len(offered):
         raise unfit[0]
     for reason in {error.message: error for error in unfit}.values():

@@ -52,6 +52,15 @@ def peak_memory_bytes() -> int | None:
     return next((value * 1024 for value in kilobytes), None)
 
 
+def resident_memory_bytes() -> int | None:
+    """Return the memory that the process holds now; None if the system does not report it."""
+    try:
+        lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS")), None)
+
+
 def _peak_of_process() -> int | None:
     try:
         import resource

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.results.text_table import text_table
+from steelyard.results.display.text_table import text_table
 
 
 @dataclass(frozen=True)

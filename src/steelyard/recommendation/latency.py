@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
@@ -61,6 +61,17 @@ class Latency:
         """Return the percentiles of some samples: each is a value that was measured, none is interpolated."""
         p50, p95, p99 = np.quantile(np.asarray(seconds, dtype=np.float64), [0.5, 0.95, 0.99], method="inverted_cdf")
         return cls(float(p50), float(p95), float(p99), len(seconds), warm_up, batch_size)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Latency:
+        """Return what `to_dict` has written."""
+        p50, p95, p99 = (float(values[name]) / 1e3 for name in ("p50_ms", "p95_ms", "p99_ms"))
+        return cls(p50, p95, p99, int(values["samples"]), int(values["warm_up"]), int(values["batch_size"]))
+
+    @property
+    def queries_per_second(self) -> float | None:
+        """Queries answered each second, by the median call."""
+        return self.batch_size / self.p50 if self.p50 else None
 
     @property
     def per_query(self) -> float:

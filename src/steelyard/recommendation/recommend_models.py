@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,22 +11,20 @@ from steelyard.config import Settings
 from steelyard.engine import as_list, evaluate, expand
 from steelyard.engine.batch import load_models
 from steelyard.engine.events import Listener, silent
-from steelyard.engine.limit import limited
 from steelyard.engine.plan import Model
-from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.recommendation.choice import Choice
 from steelyard.recommendation.constraints import Constraints
-from steelyard.recommendation.costs import Costs, measure_costs
+from steelyard.recommendation.costs import Costs
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import Sampling
+from steelyard.recommendation.measure_models import Report, largest_task, measure_models
 from steelyard.recommendation.table import Cheapest, Recommendation
 from steelyard.results import Results
 from steelyard.spec import ModelSpec
 from steelyard.stats.group_means import GroupScores
 from steelyard.types import Interval, Task
-from steelyard.types.samples import AnyTask
 
-Report = Callable[[str], None]
 LEVEL = 0.95
 
 
@@ -63,7 +61,7 @@ def recommend(
         settings=settings,
     )
     ready, failed = _ready(loaded)
-    _check_queries(_largest(references, limit, settings))
+    _check_queries(largest_task(references, limit, settings))
     evaluated = evaluate(
         [model.retriever for model in ready if model.retriever is not None],
         references,
@@ -102,46 +100,6 @@ def _check_queries(task: Task) -> None:
             found=len(task.queries),
             hint="use a task with more queries, or a larger --limit",
         )
-
-
-def _largest(references: Sequence[str | AnyTask], limit: int | None, settings: Settings) -> Task:
-    """Return the searched task with the most documents; an error if there is none."""
-    from steelyard.datasets import load_any
-
-    found: Task | None = None
-    for reference in references:
-        task = load_any(reference, settings=settings) if isinstance(reference, str) else reference
-        if isinstance(task, Task) and (found is None or len(task.corpus) > len(found.corpus)):
-            found = task
-    if found is None:
-        raise UsageError("at least one task must be a retrieval task, got none", hint="such as -t NanoAlmanac")
-    fewer = found if limit is None else limited(found, limit, 0)
-    assert isinstance(fewer, Task)
-    return fewer
-
-
-def measure_models(
-    models: Sequence[Model],
-    references: Sequence[str | AnyTask],
-    limit: int | None = None,
-    *,
-    failed: dict[str, str],
-    sampling: Sampling | None = None,
-    report: Report = lambda line: None,
-    settings: Settings | None = None,
-) -> dict[str, Costs]:
-    """Return the costs of every model on the largest task; the reason of one that fails goes to `failed`."""
-    task = _largest(references, limit, settings or Settings.load())
-    costs: dict[str, Costs] = {}
-    for number, model in enumerate(models, 1):
-        if model.retriever is None or model.name in failed:
-            continue
-        report(f"costs {number}/{len(models)}: {model.name}")
-        try:
-            costs[model.name] = measure_costs(model.retriever, task, sampling)
-        except SteelyardError as error:
-            failed[model.name] = str(error)
-    return costs
 
 
 def _ranked(results: Results, costs: dict[str, Costs], metric: str | None) -> tuple[Choice, ...]:

@@ -14,7 +14,7 @@ from steelyard.files import write_output
 from steelyard.recommendation.choice import AXES, Choice, pareto
 from steelyard.recommendation.constraints import Constraints
 from steelyard.results import Results
-from steelyard.results.text_table import text_table
+from steelyard.results.display.text_table import text_table
 
 Cheapest = Literal["balanced", "latency", "bytes", "price"]
 CHEAPEST: tuple[Cheapest, ...] = get_args(Cheapest)

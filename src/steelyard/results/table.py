@@ -13,14 +13,14 @@ from typing import Any, overload
 from steelyard.errors import ResultError, UsageError
 from steelyard.metrics import parse
 from steelyard.results import export
+from steelyard.results.display.model_labels import marked_by_weights, settings_suffix
+from steelyard.results.display.text_table import failure_lines, score_rows, text_table
 from steelyard.results.leaders import Leaders, group_leaders, task_leaders
-from steelyard.results.model_labels import marked_by_weights
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 from steelyard.results.ranking import RankedModel, rank_results
 from steelyard.results.schema import HEADLINES, TITLES, Result
 from steelyard.results.store import Report, ResultStore, warn
 from steelyard.results.summary import Summary, summarise
-from steelyard.results.text_table import failure_lines, score_rows, text_table
 from steelyard.types.protocols import ModelSettings
 
 CONDITIONS = ("top_k", "limit", "seed", "profile")
@@ -121,7 +121,7 @@ class Results(Sequence[Result]):
             differing[model] |= {
                 name for name in names if any(one.get(name) != several[0].get(name) for one in several)
             }
-        return Results(replace(r, model=r.model + _settings_suffix(r, differing[r.model])) for r in self)
+        return Results(replace(r, model=r.model + settings_suffix(r, differing[r.model], CONDITIONS)) for r in self)
 
     # Means
 
@@ -389,11 +389,3 @@ def _speaks(result: Result, wanted: Names) -> bool:
     languages = {result.facts.language, *result.facts.languages}
     known = languages | {language.replace("_", "-").partition("-")[0] for language in languages}
     return any(_matches(language, wanted) for language in known)
-
-
-def _settings_suffix(result: Result, differing: set[str]) -> str:
-    """Return the values of the settings that differ, or the key of the result where they have no short name."""
-    if not differing:
-        return ""
-    values = [f"{name} {result.settings.get(name, '-')}" for name in CONDITIONS if name in differing]
-    return f" ({', '.join(values) if differing <= set(CONDITIONS) else result.key[:8]})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.types import Corpus, Queries, Run, TaskInfo
@@ -52,7 +54,13 @@ class CompositeIndex:
     def search(self, queries: Queries, top_k: int) -> Run:
         """Search every part as deep as the composite reads and at least `top_k`, then combine."""
         depth = max(top_k, self.composite.reads if self.composite.reads is not None else len(self.corpus))
-        runs = [part.search(queries, depth) for part in self.parts]
+        times = [time.perf_counter()]
+        runs = []
+        for part in self.parts:
+            runs.append(part.search(queries, depth))
+            times.append(time.perf_counter())
         combined = self.composite.combine(Unjudged(self.info, self.corpus, queries), runs, top_k)
         self.combine_notes.update(combined.notes)
+        self.combine_notes["part_seconds"] = [end - start for start, end in pairwise(times)]
+        self.combine_notes["combine_seconds"] = time.perf_counter() - times[-1]
         return combined.run

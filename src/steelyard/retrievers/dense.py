@@ -98,7 +98,9 @@ class SharedVectors:
 def _again(fetched: Fetched) -> Fetched:
     """Return the same vectors, noted as not encoded this time."""
     vectors, tally = fetched
-    return vectors, replace(tally, encoded=0, stored=tally.encoded + tally.stored, account={})
+    known = None if tally.seconds is None else tally.seconds + (tally.stored_seconds or 0.0)
+    again = replace(tally, encoded=0, stored=tally.encoded + tally.stored, account={})
+    return vectors, replace(again, seconds=None if tally.seconds is None else 0.0, stored_seconds=known)
 
 
 class LatestOnly(Generic[T, V]):

@@ -13,6 +13,7 @@ from steelyard.errors import DataError
 from steelyard.reports.run_report.passages import passage_counts
 from steelyard.reports.run_report.stages import stages_of
 from steelyard.results import HEADLINES, Result, Results, load_results
+from steelyard.results.display.cost_notes import encoding_cost
 from steelyard.web.board import LIMITED, Board, BoardModel, BoardStage, BoardTask, Cell, Failed, Place
 
 SHOWN_METRICS = (
@@ -137,6 +138,9 @@ def _passages(results: Sequence[Result]) -> float | None:
 
 
 def _rate(results: Sequence[Result]) -> float | None:
+    """Return documents encoded each second: as it was measured, also when their vectors were stored."""
+    if (cost := encoding_cost(results)) is not None:
+        return cost.rate
     documents = sum(result.facts.documents or 0 for result in results)
     seconds = sum(result.timings.get("index", 0.0) for result in results)
     return documents / seconds if documents and seconds else None

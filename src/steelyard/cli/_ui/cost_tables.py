@@ -1,77 +1,122 @@
-"""What `run --costs` adds to results: latency, encoding rate, sizes and prices of every model."""
+"""What `run --costs` adds to results: latency, encoding rate, sizes, memory and prices of every model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from steelyard.results.display.cost_notes import COSTS, costs_by_model, encoding_cost
+
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from steelyard.cli._ui.output import Output
-    from steelyard.results import Results
+    from steelyard.engine.plan import Model
+    from steelyard.results import Result, Results
     from steelyard.types.samples import AnyTask
 
-NOTE = "costs"
-"""Name of the costs among the notes of a result."""
+MARK = " (stored)"
 
 
 def with_costs(
-    results: Results, references: Sequence[str | AnyTask], arguments: argparse.Namespace, output: Output
+    results: Results,
+    models: Sequence[Model],
+    references: Sequence[str | AnyTask],
+    arguments: argparse.Namespace,
+    output: Output,
 ) -> Results:
-    """Return the results with the costs of their models, measured on the largest searched task, in their notes."""
-    from steelyard.engine.batch import load_models
+    """Return the results with the costs of their models, measured on the largest searched task, in notes and files."""
     from steelyard.recommendation import Sampling
-    from steelyard.recommendation.recommend_models import measure_models
+    from steelyard.recommendation.measure_models import measure_models
     from steelyard.results import Results
 
-    names = [name for name in results.models if any(result.done for result in results.filter(model=name))]
+    evaluated = {result.model for result in results if result.done}
     failed: dict[str, str] = {}
     costs = measure_models(
-        load_models(names, settings=arguments.settings),
+        [model for model in models if model.shown in evaluated],
         references,
         arguments.limit,
         failed=failed,
         sampling=Sampling(arguments.cost_samples),
+        reuse=arguments.overwrite_strategy != "always",
         report=output.note,
         settings=arguments.settings,
     )
     for model, reason in failed.items():
         output.failure(f"costs of {model}: {reason}")
     found = {model: one.to_dict() for model, one in costs.items()}
-    return Results(
-        replace(result, notes={**result.notes, NOTE: found[result.model]}) if result.model in found else result
-        for result in results
-    )
+    return Results(_kept(result, found.get(result.model)) for result in results)
+
+
+def _kept(result: Result, costs: Mapping[str, Any] | None) -> Result:
+    """Return the result with costs, also written to its file."""
+    from steelyard.files import write_output
+
+    if costs is None or not result.done:
+        return result
+    measured = replace(result, notes={**result.notes, COSTS: dict(costs)})
+    if result.path is not None:
+        own = replace(measured, model=str(result.settings.get("model", result.model)))
+        write_output(result.path, own.to_json().encode(errors="backslashreplace"))
+    return measured
+
+
+COLUMNS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "p50 ms": lambda one: _number(one["latency"]["p50_ms"]),
+    "p95 ms": lambda one: _number(one["latency"]["p95_ms"]),
+    "p99 ms": lambda one: _number(one["latency"]["p99_ms"]),
+    "samples": lambda one: str(one["latency"]["samples"]),
+    "encode + search + rerank ms": lambda one: _stages(one.get("stages_ms") or {}),
+    "queries/s": lambda one: _number(one.get("queries_per_second")),
+    "docs/s": lambda one: _number(one["documents_per_second"]),
+    "bytes/doc": lambda one: _number(one["bytes_per_document"]),
+    "GB/million": lambda one: _scaled(one["bytes_per_document"], 1e-3),
+    "hours/million": lambda one: _number(one.get("hours_per_million_documents")),
+    "memory MB": lambda one: _scaled(one.get("peak_memory_bytes"), 1e-6),
+    "price/1,000": lambda one: _number(one["price_per_thousand_queries"]),
+    "price/million docs": lambda one: _number(one.get("price_per_million_documents")),
+}
+"""Columns of costs; a column without any value is left out."""
 
 
 def show_costs(results: Results, output: Output) -> None:
-    """Print one row for each model whose results have costs."""
-    costs: dict[str, dict[str, Any]] = {}
-    for result in results:
-        if NOTE in result.notes:
-            costs.setdefault(result.model, result.notes[NOTE])
+    """Print one row for each model whose results have costs; those of an earlier measurement are marked."""
+    costs = costs_by_model(results)
     if not costs or output.json:
         return
-    columns = ["model", "p50 ms", "p95 ms", "p99 ms", "samples", "batch ms/query", "docs/s", "bytes/doc", "price/1,000"]
-    rows = []
-    for model, one in costs.items():
-        single, batch = one["latency"], one["batch_latency"]
-        rows.append(
-            [
-                model,
-                *(f"{single[name]:.3g}" for name in ("p50_ms", "p95_ms", "p99_ms")),
-                str(single["samples"]),
-                f"{batch['p50_ms'] / batch['batch_size']:.3g}",
-                _number(one["documents_per_second"]),
-                _number(one["bytes_per_document"]),
-                _number(one["price_per_thousand_queries"]),
-            ]
-        )
+    cells = {name: [column(one) for one in costs.values()] for name, column in COLUMNS.items()}
+    shown = {name: column for name, column in cells.items() if any(cell != "-" for cell in column)}
+    models = [model + (MARK if one.get("stored") else "") for model, one in costs.items()]
     output.line("")
-    output.table(columns, rows, fold=True)
+    output.table(["costs", *shown], [list(row) for row in zip(models, *shown.values(), strict=True)], fold=True)
+    first = next(iter(costs.values()))
+    place, warm_up = first["measured_on"], first["latency"]["warm_up"]
+    output.note(
+        f"one query at a time after {warm_up} to warm up, on {place['task']} ({place['documents']:,} documents); "
+        f"queries/s in batches of {first['batch_latency']['batch_size']}; the last columns are projections"
+    )
+
+
+def encoding_lines(results: Results) -> list[str]:
+    """Return a line for each model whose vectors were stored: what they took when they were made."""
+    lines = []
+    for model in results.models:
+        own = results.filter(model=model)
+        cost = None if any("variant_of" in result.notes for result in own) else encoding_cost(own)
+        if cost is not None and cost.stored and cost.rate:
+            lines.append(f"{model}: encoding took {cost.seconds:,.1f} s (stored), {cost.rate:,.0f} documents/s")
+    return lines
+
+
+def _stages(stages: Mapping[str, float]) -> str:
+    named = {name: value for name, value in stages.items() if name != "search" or len(stages) > 1}
+    return " + ".join(f"{_number(value)} {name}" for name, value in named.items()) or "-"
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
+    return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _scaled(value: float | None, scale: float) -> str:
+    return "-" if value is None else _number(value * scale)

@@ -112,13 +112,15 @@ def write_files(results: Results, arguments: argparse.Namespace, output: Output)
     """Write the files of mteb that were asked for."""
     from steelyard.compat.mteb.mteb_files import write_mteb_files
     from steelyard.compat.mteb.predictions import write_all_predictions
+    from steelyard.results import Results
+    from steelyard.results.display.model_labels import under_own_names
 
     for option, write in (("mteb_files", write_mteb_files), ("prediction_folder", write_all_predictions)):
         folder: Path | None = getattr(arguments, option)
         if folder is None:
             continue
         try:
-            written = write(results, folder)
+            written = write(Results(under_own_names(results)), folder)
         except ResultError as error:
             flag = f"--{option.replace('_', '-')}"
             raise ResultError(error.message, hint=f"choose another folder with {flag}, or free space") from error

@@ -78,7 +78,7 @@ def write_report(
 
 def print_failures(results: Results, output: Output) -> None:
     """Print each error once, with the evaluations that it ended."""
-    from steelyard.results.text_table import failure_lines
+    from steelyard.results.display.text_table import failure_lines
 
     for line in failure_lines(results):
         output.failure(line)

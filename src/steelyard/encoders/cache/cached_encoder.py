@@ -6,14 +6,17 @@ with a cache, a resumed run and a fresh run of the same texts give the same byte
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
+from steelyard.encoders.cache.cost_log import record_cost, stored_seconds
 from steelyard.encoders.cache.vector_store import VectorStore, keys_of
 from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVectors, fill_vectors
 from steelyard.errors import ModelError
@@ -37,11 +40,19 @@ class Tally:
     problems: tuple[str, ...] = ()
     account: ModelSettings = field(default_factory=dict)
     """What encoding has cost, from an encoder that counts it: requests, tokens, truncated texts."""
+    seconds: float | None = None
+    """Seconds of encoding; None if it was not measured."""
+    stored_seconds: float | None = None
+    """Seconds that the vectors from the store took when they were made; None if it is not known."""
 
     @property
     def notes(self) -> ModelSettings:
         """The counts for the notes of an index."""
         notes: dict[str, Any] = {"texts": self.texts, "texts_encoded": self.encoded, "texts_from_cache": self.stored}
+        if self.seconds is not None:
+            notes["encode_seconds"] = round(self.seconds, 6)
+        if self.stored_seconds is not None:
+            notes["encode_seconds_stored"] = round(self.stored_seconds, 6)
         notes |= self.account
         return {**notes, "cache_problems": list(self.problems)} if self.problems else notes
 
@@ -92,7 +103,8 @@ def encode_once(
         if store is not None:
             store.put(keys[rows], vectors[rows])
 
-    if isinstance(encoder, StreamsVectors):
+    start = time.perf_counter()
+    if len(unknown) and isinstance(encoder, StreamsVectors):
         fill_vectors(encoder, distinct, unknown, role, vectors, keep, tick)
     else:
         fixed = getattr(encoder, "fixed_batches", False)
@@ -102,14 +114,25 @@ def encode_once(
             if fixed:
                 tick(int(np.count_nonzero(~known[rows])))
             keep(rows)
+    costs = measured(store.folder if store is not None else None, role, len(unknown), len(distinct), start)
     problems = tuple(store.problems) if store is not None else ()
     account = encoder.account() if isinstance(encoder, ReportsUsage) else {}
-    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
+    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account, *costs)
     if len(distinct) == len(texts):
         return vectors, tally
     row_of = {text: row for row, text in enumerate(distinct)}
     rows_of_texts = np.fromiter((row_of[text] for text in texts), dtype=np.int64, count=len(texts))
     return take_rows(vectors, rows_of_texts, allocate), tally
+
+
+def measured(folder: Path | None, role: Role, encoded: int, texts: int, start: float) -> tuple[float, float | None]:
+    """Return the seconds since the start and those of the stored texts; add the new ones to the log of the store."""
+    seconds = time.perf_counter() - start if encoded else 0.0
+    if folder is None:
+        return seconds, None
+    stored = stored_seconds(folder, role, texts - encoded) if encoded < texts else 0.0
+    record_cost(folder, role, encoded, seconds)
+    return seconds, stored
 
 
 def _batches(unknown: Int64) -> Iterator[Int64]:

@@ -6,6 +6,7 @@ checked and stored part by part, longest texts first, so that a batch has texts 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from steelyard.config import Settings
 from steelyard.encoders.batching import raise_not_finite
 from steelyard.encoders.cache.blob_store import BlobStore
-from steelyard.encoders.cache.cached_encoder import Tally
+from steelyard.encoders.cache.cached_encoder import Tally, measured
 from steelyard.encoders.streaming import ReportsUsage
 from steelyard.errors import ModelError
 from steelyard.types import Role
@@ -128,7 +129,8 @@ def encode_ragged(
     tick(len(texts) - len(unknown))
     parts = [kind.from_blobs([blob for blob in blobs if blob is not None])]
     order = [row for row, blob in enumerate(blobs) if blob is not None]
-    step = PART_TEXTS * getattr(encoder, "workers", 1)
+    begin = time.perf_counter()
+    step = PART_TEXTS * getattr(encoder, "workers", 1) if unknown else PART_TEXTS
     for start in range(0, len(unknown), step):
         part = unknown[start : start + step]
         encoded = _checked(encoder, [distinct[row] for row in part], role, tick)
@@ -136,11 +138,12 @@ def encode_ragged(
             store.put([keys[row] for row in part], encoded.blobs())
         parts.append(encoded)
         order += part
+    costs = measured(store.folder if store is not None else None, role, len(unknown), len(distinct), begin)
     position = np.empty(len(distinct), dtype=np.int64)
     position[order] = np.arange(len(distinct))
     account = encoder.account() if isinstance(encoder, ReportsUsage) and unknown else {}
     problems = tuple(store.problems) if store is not None else ()
-    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account)
+    tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account, *costs)
     return kind.joined(parts).take(position[rows]), tally
 
 

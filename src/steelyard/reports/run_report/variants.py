@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+
 from steelyard.results import HEADLINES, MAIN_METRIC, Result, Results
-from steelyard.spec import parse
+from steelyard.results.per_query import aligned
+from steelyard.stats.group_means import GroupScores
 
 BYTES = ("bytes_per_document", "rescore_bytes_per_document")
 FIRST = "truncate_dim"
+FEWEST = 2
+"""Queries that an interval needs."""
 
 
 def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[list[str], list[list[str]]]:
     """Return columns and rows: each model with variants, then its variants, with means over their common tasks.
 
-    `kept` is the variant's mean divided by that of its model; `-` if that is 0 or missing, and then the row has the
-    variant's full name. Bytes are those of the searched vectors, then of the float vectors for rescoring. The time is
+    `kept` is the variant's mean divided by that of its model, with its interval over queries and the p-value of the
+    paired test where there are scores by query; `-` if that is 0 or missing, and then the row has the variant's full
+    name. Bytes are those of the searched vectors, then of the float vectors for rescoring. The time is
     that of the search alone, for all queries of a task.
 
     >>> whole = Result("T/a", "dense:X", {}, "1", metrics={"ndcg_at_10": 0.5}, notes={"bytes_per_document": 2048.0})
@@ -38,7 +45,7 @@ def variant_rows(results: Sequence[Result], metric: str = MAIN_METRIC) -> tuple[
                     " + ".join(filter(None, (_mean_of(cells, name, "{:,.0f}") for name in BYTES))) or "-",
                     _mean_of(cells, "search_seconds", "{:.1f}", 1000) or "-",
                     "-" if (mean := means.get(model)) is None else f"{mean:.4f}",
-                    _share(mean, means.get(base)),
+                    _share(mean, means.get(base)) + _uncertainty(models, model, base, common, metric),
                 ]
             )
     title = HEADLINES.get(metric, metric)
@@ -64,9 +71,47 @@ def _label(model: str, base: str) -> str:
     """Return the options of a variant that differ from its base."""
     if model == base:
         return model
-    whole, own = parse(base).options, parse(model).options
-    names = sorted((name for name in own if own[name] != whole.get(name)), key=lambda name: (name != FIRST, name))
-    return "  " + ", ".join(f"{name}={own[name]}" for name in names)
+    whole, own = (name.partition("?")[2].split("&") for name in (base, model))
+    options = sorted(
+        (option for option in own if option not in whole), key=lambda name: (not name.startswith(FIRST), name)
+    )
+    return "  " + ", ".join(options)
+
+
+def _uncertainty(models: Results, model: str, base: str, common: Sequence[str], metric: str) -> str:
+    """Return the interval of the share that a variant keeps, and the p-value of its difference; empty without queries.
+
+    Queries are drawn again within each task, the same ones for both models.
+    """
+    kept = share_kept(models, model, base, common, metric) if model != base else None
+    return "" if kept is None else f" [{kept.low:.1%}, {kept.high:.1%}] p={kept.p:.3f}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The share of quality that a variant keeps: its interval, and the p-value of the paired test."""
+
+    low: float
+    high: float
+    p: float
+
+
+def share_kept(models: Results, model: str, base: str, common: Sequence[str], metric: str) -> Kept | None:
+    """Return the interval of a variant's mean divided by that of its model, and the p-value of their difference."""
+    matrices = []
+    for label in common:
+        columns = models.query_columns(label, metric)
+        if base not in columns or model not in columns or len(columns[base].ids) < FEWEST:
+            return None
+        matrices.append(aligned({name: columns[name] for name in (base, model)}, where=label)[1])
+    if not matrices:
+        return None
+    scores = GroupScores(tuple(common), tuple(matrices))
+    whole, variant = scores.resampled_means(over_tasks=False)
+    if not (whole > 0).all():
+        return None
+    low, high = np.quantile(variant / whole, [0.025, 0.975])
+    return Kept(float(low), float(high), float(scores.pair_p_values()[0, 1]))
 
 
 def _share(value: float | None, of: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,3 +61,16 @@ def marked_by_weights(results: Iterable[Result]) -> list[Result]:
         replace(result, model=f"{result.model}#{weights_hash(result.settings)}") if result.model in several else result
         for result in listed
     ]
+
+
+def under_own_names(results: Iterable[Result]) -> list[Result]:
+    """Return results under the names that they are stored with, without the names that the user gave."""
+    return [replace(result, model=str(result.settings.get("model", result.model))) for result in results]
+
+
+def settings_suffix(result: Result, differing: set[str], conditions: Sequence[str]) -> str:
+    """Return the values of the settings that differ, or the key of the result where they have no short name."""
+    if not differing:
+        return ""
+    values = [f"{name} {result.settings.get(name, '-')}" for name in conditions if name in differing]
+    return f" ({', '.join(values) if differing <= set(conditions) else result.key[:8]})"
