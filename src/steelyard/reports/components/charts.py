@@ -191,7 +191,9 @@ def histograms(panels: Sequence[Panel], title: str, axis: str, width: int = 480)
     left, top, high, gap = 84, 18, 62, 24
     first = min((int(panel.edges[0]).bit_length() - 1 for panel in panels), default=0)
     last = max((int(panel.edges[-1]).bit_length() - 1 for panel in panels), default=1)
-    step = (width - left - 16) / max(last - first, 1)
+    # The last label is centred below the last edge.
+    right = max(16, 4 * len(f"{2**last:,}") + 4)
+    step = (width - left - right) / max(last - first, 1)
     shapes: list[Markup] = []
     for p, panel in enumerate(panels):
         foot = top + p * (high + gap) + high
@@ -210,7 +212,7 @@ def histograms(panels: Sequence[Panel], title: str, axis: str, width: int = 480)
         at = _round(left + step * (math.log2(max(panel.median, 1)) - first))
         note = tag("title", f"median: {panel.median:g} {panel.name}")
         shapes.append(tag("line", note, x1=at, x2=at, y1=foot - high, y2=foot, class_="median"))
-        shapes.append(tag("line", x1=left, x2=width - 16, y1=foot, y2=foot, class_="grid"))
+        shapes.append(tag("line", x1=left, x2=width - right, y1=foot, y2=foot, class_="grid"))
     end = top + len(panels) * (high + gap) - gap
     every = math.ceil(7 * len(f"{2**last:,}") / step)
     for power in range(first, last + 1, every):

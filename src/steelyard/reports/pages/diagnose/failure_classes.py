@@ -35,6 +35,8 @@ from steelyard.types import Int64
 
 SHOWN = 2
 """Examples of each class."""
+UNSPACED = frozenset({"han", "japanese", "hangul", "thai", "lao", "khmer", "burmese", "tibetan"})
+"""Scripts that are searched by pieces of words."""
 _POSITIVES = 20
 """Relevant documents of a query that are compared with the top documents."""
 
@@ -116,15 +118,21 @@ def paraphrase(ranking: Ranking) -> Bools:
 
 
 def missing_term(ranking: Ranking) -> Bools:
-    """Match queries whose rarest term in the corpus is in no relevant document, but enough others are."""
+    """Match queries whose rarest term is in the competitor and in no relevant document, though enough others are.
+
+    Only in scripts with spaces: elsewhere a term is a piece of a word.
+    """
     evidence, terms = ranking.evidence, ranking.evidence.reading.terms
     several = evidence.reading.overlap > LOW_OVERLAP
 
-    def misses(query: int) -> bool:
+    def misled(query: int, competitor: int) -> bool:
+        if not several[query] or evidence.reading.query_scripts[query] in UNSPACED:
+            return False
         term = terms.rarest(query)
-        return term >= 0 and not any(terms.has(row, term) for row in evidence.positives[query])
+        absent = term >= 0 and not any(terms.has(row, term) for row in evidence.positives[query])
+        return absent and terms.has(competitor, term)
 
-    return np.array([bool(many) and misses(query) for query, many in enumerate(several.tolist())], dtype=bool)
+    return _with_competitor(ranking, misled)
 
 
 def same_topic(ranking: Ranking) -> Bools:

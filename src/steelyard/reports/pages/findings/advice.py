@@ -152,7 +152,9 @@ def synthetic(task: TaskValues) -> Iterator[Finding]:
         yield finding("synthetic_several", share=task.positives.multi_positive_share)
     if task.tendencies is not None and task.tendencies.numbers >= SOME:
         yield finding("synthetic_numbers", share=task.tendencies.numbers)
-    negatives = [NEGATIVES[one.name] for one in explaining_classes(task) if one.name in NEGATIVES]
+    both = bool(task.diagnosis and task.diagnosis.relations)  # else no document is in the language of its query
+    chosen = [one.name for one in explaining_classes(task) if one.name != "translation" or both]
+    negatives = [NEGATIVES[name] for name in chosen if name in NEGATIVES]
     if negatives:
         yield finding("synthetic_negatives", negatives=listed(negatives))
 
@@ -172,7 +174,8 @@ def improvement(task: TaskValues) -> Iterator[Finding]:
     if limit is not None and profile is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
         ranking = limit.ranking_loss >= limit.pool_loss
         gain = limit.ranking_loss if ranking else limit.pool_loss
-        yield finding("improve_ranking" if ranking else "improve_pool", gain=gain, label=profile.label)
+        kind = "improve_order" if task.type == "reranking" else "improve_ranking" if ranking else "improve_pool"
+        yield Finding(kind, {"gain": gain, "label": profile.label})
     one = diagnosis.complement
     affected = diagnosis.undeclared is not None and diagnosis.undeclared.queries > MOST * task.queries
     if one is not None and not affected and one.choice_gain >= SOME and _open(one):

@@ -44,11 +44,11 @@ def classes(task: TaskValues) -> Iterator[Finding]:
         own = [one for one in diagnosis.classes if one.profile == kind and one.name != "undeclared_language"]
         clear = [one for one in own if one.significant][:CLAIMS]
         judged = own[0].failures if own else 0
-        for one in clear:
-            yield _significant(one)
-        if not clear and judged >= FEW:
+        if clear:
+            yield finding("class_significant", label=LABELS[kind], classes=listed([_share(one) for one in clear]))
+        elif judged >= FEW:
             yield finding("class_none", failures=judged, label=LABELS[kind])
-        elif not clear and 0 < count < FEW:
+        elif 0 < count < FEW:
             yield finding("class_few", label=LABELS[kind], failures=count)
 
 
@@ -62,40 +62,29 @@ def failed_queries(task: TaskValues) -> dict[Kind, int]:
     return failed
 
 
-def _significant(one: FailureClass) -> Finding:
+def _share(one: FailureClass) -> str:
+    """Return a class with its shares of failed and found queries."""
     assert one.p_value is not None
-    return finding(
-        "class_significant",
-        label=LABELS[one.profile],
-        name=RULES[one.name][0],
-        failed=one.failed,
-        failures=one.failures,
-        share=one.share,
-        low=one.interval.low,
-        high=one.interval.high,
-        found=one.found / max(one.successes, 1),
-        p=P(one.p_value),
-    )
+    failed = f"{one.share:.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}] of {one.failures:,} failed queries"
+    return f"{RULES[one.name][0]} ({failed}, {one.found / max(one.successes, 1):.1%} of found ones, p {P(one.p_value)})"
 
 
 def separation(task: TaskValues) -> Iterator[Finding]:
     """Yield the clearest property that separates found from missed queries, for each profile."""
     diagnosis = task.diagnosis or Diagnosis()
+    clear, none = [], []
     for profile in task.main:
         own = [one for one in diagnosis.separators if one.profile == profile.kind]
-        clear = next((one for one in own if one.significant), None)
-        if clear is not None:
-            yield finding(
-                "separator",
-                label=profile.label,
-                property=PROPERTIES[clear.property],
-                found=amount(clear, clear.found),
-                missed=amount(clear, clear.missed),
-                auc=clear.auc,
-                p=P(clear.p_value),
-            )
+        best = next((one for one in own if one.significant), None)
+        if best is not None:
+            values = f"{amount(best, best.found)} against {amount(best, best.missed)}, AUC {best.auc:.2f}"
+            clear.append(f"{PROPERTIES[best.property]} for {profile.label} ({values}, p {P(best.p_value)})")
         elif own:
-            yield finding("no_separator", label=profile.label)
+            none.append(profile.label)
+    if clear:
+        yield finding("separator", properties=listed(clear))
+    if none:
+        yield finding("no_separator", labels=" or ".join(none))
 
 
 def amount(one: Separator, value: float) -> str:
@@ -128,8 +117,16 @@ def limits(task: TaskValues) -> Iterator[Finding]:
         return
     if task.ceiling is not None and task.ceiling.ndcg_at_10 < 1 - 1e-9:
         yield finding("unreachable", ceiling=task.ceiling.ndcg_at_10)
-    for one in diagnosis.limits:
-        yield _limit(one)
+    found = [_limit(one) for one in diagnosis.limits]
+    best = next((n for n, one in enumerate(diagnosis.limits) if task.best and one.profile == task.best.kind), 0)
+    if found:
+        yield found[best]
+    same = [
+        LABELS[one.profile] for n, one in enumerate(diagnosis.limits) if n != best and found[n].kind == found[best].kind
+    ]
+    if same:
+        yield finding("limit_same", labels=listed(same))
+    yield from (one for n, one in enumerate(found) if n != best and one.kind != found[best].kind)
 
 
 def _limit(one: Limit) -> Finding:

@@ -17,7 +17,7 @@ RULES: Mapping[str, tuple[str, str]] = {
     ),
     "missing_term": (
         "missing term",
-        "the query's rarest term that occurs in the corpus is in no relevant document, although others are",
+        "the query's rarest term is in the competitor but in no relevant document (in scripts with spaces only)",
     ),
     "same_topic": (
         "same topic",
@@ -35,14 +35,14 @@ RULES: Mapping[str, tuple[str, str]] = {
 relevant."""
 
 PROPERTIES: Mapping[str, str] = {
-    "overlap": "share of its terms in a relevant document",
-    "rarest_term": "documents with its rarest term",
-    "query_words": "words of the query",
-    "relevant_words": "words of the shortest relevant document",
-    "relevant_documents": "relevant documents",
-    "has_number": "queries with a number",
-    "has_name": "queries with a name",
-    "cross_language": "queries answered only in another language",
+    "overlap": "share of their terms in a relevant document",
+    "rarest_term": "number of documents with their rarest term",
+    "query_words": "number of words",
+    "relevant_words": "length of the shortest relevant document in words",
+    "relevant_documents": "number of relevant documents",
+    "has_number": "presence of a number",
+    "has_name": "presence of a name",
+    "cross_language": "need for another language",
 }
 """The properties of queries in words."""
 
@@ -70,26 +70,24 @@ DIAGNOSIS = {
     "class_test": "Each failed query was checked against {rules:rule}; a query may match several, and a rule "
     "explains failures only if it matches found queries significantly less often (Fisher's exact test, Holm's "
     "correction over all classes and profiles).",
-    "class_significant": "{label} fails disproportionately on {name} queries: {failed:,} of its {failures:failed "
-    "query} ({share:.1%} [{low:.1%}, {high:.1%}]) match, against {found:.1%} of those it finds (p {p}).",
-    "class_none": "No rule matches the {failures:failed query} of {label} significantly more often than the "
+    "class_significant": "The failures of {label} are distinguished by {classes}.",
+    "class_none": "For {label}, no rule matches its {failures:failed query} significantly more often than the "
     "queries it finds.",
     "class_few": "{label} fails only {failures:query}, too few to test a rule.",
     # separation
-    "separator": "For {label}, the clearest difference is the {property}: {found} for queries it finds and "
-    "{missed} for those it misses. Picking one of each, the found query has the higher value with probability "
-    "{auc:.2f} (p {p}).",
-    "no_separator": "No measured property separates the queries that {label} finds from those it misses.",
+    "separator": "Found and missed queries differ most clearly in the {properties}.",
+    "no_separator": "No measured property separates the queries that {labels} finds from those it misses.",
     # relation of languages
     "relation": "Relevant documents in the language of the query, compared with those in another language, are in "
     "the top 10 in {shares}.",
     # limits
-    "limit_ranking": "{label} loses most in its ranking: ordering its first 100 documents perfectly would add "
-    "{ranking:.4f} nDCG@10, finding the relevant documents that are not among them another {pool:.4f}.",
-    "limit_pool": "{label} loses most before ranking: relevant documents that are not among its first 100 cost "
-    "{pool:.4f} nDCG@10, the order of those that are {ranking:.4f}.",
+    "limit_ranking": "{label} loses most in its ranking: with its first 100 documents in a perfect order it would "
+    "gain {ranking:.4f} nDCG@10, with the relevant documents that are not among them another {pool:.4f}.",
+    "limit_pool": "{label} loses most before ranking: the relevant documents that are not among its first 100 cost "
+    "{pool:.4f} nDCG@10, the order of the others {ranking:.4f}.",
     "limit_judgements": "For {label} the judgements are the largest limit: {judgement:.4f} nDCG@10 cannot be "
     "reached by any ranking; its order costs {ranking:.4f} and missing candidates {pool:.4f}.",
+    "limit_same": "The same holds for {labels}.",
     "limit_none": "{label} is within {gap:.4f} of a perfect score, so neither its candidates nor their order leave "
     "much to gain.",
     "unreachable": "No ranking can exceed {ceiling:.4f}, because relevant documents are missing from the corpus or "
@@ -141,8 +139,10 @@ DIAGNOSIS = {
     "synthetic_numbers": "{share:.0%} of queries contain a number, which a generator must copy exactly.",
     "synthetic_negatives": "Negatives: {negatives}.",
     # improvement
-    "improve_ranking": "A better ranking of the candidates has the most to offer: up to {gain:.4f} nDCG@10 for "
-    "{label}. A reranker is the direct way.",
+    "improve_ranking": "A better ranking of the candidates has the most to offer: a perfect reranker would add up "
+    "to {gain:.4f} nDCG@10 to {label}.",
+    "improve_order": "All candidates of a query are given, so only their order matters: {label} is {gain:.4f} "
+    "nDCG@10 below a perfect one.",
     "improve_pool": "Better candidates have the most to offer: {label} misses relevant documents among its first "
     "100 at a cost of {gain:.4f} nDCG@10, which no reranker can recover.",
     "improve_choice": "Deciding query by query between BM25 and Dense could add {gain:.4f} [{low:.4f}, {high:.4f}] "
@@ -157,6 +157,16 @@ DIAGNOSIS = {
     "{high:.4f}] nDCG@10: judge or remove them before comparing models.",
     "improve_rerank_pool": "Dense as a reranker of BM25's first 100 documents scores {pool:.4f}, and {oracle:.4f} "
     "once every relevant document is in the list: BM25's candidates, not the model, cost {gain:.4f}.",
+    # groups
+    "group_ranking": "The order of the candidates costs the best profile most on {count:,} of {tasks:task}: {names}.",
+    "group_pool": "Candidates that are missing from the first 100 cost the best profile most on {count:,} of "
+    "{tasks:task}: {names}.",
+    "group_class": "Training data for {name} is suggested by the failures on {count:task}: {names}.",
+    "group_no_class": "On no task do failed queries match one of the rules so much more often that training data "
+    "would follow.",
+    "group_undeclared": "The dense model ({model}) does not list {languages}; the affected tasks say nothing about "
+    "dense retrieval in these languages: {names}.",
+    "group_recorded": "Recorded as useful: {data}.",
     # interpretation of the data
     "language_missing": "Declared, but not identified in any text: {languages}.",
     "language_extra": "Identified, but not declared: {languages}.",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.reports.pages.findings.advice import explaining_classes, judged_profile
+from steelyard.reports.pages.findings.diagnosis_templates import RULES
 from steelyard.reports.pages.findings.metric_findings import near_ceiling
-from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
-from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS
+from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS, SOME
 
 
 def overview(group: GroupValues) -> Iterator[Finding]:
@@ -45,20 +47,11 @@ def lead(group: GroupValues) -> Iterator[Finding]:
 
 def measures(group: GroupValues) -> Iterator[Finding]:
     """Yield how many tasks are described."""
-    count = sum(bool(task.description) for task in group.tasks)
+    count = sum(bool(task.description or task.cards) for task in group.tasks)
     if 0 < count < len(group.tasks):
         yield finding("group_described", count=count, tasks=len(group.tasks))
     else:
         yield finding("group_all_described" if count else "group_not_described")
-
-
-def families(group: GroupValues) -> Iterator[Finding]:
-    """Yield the tasks of each kind of texts."""
-    kinds: dict[str, list[str]] = {}
-    for task in group.tasks:
-        kinds.setdefault(task.focus or "kind of texts unknown", []).append(task.task)
-    for family, names in kinds.items():
-        yield finding("family", family=family[:1].upper() + family[1:], names=listed(names))
 
 
 def shape(group: GroupValues) -> Iterator[Finding]:
@@ -115,6 +108,7 @@ def _tested(task: TaskValues) -> bool:
 def interpretation(group: GroupValues) -> Iterator[Finding]:
     """Yield how to interpret the scores of this group."""
     yield from lead(group)
+    yield from limits(group)
     shared = [task for task in group.tasks if task.tied]
     if shared:
         yield finding("group_open", count=len(shared), tasks=len(group.tasks), names=_names(shared))
@@ -129,8 +123,54 @@ def interpretation(group: GroupValues) -> Iterator[Finding]:
         yield finding("group_small", names=_names(small), limit=SMALL_CORPUS)
 
 
+def limits(group: GroupValues) -> Iterator[Finding]:
+    """Yield on how many tasks the ranking and on how many the candidates cost the best profile most."""
+    causes: dict[str, list[TaskValues]] = {"group_ranking": [], "group_pool": []}
+    for task in group.tasks:
+        profile = judged_profile(task)
+        found = task.diagnosis.limits if task.diagnosis else ()
+        limit = next((one for one in found if profile and one.profile == profile.kind), None)
+        if limit is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
+            causes["group_ranking" if limit.ranking_loss >= limit.pool_loss else "group_pool"].append(task)
+    for kind, tasks in causes.items():
+        if tasks:
+            yield Finding(kind, {"count": len(tasks), "tasks": len(group.tasks), "names": _names(tasks)})
+
+
+def training(group: GroupValues) -> Iterator[Finding]:
+    """Yield the kinds of training data that follow from failures, with the tasks."""
+    recorded = dict.fromkeys(
+        task.leakage.useful_data for task in group.tasks if task.leakage.useful_data != "not_recorded"
+    )
+    if recorded:
+        yield finding("group_recorded", data="; ".join(recorded))
+    classes: dict[str, list[TaskValues]] = {}
+    for task in group.tasks:
+        for one in explaining_classes(task):
+            classes.setdefault(one.name, []).append(task)
+    for name, tasks in sorted(classes.items(), key=lambda item: -len(item[1])):
+        yield finding("group_class", name=RULES[name][0], count=len(tasks), names=_names(tasks))
+    if not classes and any(task.diagnosis for task in group.tasks):
+        yield finding("group_no_class")
+
+
+def undeclared(group: GroupValues) -> Iterator[Finding]:
+    """Yield the languages that the dense models do not declare, with the affected tasks."""
+    models: dict[str, tuple[dict[str, None], list[TaskValues]]] = {}
+    for task in group.tasks:
+        one = task.diagnosis.undeclared if task.diagnosis else None
+        if one is not None:
+            languages, tasks = models.setdefault(one.model, ({}, []))
+            languages.update(dict.fromkeys(one.languages))
+            tasks.append(task)
+    for model, (languages, tasks) in models.items():
+        named = listed([language_name(code) for code in languages])
+        yield finding("group_undeclared", model=model, languages=named, names=_names(tasks))
+
+
 def leakage(group: GroupValues) -> Iterator[Finding]:
-    """Yield how many tasks were audited."""
+    """Yield training data and how many tasks were audited."""
+    yield from training(group)
     audited = sum(task.leakage.audit != "not_audited" for task in group.tasks)
     yield finding("group_audit", audited=audited, tasks=len(group.tasks)) if audited else finding("group_not_audited")
     yield finding("group_keep_out")

@@ -31,7 +31,7 @@ TEMPLATES = {
     # what the data measures
     "not_described": "No dataset card or catalogue entry that describes the data was found, so this page relies on "
     "what was measured.",
-    "declared": "The set declares {language} as its {noun}; its category is {category}, and its licence {licence}.",
+    "declared": "The set declares {language} as its {noun} and {category} as its category. Licence: {licence}.",
     # data
     "positives": "A query has {mean:.2f} relevant documents on average (minimum {min:,}, median {median:.2f}, "
     "maximum {max:,}).",
@@ -163,7 +163,6 @@ TEMPLATES = {
     "group_wins": "It is significantly better than all others on {clear:,} of {tasks:task}: {names}.",
     "group_wins_none": "It is not significantly better than all others on any task.",
     "group_open": "On {count:,} of {tasks:task} the best profile is not significantly better than the next: {names}.",
-    "family": "{family}: {names}.",
     "group_multi": "Tasks with several relevant documents for some queries: {names}.",
     "group_single": "Every query of every task has at most one relevant document.",
     "shape": "Documents have {low:,.2f} ({low_task}) to {high:,.2f} ({high_task}) characters on average.",
@@ -185,9 +184,10 @@ TEMPLATES = {
     "difference.",
     "group_other_data": "Tasks whose data differ from those of the published scores: {names}.",
     "contents": "{groups:group} with {tasks:task} in this folder.",
-    "group_described": "Dataset cards or the catalogue describe {count:,} of {tasks:task}.",
-    "group_all_described": "Dataset cards or the catalogue describe every task.",
-    "group_not_described": "Dataset cards and the catalogue do not describe the tasks. The following was measured.",
+    "group_described": "Cards or catalogue entries describe {count:,} of {tasks:task}.",
+    "group_all_described": "Every task has a card or a catalogue entry that describes it.",
+    "group_not_described": "No card or catalogue entry describes these tasks, so this page relies on what was "
+    "measured.",
 }
 """The template of each kind of finding. Numbers are formatted here only: scores with four decimals, shares in %."""
 

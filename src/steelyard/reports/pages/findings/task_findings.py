@@ -76,7 +76,7 @@ def declared(task: TaskValues) -> Iterator[Finding]:
     languages = listed([language_name(code) for code in task.languages]) or task.language
     noun = "languages" if len(task.languages) > 1 else "language"
     category = task.category.replace("_", " ")
-    licence = task.licence or "is not stated"
+    licence = task.licence or "not stated"
     yield finding("declared", noun=noun, language=languages, category=category, licence=licence)
     yield from declared_languages(task)
 

@@ -26,11 +26,13 @@ def _sections(group: GroupValues) -> Iterator[Section]:
     yield section(
         "What This Group Measures", paragraph_of(group_findings.measures(group)), group_tables.descriptions(group)
     )
-    yield section("Task Families", *(paragraph_of([one]) for one in group_findings.families(group)))
+    yield section("Task Families", group_tables.families(group))
     yield section("Dataset Shape", paragraph_of(group_findings.shape(group)))
     yield section("Retrieval Behavior")
     for kind in KINDS:
-        yield section(HEADINGS[kind], paragraph_of(group_findings.profile(group, kind)), level=3)
+        own = group_findings.undeclared(group) if kind == "dense" else ()
+        profile = paragraph_of(group_findings.profile(group, kind))
+        yield section(HEADINGS[kind], profile, paragraph_of(own), level=3)
     slugs = [slug_of(task.name, task.nano_set) for task in group.tasks]
     yield section("Task Summary", group_tables.task_summary(group, slugs))
     if group.missing:
@@ -38,7 +40,7 @@ def _sections(group: GroupValues) -> Iterator[Section]:
     yield section("Language Summary", pictures.group_languages(group), group_tables.language_summary(group))
     yield section("Interpretation Notes for Model Researchers", paragraph_of(group_findings.interpretation(group)))
     yield section("Training and Leakage Notes", paragraph_of(group_findings.leakage(group)))
-    yield section("Source Reference Table", tables.sources(group.sources, "Source"))
+    yield section("Source Reference Table", tables.sources(group.sources, "Source"), tables.bibtex(group.sources))
     yield section("Metadata Summary", group_tables.metadata_summary(group))
     yield section("Task Metadata Summary", group_tables.task_metadata(group))
     if any(task.published_name for task in group.tasks):

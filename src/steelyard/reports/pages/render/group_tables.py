@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.reports.pages.findings.sentences import language_name
-from steelyard.reports.pages.measure.page_inputs import KINDS
+from steelyard.reports.pages.findings.sentences import language_name, listed
+from steelyard.reports.pages.measure.page_inputs import KINDS, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.render.blocks import Table, table
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, decimals
@@ -13,8 +13,31 @@ from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, de
 
 def descriptions(group: GroupValues) -> Table | None:
     """Return the descriptions of dataset cards or the catalogue, quoted."""
-    rows = ((one.task, one.description) for one in group.tasks if one.description)
+    rows = ((one.task, one.description or one.cards[0].text) for one in group.tasks if one.description or one.cards)
     return table(("Task", "In the words of its card or catalogue"), rows)
+
+
+def families(group: GroupValues) -> Table | None:
+    """Return the tasks by kind of texts, with their mean scores."""
+    kinds: dict[str, list[TaskValues]] = {}
+    for task in group.tasks:
+        kinds.setdefault(task.focus or "kind of texts unknown", []).append(task)
+    rows = (
+        (
+            family[:1].upper() + family[1:],
+            listed([task.task for task in tasks]),
+            f"{sum(task.queries for task in tasks):,}",
+            *(decimals(_mean(tasks, kind)) for kind in KINDS),
+        )
+        for family, tasks in sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+    return table(("Family", "Tasks", "Queries", *(f"Mean {name}" for name in NDCG_COLUMNS)), rows)
+
+
+def _mean(tasks: Sequence[TaskValues], kind: Kind) -> float | None:
+    """Return the mean nDCG@10 of a profile over tasks; None if one does not have it."""
+    scores = [profile.ndcg_at_10 for task in tasks if (profile := task.profile(kind))]
+    return sum(scores) / len(scores) if scores and len(scores) == len(tasks) else None
 
 
 def task_summary(group: GroupValues, slugs: Sequence[str] = ()) -> Table | None:

@@ -98,26 +98,28 @@ def _table(table: Table) -> Markup:
     numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
     kinds = ["number" if is_number else None for is_number in numeric]
     head = (tag("th", name, class_=kind) for name, kind in zip(table.columns, kinds, strict=True))
-    body = (tag("tr", *cells) for cells in _linked(table, kinds))
-    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
+    # Rows with long texts become blocks on narrow screens, each cell with the name of its column.
+    texts = any(len(cell) >= _LONG for row in table.rows for cell in row)
+    body = (tag("tr", *cells) for cells in _linked(table, kinds, table.columns if texts else [None] * len(kinds)))
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="texts" if texts else None)
     return join(tag("div", whole, class_="scroll"), tag("p", table.note, class_="soft") if table.note else None)
 
 
-def _linked(table: Table, kinds: Sequence[str | None]) -> Iterator[list[Markup]]:
+def _linked(table: Table, kinds: Sequence[str | None], names: Sequence[str | None]) -> Iterator[list[Markup]]:
     """Yield the cells of each row, the first one as a link if it has a page."""
     for row, slug in zip_longest(table.rows, table.links):
-        cells = list(map(_cell, row, kinds))
+        cells = list(map(_cell, row, kinds, names))
         if slug is not None:
-            cells[0] = tag("td", tag("a", row[0], href=f"{slug}.html"))
+            cells[0] = tag("td", tag("a", row[0], href=f"{slug}.html"), data_label=names[0])
         yield cells
 
 
-def _cell(text: str, kind: str | None) -> Markup:
+def _cell(text: str, kind: str | None, column: str | None) -> Markup:
     if text.startswith("https://"):
-        return tag("td", tag("a", text, href=text))
+        return tag("td", tag("a", text, href=text), data_label=column)
     if size := LENGTH.search(text):  # a text of the data, then its length, which is written from left to right
         shown = (text[: size.start()], " ", tag("bdi", size[1], dir="ltr"))
-        return tag("td", *shown, class_="text" if len(text) >= _LONG else None, dir="auto")
+        return tag("td", *shown, class_="text" if len(text) >= _LONG else None, dir="auto", data_label=column)
     if len(text) >= _LONG:
-        return tag("td", text, class_="text", dir="auto")
-    return tag("td", text, class_=kind)
+        return tag("td", text, class_="text", dir="auto", data_label=column)
+    return tag("td", text, class_=kind, data_label=column)

@@ -9,7 +9,7 @@ from steelyard.reports.pages.findings.sentences import language_name, script_nam
 from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import Draft, FailureMode, ProfileValues, SliceValues, Source, Text
-from steelyard.reports.pages.render.blocks import Bullets, Table, table
+from steelyard.reports.pages.render.blocks import Bullets, Code, Table, table
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.results.schema import with_interval
 from steelyard.text.language_id.detect import UNDECIDED
@@ -202,6 +202,12 @@ def example_data(task: TaskValues) -> Table | None:
 def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
     """Return the sources of the data."""
     return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
+
+
+def bibtex(found: Sequence[Source]) -> Code | None:
+    """Return the BibTeX entries of the sources."""
+    entries = "\n\n".join(dict.fromkeys(one.bibtex for one in found if one.bibtex))
+    return Code(entries, "bibtex") if entries else None
 
 
 def leakage_metadata(task: TaskValues) -> Bullets:

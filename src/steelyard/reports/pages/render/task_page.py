@@ -21,7 +21,6 @@ from steelyard.reports.pages.prose.notes import with_notes
 from steelyard.reports.pages.render import diagnosis_tables, pictures, tables
 from steelyard.reports.pages.render.blocks import (
     Block,
-    Code,
     Links,
     Page,
     Quote,
@@ -85,7 +84,7 @@ def _sections(task: TaskValues, siblings: Sequence[TaskValues]) -> Iterator[Sect
     yield from _advice(task)
     yield section("Example Data", tables.example_data(task))
     yield section("Representative Snippets", diagnosis_tables.snippets(task))
-    yield section("Source Reference Table", tables.sources(task.sources), _bibtex(task))
+    yield section("Source Reference Table", tables.sources(task.sources), tables.bibtex(task.sources))
     yield section("Dataset Information", tables.dataset_information(task))
     yield section("Candidate Subsets", tables.candidate_subsets(task), paragraph_of(task_findings.rerank(task)))
     if task.published_name:
@@ -202,11 +201,6 @@ def _listed(findings: Iterable[Finding], last: str) -> Iterator[Block | None]:
     at = next((place for place, one in enumerate(every) if one.kind == last), len(every) - 1) + 1
     yield paragraph_of(every[:at])
     yield points_of(every[at:])
-
-
-def _bibtex(task: TaskValues) -> Code | None:
-    entries = "\n\n".join(one.bibtex for one in task.sources if one.bibtex)
-    return Code(entries, "bibtex") if entries else None
 
 
 def _published(task: TaskValues) -> Section:
