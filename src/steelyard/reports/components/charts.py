@@ -37,7 +37,7 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
 
     `dots[r][s]` is the mark of row r and series s, or None. The title is the picture's alt text.
     """
-    left = 24 + 9 * max((len(_short(name)) for name in rows), default=0)
+    left = 24 + round(10.5 * max((len(_short(name)) for name in rows), default=0))
     width, step, top = 560, 16 + 7 * len(series), 26
     height = top + step * len(rows) + 26
 
