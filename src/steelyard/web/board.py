@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 PARTIAL = 1
 """Some splits or subsets of the task have no score."""
@@ -89,9 +89,8 @@ class BoardModel:
     """The stages of a pipeline or fusion, first stage first."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The score of a model on a task, by their positions in the board."""
+class Cell(NamedTuple):
+    """The score of a model on a task, by their positions in the board. A board may have 100,000."""
 
     model: int
     task: int

@@ -75,7 +75,7 @@ def with_audits(board: Board, audits: Sequence[ModelAudit], training: dict[str, 
                 }
             )
     cells = [
-        replace(cell, flags=cell.flags | CONTAMINATED) if (cell.model, cell.task) in flagged else cell
+        cell._replace(flags=cell.flags | CONTAMINATED) if (cell.model, cell.task) in flagged else cell
         for cell in board.cells
     ]
     return replace(board, cells=cells, audits=entries) if entries else board

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,10 +20,30 @@ from steelyard.web.board import (
     Cell,
 )
 
-UNRECORDED = (None, "", "None", "unknown", "external", "1")
-"""Data revisions that say nothing about the data."""
+UNRECORDED = ("", "None", "unknown", "external", "1")
+"""Data revisions that do not identify the data."""
+CELLS = f"""
+    WITH rows AS (
+        SELECT *, CASE WHEN dataset_revision NOT IN (?, ?, ?, ?, ?) THEN dataset_revision END AS data
+        FROM mart_benchmark WHERE benchmark = ? AND score IS NOT NULL
+    ), usual AS (
+        SELECT task, data FROM rows WHERE data IS NOT NULL GROUP BY task, data
+        QUALIFY row_number() OVER (PARTITION BY task ORDER BY count(*) DESC, data) = 1
+    )
+    SELECT r.model || CASE WHEN r.experiment = '' THEN '' ELSE ' (' || r.experiment || ')' END AS name,
+           r.model, r.task, r.score, r.low, r.high,
+           {PARTIAL} * (r.n_values < coalesce(r.n_expected, 0))::INTEGER
+           + {LIMITED} * (r."limit" IS NOT NULL)::INTEGER
+           + {OTHER_REVISION} * coalesce(r.other_revision, false)::INTEGER
+           + {OTHER_DATA} * coalesce(r.data != u.data, false)::INTEGER
+           + {TRAINED} * coalesce(list_contains(m.training_datasets, r.task), false)::INTEGER AS flags
+    FROM rows r LEFT JOIN usual u USING (task) LEFT JOIN mart_models m ON m.model = r.model
+    ORDER BY r.experiment, r.model, r.task
+"""
+"""The scores of a benchmark with their flags; other data is any but the revision that most scores of a task have."""
 
 
+TESTED = "SELECT task FROM benchmarks WHERE benchmark = ? AND NOT restricted"
 KEYS = ("model", "revision", "experiment", "task")
 CELL_METRICS = """
     SELECT m.* FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
@@ -48,6 +67,11 @@ class Library:
             rows: list[dict[str, Any]] = cursor.sql(sql, params=parameters or None).to_arrow_table().to_pylist()
         return rows
 
+    def _columns(self, sql: str, parameters: list[Any]) -> dict[str, list[Any]]:
+        with self._connection.cursor() as cursor:
+            columns: dict[str, list[Any]] = cursor.sql(sql, params=parameters).to_arrow_table().to_pydict()
+        return columns
+
     def benchmarks(self) -> list[dict[str, Any]]:
         """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
         return self._rows(
@@ -70,27 +94,13 @@ class Library:
             known = [row["name"] for row in self.benchmarks()]
             raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
         tasks = {row["task"]: position for position, row in enumerate(facts)}
-        rows = self._rows(
-            "SELECT * FROM mart_benchmark WHERE benchmark = ? AND score IS NOT NULL ORDER BY experiment, model, task",
-            [name],
-        )
-        names = list(dict.fromkeys(_variant(row) for row in rows))
-        origins = {_variant(row): row["model"] for row in rows}
+        found = self._columns(CELLS, [*UNRECORDED, name])
+        names = list(dict.fromkeys(found["name"]))
+        origins = dict(zip(found["name"], found["model"], strict=True))
         cards = self._cards(sorted(set(origins.values())))
-        usual = _usual_revisions(rows)
         models = {model: position for position, model in enumerate(names)}
-        trained = {model: set(card["training_datasets"] or ()) for model, card in cards.items()}
-        cells = [
-            Cell(
-                models[_variant(row)],
-                tasks[row["task"]],
-                row["score"],
-                row["low"],
-                row["high"],
-                _flags(row, usual, trained),
-            )
-            for row in rows
-        ]
+        columns = (found[column] for column in ("name", "task", "score", "low", "high", "flags"))
+        cells = [Cell(models[model], tasks[task], *values) for model, task, *values in zip(*columns, strict=True)]
         return Board(
             name,
             facts[0]["title"],
@@ -112,9 +122,10 @@ class Library:
         metrics = [column for column in known if column not in KEYS]
         if not metrics:
             return []
-        counts = self._rows(f"SELECT {', '.join(f'count({m}) AS {m}' for m in metrics)} FROM ({CELL_METRICS})", [name])[
-            0
-        ]
+        counts = self._rows(
+            f"SELECT {', '.join(f'count({m}) AS {m}' for m in metrics)} FROM mart_metrics WHERE task IN ({TESTED})",
+            [name],
+        )[0]
         return [metric for metric in metrics if counts[metric]]
 
     def metrics(self, board: Board) -> dict[str, list[float | None]]:
@@ -173,24 +184,6 @@ def _revisions(revisions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def _variant(row: dict[str, Any]) -> str:
     """Return the name of a row of the board: the model, and its experiment if it is one."""
     return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
-
-
-def _usual_revisions(rows: Iterable[dict[str, Any]]) -> dict[str, str | None]:
-    """Return the data revision that most models have, by task."""
-    counts: dict[str, Counter[str | None]] = {}
-    for row in rows:
-        if row["dataset_revision"] not in UNRECORDED:
-            counts.setdefault(row["task"], Counter())[row["dataset_revision"]] += 1
-    return {task: counter.most_common(1)[0][0] for task, counter in counts.items()}
-
-
-def _flags(row: dict[str, Any], usual: dict[str, str | None], trained: dict[str, set[str]]) -> int:
-    flags = PARTIAL if row["n_values"] < (row["n_expected"] or 0) else 0
-    flags |= LIMITED if row["limit"] is not None else 0
-    flags |= OTHER_REVISION if row["other_revision"] else 0
-    revision = row["dataset_revision"]
-    flags |= OTHER_DATA if revision not in UNRECORDED and revision != usual.get(row["task"]) else 0
-    return flags | (TRAINED if row["task"] in trained[row["model"]] else 0)
 
 
 def _model(name: str, card: dict[str, Any]) -> BoardModel:
