@@ -238,7 +238,7 @@ def load_models(
             unfit.append(error)
             continue
         label = named.label if isinstance(named, ModelSpec) else (labels or {}).get(id(named))
-        model = replace(model, label=label, spec=named if isinstance(named, ModelSpec) else None)
+        model = replace(model, label=label)
         loaded.setdefault(f"{label or ''}={model.name}{digest(model.settings)}", model)
     if unfit and len(unfit) == len(offered):
         raise unfit[0]

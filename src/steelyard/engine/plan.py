@@ -124,8 +124,6 @@ class Model:
     label: str | None = None
     """The name that the user gave to it, or one that distinguishes it from another; its results are stored under
     `name`."""
-    spec: ModelSpec | None = None
-    """How it was named; None for an object."""
 
     @property
     def shown(self) -> str:
