@@ -17,11 +17,12 @@ import pytest
 from engine_parts import small_task
 
 from steelyard.cli import VERBS, build_parser, main
-from steelyard.cli._ui.output import Output, broken_at, format_table
+from steelyard.cli._ui.output import Output, format_table
 from steelyard.cli._ui.parser import Parser
 from steelyard.cli._ui.progress import Progress
 from steelyard.datasets import write_nano_set
 from steelyard.errors import SteelyardError
+from steelyard.text.display import broken_at
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,10 +20,9 @@ from typing import Any, TextIO
 
 from steelyard.cli._ui.signals import interrupt_code
 from steelyard.errors import SteelyardError
+from steelyard.text.display import broken_at, display_width, is_plain, plain
 
 Cell = str | int | float | None
-BREAKS = " -/,>?&"
-"""Characters after which a name may be broken."""
 CLEAR = "\r\x1b[K"
 """Clears the last line of a terminal."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -39,6 +37,14 @@ def printable(text: str, *, one_line: bool = False) -> str:
     """
     text = CONTROL.sub("\ufffd", text)
     return text.replace("\t", "\ufffd").replace("\n", "\ufffd") if one_line else text
+
+
+LONGEST_NAME, LONGEST_LABEL = 28, 60
+"""Cells of a name above a column, and of the first column; longer ones are broken."""
+
+
+def _shown(text: str, stream: TextIO) -> str:
+    return plain(printable(text)) if is_plain(stream) else printable(text)
 
 
 @dataclass
@@ -59,12 +65,12 @@ class Output:
 
     def line(self, text: str) -> None:
         """Print a line of data on standard output."""
-        print(printable(text))
+        print(_shown(text, sys.stdout))
 
     def note(self, text: str) -> None:
         """Print a note on standard error; nothing with --quiet."""
         if not self.quiet:
-            print(printable(text), file=sys.stderr, flush=True)
+            print(_shown(text, sys.stderr), file=sys.stderr, flush=True)
 
     def detail(self, text: str) -> None:
         """Print a note only with --verbose."""
@@ -73,7 +79,7 @@ class Output:
 
     def failure(self, text: str) -> None:
         """Print a failure on standard error, also with --quiet."""
-        print(printable(text), file=sys.stderr, flush=True)
+        print(_shown(text, sys.stderr), file=sys.stderr, flush=True)
 
     def ask(self, question: str) -> str | None:
         """Ask a question on the terminal and return the answer; None where nobody can answer."""
@@ -195,7 +201,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], max_wid
     """
     cells = [[_text(value) for value in row] for row in rows]
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    widths = [max(map(_width, (name, *(row[i] for row in cells)))) for i, name in enumerate(columns)]
+    widths = [_column_width(name, [row[i] for row in cells], first=not i) for i, name in enumerate(columns)]
     if max_width is not None:
         widths = _narrowed(widths, max_width)
 
@@ -210,6 +216,14 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], max_wid
     return "\n\n".join("\n".join(line for row in whole for line in lines(row, part)) for part in parts)
 
 
+def _column_width(name: str, cells: Sequence[str], *, first: bool) -> int:
+    """Return the width of a column; a longer name above it, or in the first column, is broken."""
+    body = max(map(display_width, cells), default=0)
+    if first:
+        return min(max(display_width(name), body), LONGEST_LABEL)
+    return max(body, min(display_width(name), LONGEST_NAME))
+
+
 def _narrowed(widths: Sequence[int], max_width: int) -> list[int]:
     """Return widths at which the first column and any other fit on one line.
 
@@ -222,21 +236,6 @@ def _narrowed(widths: Sequence[int], max_width: int) -> list[int]:
     half = max(1, (max_width - 2) // 2)
     first = min(first, max(half - 1, max_width - 2 - max(others, default=0)))
     return [first, *(min(width, max(1, max_width - 2 - first)) for width in others)]
-
-
-def broken_at(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` cells, broken between the parts of a name where possible.
-
-    >>> broken_at("dense:use-multilingual-v3", 14), broken_at("short", 14)
-    (['dense:use-', 'multilingual-', 'v3'], ['short'])
-    """
-    lines = []
-    while _width(text) > width:
-        line = fit(text, width) or text[0]
-        end = max(map(line.rfind, BREAKS)) + 1
-        lines.append(line[: end or None].rstrip())
-        text = text[end or len(line) :]
-    return [*lines, text]
 
 
 def _parts(widths: Sequence[int], max_width: int | None) -> list[list[int]]:
@@ -257,7 +256,7 @@ def _parts(widths: Sequence[int], max_width: int | None) -> list[list[int]]:
 
 
 def _pad(text: str, width: int, *, to_the_right: bool) -> str:
-    blank = " " * (width - _width(text))
+    blank = " " * (width - display_width(text))
     return blank + text if to_the_right else text + blank
 
 
@@ -279,18 +278,3 @@ def line_width(stream: TextIO) -> int | None:
 def can_redraw(stream: TextIO) -> bool:
     """Return whether a line can be drawn again: on a terminal that is not dumb."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def fit(text: str, width: int) -> str:
-    """Return as much of the text as a terminal shows in `width` cells.
-
-    >>> fit("日本語 ja", 5), fit("short", 80)
-    ('日本', 'short')
-    """
-    ends = itertools.accumulate(map(_width, text))
-    return "".join(character for character, end in zip(text, ends, strict=True) if end <= width)
-
-
-def _width(text: str) -> int:
-    """Return the number of terminal cells: two for wide East Asian characters, none for combining marks."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from steelyard.cli._ui.output import CLEAR, can_redraw, fit, printable
+from steelyard.cli._ui.output import CLEAR, can_redraw, printable
+from steelyard.text.display import fit
 
 if TYPE_CHECKING:
     from steelyard.cli._ui.output import Output

@@ -34,9 +34,10 @@ def print_stages(results: Sequence[Result], output: Output) -> None:
 
 def _tables(models: Mapping[str, Sequence[Result]], max_width: int | None) -> str:
     """Return one table of all stages; if it is too wide, one of each pipeline below its name."""
-    from steelyard.cli._ui.output import broken_at, format_table
+    from steelyard.cli._ui.output import format_table
     from steelyard.reports.run_report.stages import stages_of
     from steelyard.results import HEADLINES, MAIN_METRIC
+    from steelyard.text.display import broken_at
 
     rows: dict[str, list[list[Cell]]] = {}
     for model, done in models.items():

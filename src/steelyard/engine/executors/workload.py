@@ -18,7 +18,7 @@ from steelyard.engine.executors.ray_actors import cards_of
 from steelyard.engine.executors.shards import API
 from steelyard.engine.executors.task_shards import Texts, encode_shards, task_texts
 from steelyard.engine.plan import Model
-from steelyard.results.text_table import text_table
+from steelyard.results.display.text_table import text_table
 from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
 from steelyard.types import Role, Task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 IDENTITIES = ("weights", "run", "vectors", "version", "documents", "queries", "ids")
 """Settings that identify the weights of a model, or what it has instead of weights."""
 DIGITS = 7
+LONG = 24
+"""Names up to this length are shown whole."""
+SEGMENTS = re.compile(r"[^:/?&>,]*(?:[:/?&,]|> )?")
+"""The parts of a name, each with the mark that ends it."""
 
 
 def weights_hash(settings: ModelSettings) -> str:
@@ -74,3 +79,33 @@ def settings_suffix(result: Result, differing: set[str], conditions: Sequence[st
         return ""
     values = [f"{name} {result.settings.get(name, '-')}" for name in conditions if name in differing]
     return f" ({', '.join(values) if differing <= set(conditions) else result.key[:8]})"
+
+
+def short_names(models: Sequence[str]) -> list[str]:
+    """Return names without what all of them share at the beginning and the end, if some are long.
+
+    >>> short_names(["dense:org/encoder-small?dtype=float16", "dense:org/encoder-large?dtype=float16"])
+    ['encoder-small', 'encoder-large']
+    >>> short_names(["bm25", "dense:org/encoder-of-some-length"]), short_names(["dense:a", "dense:b"])
+    (['bm25', 'dense:org/encoder-of-some-length'], ['dense:a', 'dense:b'])
+    >>> short_names(["dense:org/encoder-of-length", "dense:org/encoder-of-length?precision=int8"])
+    ['encoder-of-length', 'encoder-of-length?precision=int8']
+    """
+    if len(set(models)) < 2 or len(set(models)) < len(models) or max(map(len, models)) <= LONG:
+        return list(models)
+    names = [SEGMENTS.findall(model) for model in models]
+    start = _shared(names)
+    rest = [name[start:] for name in names]
+    end = _shared([name[::-1] for name in rest])
+    short = ["".join(name[: len(name) - end]).rstrip("?&>, ") for name in rest]
+    # A name that would lose its brackets, or be empty, stays as it is.
+    fine = all(short) and len(set(short)) == len(short) and all(name.count("[") == name.count("]") for name in short)
+    return short if fine else list(models)
+
+
+def _shared(names: Sequence[Sequence[str]]) -> int:
+    """Return how many segments all names begin with, leaving at least one of each."""
+    count = 0
+    while all(len(name) > count + 1 for name in names) and len({name[count] for name in names}) == 1:
+        count += 1
+    return count

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
+from itertools import zip_longest
 from math import hypot
 from typing import TYPE_CHECKING
-from unicodedata import combining, east_asian_width
+
+from steelyard.results.display.model_labels import short_names
+from steelyard.text.display import broken_at, display_width, is_plain, plain
 
 if TYPE_CHECKING:
     from steelyard.results.schema import Result
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 MANY = 6
 """From this many models on, models become rows."""
 MISSING = "-"
+LONGEST_NAME, LONGEST_LABEL = 28, 60
+"""Cells of a name above a column, and of the first column; longer ones are broken."""
 
 
 def score_rows(results: Results, metric: str | None, *, intervals: bool) -> tuple[list[str], list[list[str]]]:
@@ -29,7 +35,7 @@ def score_rows(results: Results, metric: str | None, *, intervals: bool) -> tupl
         rows.append([label + partial + _row_metric(results, list(cells.values()), metric), *shown])
     if len(results.labels) > 1 and (means := results.means(metric)):
         rows.append(_mean_row(results, metric, means))
-    table = [[results.title(metric), *models], *rows]
+    table = [[results.title(metric), *short_names(models)], *rows]
     if MANY <= len(models) > len(rows):
         table = [list(line) for line in zip(*table, strict=True)]
     return table[0], table[1:]
@@ -96,21 +102,23 @@ def failure_lines(results: Results) -> list[str]:
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the table as text, its columns padded to the width that a terminal shows.
+    """Return the table as text, its columns padded to the width that a terminal shows; long names are broken.
 
     >>> print(text_table(["task", "score"], [["日本", "0.5"]]))
     task  score
     ----  -----
     日本  0.5
     """
-    widths = [max(map(display_width, column)) for column in zip(columns, *rows, strict=True)]
-    lines = [columns, ["-" * width for width in widths], *rows]
+    if is_plain(sys.stdout):
+        columns, rows = [plain(name) for name in columns], [[plain(cell) for cell in row] for row in rows]
+    limits = [LONGEST_LABEL, *[LONGEST_NAME] * (len(columns) - 1)]
+    bodies = [max(map(display_width, column), default=0) for column in zip(*rows, strict=True)] or [0] * len(columns)
+    limits = [limit if not place else max(limit, bodies[place]) for place, limit in enumerate(limits)]
+    broken = [[broken_at(cell, limit) for cell, limit in zip(line, limits, strict=True)] for line in (columns, *rows)]
+    widths = [max(display_width(part) for cell in column for part in cell) for column in zip(*broken, strict=True)]
+    lines = [list(line) for cells in broken for line in zip_longest(*cells, fillvalue="")]
+    lines.insert(max(map(len, broken[0])), ["-" * width for width in widths])
     padded = (
         [cell + " " * (width - display_width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines
     )
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
-
-
-def display_width(text: str) -> int:
-    """Return how many terminal cells the text takes: wide East Asian characters take two, combining marks none."""
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
