@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,32 @@ def test_a_corpus_without_any_relevant_document_is_an_error(tmp_path: Path) -> N
     for choice in ("count", "ignore", "error"):
         with pytest.raises(DataError):
             load_task(folder, missing_judgements=choice)  # type: ignore[arg-type]
+
+
+def test_eval_follows_the_same_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    folder = write(tmp_path / "mine")
+    config = {
+        "eval_backend": "RAGEval",
+        "eval_config": {
+            "tool": "MTEB",
+            "model": [{"model_name_or_path": "bm25"}],
+            "eval": {
+                "tasks": ["CustomRetrieval"],
+                "dataset_path": str(folder),
+                "output_folder": str(tmp_path / "outputs"),
+            },
+        },
+    }
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    counted, _ = run_of(folder, tmp_path / "results")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", DataWarning)
+        assert main(["eval", str(path), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert f"{outside()} of" in captured.err
+    (scores,) = json.loads(captured.out)[0]["scores"]["test"]
+    assert scores["ndcg_at_10"] == pytest.approx(counted.metrics["ndcg_at_10"], abs=6e-6)
+    assert main(["eval", str(path), "--missing-judgements", "error"]) == 2

@@ -18,6 +18,7 @@ import numpy as np
 from steelyard.comparison.loaded_tasks import LoadedTask, load_compared
 from steelyard.config import Settings
 from steelyard.datasets import load_any
+from steelyard.datasets.problems import problem_listener
 from steelyard.engine import TaskLike, expand
 from steelyard.errors import ResultError, SteelyardError
 from steelyard.reports.pages.render.reading import HIDDEN, read_page
@@ -64,7 +65,8 @@ class DetailSources:
         """The tasks that are not known by name, read once, by the names in their results."""
         found = {}
         for reference in expand(self.tasks, settings=self.offline) if self.tasks else ():
-            with suppress(SteelyardError):  # a task that is gone: its page goes without texts
+            # A task that is gone goes without texts; the evaluation reported what is wrong with the data.
+            with suppress(SteelyardError), problem_listener(lambda problems: None):
                 task = load_any(reference, settings=self.offline) if isinstance(reference, str) else reference
                 if isinstance(task, Task):
                     found[task.name] = task
@@ -156,7 +158,8 @@ def _load(label: str, cells: Sequence[Result], sources: DetailSources) -> Loaded
         return None
     task = sources.given.get(cells[0].task)
     try:
-        return load_compared({label: cells}, [task] if task else [], sources.offline).get(label)
+        with problem_listener(lambda problems: None):
+            return load_compared({label: cells}, [task] if task else [], sources.offline).get(label)
     except SteelyardError:  # a ranked list of other data, or a task that is gone: the page goes without texts
         return None
 

@@ -62,27 +62,27 @@ def build_candidates(
     made: dict[str, Candidates] = {}
     for name in names:
         (location,) = locate(f"{home}::{name}")
-        task = location.load()
+        task = location.load(missing=settings.missing_judgements)
         made[name] = make_candidates(task, plan, begin, settings)
         for config in made[name].made:
             write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
         path = candidates_path(home, name)
         write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
-    every = {location.task: coverage_of(location) for location in locate(home)}
+    every = {location.task: coverage_of(location, settings) for location in locate(home)}
     complete(home, CardTexts(sections={SECTION: card_table(every)}))
     return made
 
 
-def coverage_of(location: TaskLocation) -> dict[str, Coverage]:
+def coverage_of(location: TaskLocation, settings: Settings) -> dict[str, Coverage]:
     """Return the coverage of the stored lists of a task."""
-    return stored_coverage(location.load())
+    return stored_coverage(location.load(missing=settings.missing_judgements))
 
 
 def candidate_coverage(reference: str, *, settings: Settings | None = None) -> dict[str, dict[str, Coverage]]:
     """Return the coverage of the candidate lists of a set, by task and list; nothing is written."""
     settings = settings or Settings.load()
     if locations := _nano_locations(reference, settings):
-        return {location.task: coverage_of(location) for location in locations}
+        return {location.task: coverage_of(location, settings) for location in locations}
     return {task.info.task: stored_coverage(task) for task in load_tasks([reference], settings=settings)}
 
 
