@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +15,15 @@ from result_files import model_meta, mteb_result, write_json
 
 from steelyard import audit, compare, evaluate, load_results
 from steelyard.cli import main
+from steelyard.engine.events import Planned, Started
 from steelyard.engine.pages import build_pages
 from steelyard.errors import DataError
+from steelyard.results import Result
 from steelyard.types import Task
 from steelyard.warehouse import import_results
 from steelyard.web.board import CONTAMINATED
 from steelyard.web.contamination import ModelAudit, with_audits
+from steelyard.web.live import FILE, ProgressFile, read_progress
 from steelyard.web.own_results import revisions_of
 from steelyard.web.published import Library
 from steelyard.web.sources import Boards
@@ -209,3 +214,33 @@ def test_the_verb_exports_details_with_texts_of_given_tasks(tmp_path: Path, stor
     names = {path.stem for path in (tmp_path / "site" / "data").glob("*.js")}
     assert {"task-fruit-0", "task-fruit-1", "pair-fruit-0-1", "models-fruit"} <= names
     assert '"audits":[{' in (tmp_path / "site" / "data" / "board-fruit.js").read_text(encoding="utf-8")
+
+
+def test_a_run_leaves_its_progress_in_the_folder_while_it_goes_on(tmp_path: Path) -> None:
+    seen: list[object] = []
+    results = tmp_path / "own"
+    results.mkdir()
+    live = ProgressFile(results)
+    listen = live.following(seen.append)
+    steps = [Planned(1, 2, 0), Started("bm25", "Fruit/a", 1)]
+
+    def work() -> Iterator[Result]:
+        for step in steps:
+            listen(step)
+        assert read_progress(results) == {"done": 0, "failed": 0, "total": 2, "model": "", "task": ""}
+        yield from ()
+
+    assert list(live.until_done(work())) == [] and seen == steps
+    assert read_progress(results) is None and list(results.iterdir()) == []
+    assert Boards([results]).load("stamp") == {"stamp": "0-0", "running": []}
+
+
+def test_the_progress_of_a_killed_run_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    path.write_text('{"done": 1, "failed": 0, "total": 2, "model": "", "task": ""}')
+    state = read_progress(tmp_path)
+    assert state is not None and state["done"] == 1
+    os.utime(path, (1, 1))
+    assert read_progress(tmp_path) is None
+    path.write_text("{")
+    assert read_progress(tmp_path) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _report(results: Results, folder: Path, arguments: argparse.Namespace) -> Path:
     """Write the report; tasks that were given as paths are read again for their texts."""
-    paths = [task for task in arguments.tasks if Path(task).exists()]
+    paths = [task for task in arguments.tasks if Path(task.partition("::")[0].partition(",")[0]).exists()]
     return write_report(results, folder, tasks=paths, settings=arguments.settings)
 
 
@@ -132,10 +133,13 @@ def refuse_misplaced(arguments: argparse.Namespace) -> None:
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
     from steelyard.engine.executors import run_batch
+    from steelyard.web.live import ProgressFile
 
     saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
     batch = prepare_batch(arguments, folder, progress, output, save_runs=saved)
-    return run_batch(batch, arguments.executor)
+    live = ProgressFile(folder)
+    batch = replace(batch, listen=live.following(batch.listen))
+    return live.until_done(run_batch(batch, arguments.executor))
 
 
 def prepare_batch(

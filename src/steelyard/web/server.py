@@ -105,7 +105,9 @@ OPENAPI: dict[str, Any] = {
     "info": {"title": "Steelyard leaderboard", "version": "2", "description": "Read-only. Served on loopback."},
     "paths": {
         "/api/index": _path("List the boards", "Names, titles and sizes"),
-        "/api/stamp": _path("Return a text that changes when results change", "The text"),
+        "/api/stamp": _path(
+            "Return a text that changes with the results, and the progress of runs", "Text and progress"
+        ),
         "/api/board-{slug}": _path(
             "Return one board",
             "Tasks, models, and scores as columns: model, task, score, low, high, flags",

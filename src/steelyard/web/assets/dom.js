@@ -17,7 +17,7 @@ window.Steelyard = window.Steelyard || {};
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value === null || value === undefined || value === false) continue;
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (name === "value" || name === "checked" || name === "selected") node[name] = value;
+      else if ((name === "value" && node.tagName !== "PROGRESS") || name === "checked" || name === "selected") node[name] = value;
       else node.setAttribute(name, value === true ? "" : value);
     }
     return node;

@@ -94,7 +94,9 @@
   /* While the server runs, new results appear without reloading. */
   async function watch() {
     try {
-      const { stamp } = await (await fetch("api/stamp")).json();
+      const { stamp, running } = await (await fetch("api/stamp")).json();
+      S.replace(document.getElementById("running"), running.map((run) =>
+        h("p", { class: "running" }, h("progress", { max: run.total || 1, value: run.done, "aria-label": "Evaluations that are done" }), ` ${run.done} of ${run.total} evaluations done` + (run.failed ? `, ${run.failed} failed` : "") + (run.model ? `: ${run.model} on ${run.task}` : ""))));
       if (S.stamp !== undefined && S.stamp !== stamp) {
         S.forget();
         await S.route();
@@ -107,5 +109,8 @@
 
   window.addEventListener("hashchange", S.route);
   S.route();
-  if (S.live) setInterval(watch, 2000);
+  if (S.live) {
+    watch();
+    setInterval(watch, 2000);
+  }
 })(window.Steelyard);
