@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from steelyard.cli import main
 from steelyard.engine.events import Planned, Started
 from steelyard.engine.pages import build_pages
 from steelyard.errors import DataError
-from steelyard.results import Result
 from steelyard.types import Task
 from steelyard.warehouse import import_results
 from steelyard.web.board import CONTAMINATED
@@ -220,17 +218,14 @@ def test_a_run_leaves_its_progress_in_the_folder_while_it_goes_on(tmp_path: Path
     seen: list[object] = []
     results = tmp_path / "own"
     results.mkdir()
-    live = ProgressFile(results)
-    listen = live.following(seen.append)
     steps = [Planned(1, 2, 0), Started("bm25", "Fruit/a", 1)]
-
-    def work() -> Iterator[Result]:
+    with ProgressFile(results) as live:
+        listen = live.following(seen.append)
         for step in steps:
             listen(step)
         assert read_progress(results) == {"done": 0, "failed": 0, "total": 2, "model": "", "task": ""}
-        yield from ()
-
-    assert list(live.until_done(work())) == [] and seen == steps
+        assert Boards([results]).load("stamp")["running"][0]["total"] == 2
+    assert seen == steps
     assert read_progress(results) is None and list(results.iterdir()) == []
     assert Boards([results]).load("stamp") == {"stamp": "0-0", "running": []}
 

@@ -63,12 +63,14 @@ def _add_results(add: Add) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, print the table, write the report, and return the exit code."""
+    from steelyard.web.live import ProgressFile
+
     refuse_misplaced(arguments)
     note_unknown_languages(arguments.languages, output)
     folder = arguments.output or arguments.settings.results
     progress = Progress.for_output(output)
     work = _rescored if arguments.from_runs else _evaluated
-    with collecting(progress) as collected:
+    with ProgressFile(folder) as arguments.live, collecting(progress) as collected:
         for result in work(arguments, folder, progress, output):
             collected.ready.append(result)
     results = collected.results
@@ -133,13 +135,10 @@ def refuse_misplaced(arguments: argparse.Namespace) -> None:
 
 def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, output: Output) -> Iterator[Result]:
     from steelyard.engine.executors import run_batch
-    from steelyard.web.live import ProgressFile
 
     saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
     batch = prepare_batch(arguments, folder, progress, output, save_runs=saved)
-    live = ProgressFile(folder)
-    batch = replace(batch, listen=live.following(batch.listen))
-    return live.until_done(run_batch(batch, arguments.executor))
+    return run_batch(replace(batch, listen=arguments.live.following(batch.listen)), arguments.executor)
 
 
 def prepare_batch(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from steelyard.engine.events import Event, Finished, Listener, Planned, Started
 from steelyard.errors import ResultError
 from steelyard.files import write_output
-from steelyard.results import Result
 
 FILE = ".steelyard-progress.json"
 INTERVAL = 1.0
@@ -38,13 +36,13 @@ class ProgressFile:
 
         return both
 
-    def until_done(self, results: Iterator[Result]) -> Iterator[Result]:
-        """Yield the results, and remove the file after the last one, an error or an interrupt."""
-        try:
-            yield from results
-        finally:
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
+    def __enter__(self) -> ProgressFile:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        """Remove the file."""
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Planned):
