@@ -13,6 +13,9 @@ from build_parts import big_set
 from steelyard.build import CandidatePlan, Recipe, build_candidates, prepare_upload, read_set_file, sample_set
 from steelyard.cli import main
 from steelyard.datasets import load_task, task_cards
+from steelyard.datasets.hubs.remote import HubDataset, RemoteSource
+from steelyard.datasets.hubs.snapshots import Snapshot
+from steelyard.datasets.options import LoadOptions
 from steelyard.errors import DataError, UsageError
 
 SMALL = Recipe(queries=5, documents=60)
@@ -205,3 +208,42 @@ def test_publish_refuses_a_card_that_contradicts_the_manifest(sources: Path, old
     with pytest.raises(DataError) as caught:
         prepare_upload(folder, "me/Nano")
     assert (caught.value.path, caught.value.field) == (str(path), field) and caught.value.hint
+
+
+def test_a_published_set_keeps_its_metadata(sources: Path) -> None:
+    """Loaded from a hub, the manifest of a set is read for description, licence and metadata."""
+    (sources / "set.yaml").write_text(SET, encoding="utf-8")
+    folder = sample_set(str(sources / "set.yaml"), sources / "NanoCampus").folder
+    files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
+
+    class Copied(RemoteSource):
+        prefix = "hf://"
+
+        def open(self, repository: str, revision: str | None) -> HubDataset:
+            return HubDataset(Snapshot(repository, "0" * 40, files), lambda name, again: folder / name)
+
+    info = Copied(LoadOptions()).load("hf://me/NanoCampus/lectures").info
+    assert (info.name, info.source, info.revision) == ("NanoCampus/lectures", "me/NanoCampus", "0" * 40)
+    assert (info.licence, info.description) == ("cc-by-4.0", "Lecture notes.")
+    assert info.metadata.references[0].year == 2021
+
+
+def test_progress_never_exceeds_the_corpus(sources: Path) -> None:
+    """Of several sources of different sizes, in every stage; candidates count the documents of each model."""
+    import io
+    import re
+
+    from steelyard.cli._ui.progress import Progress
+    from steelyard.cli.build.sample import _stages
+
+    big_set(sources / "large", documents=400, queries=12, seed=9)
+    screen = io.StringIO()
+    progress = Progress(screen, terminal=True)
+    progress.show = lambda share, text: screen.write(f"{share}: {text}\n")  # type: ignore[assignment,method-assign]
+    names = [str(sources / "alpha"), str(sources / "large")]
+    sample_set(names, sources / "Nano", Recipe(queries=5, documents=60, mine=("bm25",)), progress=_stages(progress))
+    counts = re.findall(r"([\d.]+|None): .*: ([\d,]+)(?: of ([\d,]+))? documents", screen.getvalue())
+    assert {total for _, _, total in counts} == {"", "400", "150"}
+    for share, done, total in counts:
+        assert not total or int(done) <= int(total)
+        assert share == "None" or float(share) <= 1.0

@@ -13,6 +13,7 @@ from steelyard.datasets import catalogue
 from steelyard.datasets.assemble import assemble
 from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
+from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation, read_tables
 from steelyard.datasets.hubs.snapshots import Snapshot
 from steelyard.datasets.options import LoadOptions
@@ -93,7 +94,7 @@ class RemoteSource(ABC):
                 report = Report()
                 report.add("default-split", repository, f"the split {task!r} is read; others are {', '.join(others)}")
                 report.notify_listener()
-        return dataset, task, known_info(repository, task)
+        return dataset, task, recorded_info(dataset, task, known_info(repository, task))
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,19 @@ def known_info(repository: str, task: str) -> TaskInfo:
         if (name := catalogue.aliases().get(f"{spelling}/{task}")) is not None:
             return replace(catalogue.entries()[name].info, source=repository, revision=None)
     return info
+
+
+def recorded_info(dataset: HubDataset, task: str, info: TaskInfo) -> TaskInfo:
+    """Return the facts with description, licence and metadata of the dataset's own manifest, if Steelyard wrote one."""
+    if MANIFEST not in dataset.names or info.name in catalogue.entries():
+        return info
+    manifest = read_json_object(dataset.fetch(MANIFEST, False))
+    tasks = manifest.get("tasks")
+    facts = tasks.get(task) if isinstance(tasks, dict) and {"schema_version", "files"} <= manifest.keys() else None
+    if not isinstance(facts, dict):
+        return info
+    own = task_info(facts, name=info.name, source=info.source)
+    return replace(info, description=own.description, licence=own.licence, metadata=own.metadata)
 
 
 def load_snapshot(dataset: HubDataset, task: str, info: TaskInfo, options: LoadOptions) -> Task:
