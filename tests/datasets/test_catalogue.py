@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from steelyard.cli import main
 from steelyard.datasets import catalogue
 
 CMTEB = ("C-MTEB", "C-MTEB.v2")
@@ -89,3 +93,35 @@ def test_reading_it_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_all_tasks_of_c_mteb_have_the_facts_of_evalscopes_table() -> None:
+    entries = catalogue.groups()["C-MTEB"]
+    categories = {"retrieval": {"s2p"}, "reranking": {"s2p"}, "clustering": {"s2s", "p2p"}}
+    for entry in entries:
+        facts = entry.extra
+        assert facts["text_category"] in categories.get(entry.type, {"s2s"})
+        assert facts["link"].startswith("https://") or facts["link"].startswith("http://")
+        assert entry.info.description == facts["description"] != ""
+        count = entry.counts.get("queries", entry.counts.get("samples"))
+        assert ("samples_note" in facts) == (count != facts["evalscope_samples"]), entry.name
+    assert len(entries) == 31 and sum("samples_note" in entry.extra for entry in entries) == 16
+    table = Path(__file__).parents[3] / "shared" / "seeds" / "003_evalscope_mteb_guide.txt"
+    if table.exists():  # the table itself
+        row = re.compile(r"\| \[(\w+)\]\((.*?)\) \|.*?\|.*?\| .*? \| (s2s|s2p|p2p) \| ([\d,]+) \|")
+        rows = {match[1]: match.groups() for match in map(row.match, table.read_text().splitlines()) if match}
+        assert len(rows) == 31
+        for name, link, category, samples in rows.values():
+            entry = catalogue.find(name)
+            assert entry is not None and (entry.extra["link"], entry.extra["text_category"]) == (link, category)
+            assert entry.extra["evalscope_samples"] == int(samples.replace(",", ""))
+
+
+def test_the_facts_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "tasks", "--group", "C-MTEB", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    facts = {"text_category", "description", "link", "evalscope_samples"}
+    assert len(rows) == 31 and all(facts <= set(row) for row in rows)
+    assert main(["show", "MMarcoRetrieval", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["evalscope_samples"] == shown["counts"]["positives"] == 7437 and "judgements" in shown["samples_note"]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PUBLISHED = {title: f"published_{title.lower()}_ndcg_at_10" for title in ("BM25", "dense", "hybrid")}
 """The keys of published nDCG@10 scores by the title of their column."""
+SEED = ("text_category", "description", "link", "evalscope_samples", "samples_note")
+"""Facts of C-MTEB as in the guide of EvalScope, and why its count of samples is another."""
 
 
 def task_rows(
@@ -57,6 +59,7 @@ def task_rows(
                 "builtin": name in builtin.infos(),
                 "source": info.source,
                 "revision": info.revision,
+                **({key: entry.extra[key] for key in SEED if key in entry.extra} if entry else {}),
             }
         )
     return rows
@@ -74,7 +77,14 @@ def tasks(arguments: argparse.Namespace, output: Output) -> Listing:
     if any(row["builtin"] and row["queries"] is None for row in rows):
         output.note("the sizes of a built-in set are known after its first `steelyard run` or `steelyard show`")
     first = same_names("task", "type", "language", "queries", "documents", "samples")
-    return Listing(rows, {**first, **PUBLISHED, "source": "source"})
+    described = [row for row in rows if "text_category" in row]
+    if not described:
+        return Listing(rows, {**first, **PUBLISHED, "source": "source"})
+    if not output.verbose:
+        output.note("category: s2s sentences, p2p paragraphs, s2p both; -v adds description and link")
+    published = PUBLISHED if len(described) < len(rows) else {}
+    more = {"EvalScope lists": "evalscope_samples", **same_names("description", "link")} if output.verbose else {}
+    return Listing(rows, {**first, "category": "text_category", **published, "source": "source", **more})
 
 
 def groups(arguments: argparse.Namespace, output: Output) -> Listing:

@@ -66,8 +66,9 @@ def _print_entry(entry: Entry, output: Output) -> None:
     """Print the facts of the catalogue."""
     print_fact(output, "published counts", ", ".join(f"{key} {value:,}" for key, value in entry.counts.items()))
     for key, value in entry.extra.items():
-        if key != "counts":
-            print_fact(output, key.replace("_", " "), short(_text(value)))
+        if key not in ("counts", "description", "languages"):  # the last two are facts of every task
+            whole = key in ("link", "samples_note")
+            print_fact(output, key.replace("_", " "), _text(value) if whole else short(_text(value)))
 
 
 def _text(value: Any) -> str:

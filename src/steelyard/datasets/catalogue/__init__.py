@@ -108,6 +108,7 @@ class Entry:
             source=self.hub,
             revision=self.revision,
             split=self.split,
+            description=str(self.extra.get("description", "")),
             licence=self.licence,
             ignore_identical_ids=self.ignore_identical_ids,
             reference=dict(self.reference),
@@ -210,7 +211,10 @@ def _nano() -> Iterator[Entry]:
 
 
 def _cmteb() -> Iterator[Entry]:
-    kept = ("main_score", "languages", "splits", "benchmark_splits", "counts", "v1", "v1_splits", "superseded_by")
+    kept = (
+        *("main_score", "languages", "splits", "benchmark_splits", "text_category", "description", "link"),
+        *("evalscope_samples", "samples_note", "counts", "v1", "v1_splits", "superseded_by"),
+    )
     constants = (
         *("samples_per_label", "n_experiments", "min_score", "max_score"),
         *("bootstrap", "documents", "stratified"),
