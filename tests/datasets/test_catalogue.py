@@ -124,4 +124,7 @@ def test_the_facts_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
     assert len(rows) == 31 and all(facts <= set(row) for row in rows)
     assert main(["show", "MMarcoRetrieval", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["evalscope_samples"] == shown["counts"]["positives"] == 7437 and "judgements" in shown["samples_note"]
+    assert (
+        shown["evalscope_samples"] == shown["counts"]["dev"]["positives"] == 7437
+        and "judgements" in shown["samples_note"]
+    )
