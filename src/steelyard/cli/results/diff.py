@@ -19,8 +19,8 @@ SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the job."""
     parser.add_argument("ours", type=Path, metavar="OURS", help="Folder or file of results.")
-    parser.add_argument("theirs", type=Path, metavar="THEIRS", help="Folder or file of published results.")
-    parser.add_argument("-m", "--model", help="The model to compare, where a folder has several.")
+    parser.add_argument("theirs", type=Path, metavar="THEIRS", help="Folder, file or .tar.gz of published results.")
+    parser.add_argument("-m", "--model", help="The model to compare, if a side has several (default: the only one).")
     parser.add_argument(
         "--tolerance", type=float, default=1e-4, help="Largest difference that counts as equal (default: 0.0001)."
     )
@@ -47,33 +47,54 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _print(result: Diff, output: Output) -> None:
-    ordered = sorted(
-        result.differences, key=lambda item: (item.metric != "main_score", -item.size, item.task, item.metric)
-    )
-    shown = ordered if output.verbose else ordered[:SHOWN]
-    if shown:
-        rows = [
-            [f"{d.task} {d.split} {d.subset}", d.metric, _shown(d.ours), _shown(d.theirs), _change(d.ours, d.theirs)]
-            for d in shown
-        ]
-        output.table(["task", "metric", "ours", "theirs", "difference"], rows)
-    if len(ordered) > len(shown):
-        output.note(f"{len(ordered) - len(shown):,} more differences: -v lists all")
-    for task, one, other in result.revisions[: SHOWN if not output.verbose else None]:
-        output.note(f"{task}: other data revision ({one or 'unknown'} here, {other or 'unknown'} there)")
+    most = None if output.verbose else SHOWN
+    for title, side in (("ours", result.ours), ("theirs", result.theirs)):
+        versions = f", mteb {', '.join(side.versions)}" if side.versions else ""
+        output.note(f"{title + ':':7} {side.model} at {side.revision}{versions}")
+    shown = result.scores[:most]
+    rows = [
+        [item.task, item.split, item.subset, *_values(item.ours, item.theirs), f"{item.equal} of {item.compared}"]
+        for item in shown
+    ]
+    output.table(["task", "split", "subset", "ours", "theirs", "difference", "equal metrics"], rows)
+    _print_differences(result, most, output)
+    for task, one, other in result.revisions[:most]:
+        output.note(f"{task}: other data revision ({one or 'unknown'} in ours, {other or 'unknown'} in theirs)")
+    for task, split, subset in result.partial[:most]:
+        output.note(f"{task} {split} {subset}: a partial result, of a sample")
+    differ = len(result.main_scores())
     output.line(
-        f"{result.equal:,} of {result.compared:,} metrics are equal; {len(result.main_scores())} main scores differ"
+        f"{len(result.scores) - differ} of {len(result.scores)} main scores and {result.equal:,} of "
+        f"{result.compared:,} metrics are equal"
     )
     for label, places in (("only in ours", result.only_ours), ("only in theirs", result.only_theirs)):
         if places:
-            output.note(f"{label}: {', '.join(sorted({place[0] for place in places})[:SHOWN])}")
+            output.note(f"{label}: {', '.join(sorted({place[0] for place in places})[:most])}")
     for path, reason in result.bad:
         output.failure(f"unreadable: {path}: {reason}")
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6f}"
+def _print_differences(result: Diff, most: int | None, output: Output) -> None:
+    """Print the metrics with other values, and the names of those that one side lacks."""
+    changed = result.changed()
+    if changed:
+        output.line("")
+        rows = [
+            [item.task, item.split, item.subset, item.metric, *_values(item.ours, item.theirs)]
+            for item in changed[:most]
+        ]
+        output.table(["task", "split", "subset", "metric", "ours", "theirs", "difference"], rows)
+    if most is not None and len(changed) > most:
+        output.note(f"{len(changed) - most:,} more metrics differ: -v lists all")
+    output.note("")
+    for side, names in result.one_sided().items():
+        if names:
+            more = f" and {len(names) - SHOWN} more" if most is not None and len(names) > SHOWN else ""
+            output.note(f"metrics only in {side}: {', '.join(names[:most])}{more}")
 
 
-def _change(one: float | None, other: float | None) -> str:
-    return "-" if one is None or other is None else f"{one - other:+.6f}"
+def _values(one: float | None, other: float | None) -> list[str]:
+    """Return both values and their difference with six decimals, as mteb writes scores."""
+    difference = None if one is None or other is None else one - other
+    texts = ["-" if value is None else f"{value:.6f}" for value in (one, other)]
+    return [*texts, "-" if difference is None else f"{difference:+.6f}"]

@@ -79,9 +79,17 @@ def _read_new(data: dict[str, Any], common: dict[str, Any], extra: dict[str, Any
                 languages=texts(row.get("languages")),
                 main_score=_main_score(task, row.get("main_score"), metrics),
                 metrics=metrics,
+                limit=_limit(data, split, row),
                 extra={**extra, **unknown},
                 **common,
             )
+
+
+def _limit(data: dict[str, Any], split: str, row: dict[str, Any]) -> int | None:
+    """Return the size of the sample of a partial result that Steelyard wrote."""
+    own = data.get("steelyard")
+    part = own.get(f"{split}/{row.get('hf_subset')}") if isinstance(own, dict) else None
+    return whole(part.get("limit")) if isinstance(part, dict) else None
 
 
 def _read_old(data: dict[str, Any], common: dict[str, Any]) -> Iterator[Score]:

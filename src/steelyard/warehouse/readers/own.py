@@ -17,8 +17,11 @@ PUBLISHED = ("C-MTEB/", "mteb:", "mteb/")
 
 
 def accepts(data: dict[str, Any]) -> bool:
-    """Return whether the content is a result of Steelyard."""
-    return isinstance(data.get("steelyard"), dict)
+    """Return whether the content is a result of Steelyard; mteb's files of ours have an entry for each split there."""
+    own = data.get("steelyard")
+    return isinstance(own, dict) and not (
+        own and all(isinstance(part, dict) and "key" in part for part in own.values())
+    )
 
 
 def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
