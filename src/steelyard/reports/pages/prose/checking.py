@@ -131,16 +131,23 @@ def _value(number: str) -> tuple[float, int]:
 
 
 def _nearest(sentence: str, at: int, labels: Sequence[str]) -> str:
-    """Return the profile whose name is nearest to a place in the sentence; empty if there is none.
+    """Return the profile that a number belongs to: one that directly follows, else the last before, else the next.
 
     "Reranking hybrid" may be written as "hybrid".
+
+    >>> _nearest("Dense reaches 0.52, while BM25 stays", 14, ("BM25", "Dense")), _nearest("0.52 (Dense)", 0, ("Dense",))
+    ('Dense', 'Dense')
     """
-    places = []
-    for label in labels:
-        short = label.rpartition(" ")[2]
-        for match in re.finditer(rf"\b{re.escape(short)}\b", sentence, re.IGNORECASE):
-            places.append((abs(match.start() - at) + (5 if match.start() > at else 0), label))
-    return min(places)[1] if places else ""
+    places = sorted(
+        (match.start(), label)
+        for label in labels
+        for match in re.finditer(rf"\b{re.escape(label.rpartition(' ')[2])}\b", sentence, re.IGNORECASE)
+    )
+    after = [place for place in places if place[0] > at]
+    if after and re.fullmatch(r"[\d.,%]+ (?:\(|for |of )(?:Reranking )?", sentence[at : after[0][0]], re.IGNORECASE):
+        return after[0][1]
+    before = [place for place in places if place[0] <= at]
+    return before[-1][1] if before else after[0][1] if after else ""
 
 
 def _nearest_metric(sentence: str, at: int) -> str:

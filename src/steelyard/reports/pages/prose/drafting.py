@@ -101,7 +101,10 @@ class Writer:
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
-        answer = self.service.post(PATH, body, estimated_tokens(content) + self.max_tokens, threading.Event())
+        try:
+            answer = self.service.post(PATH, body, estimated_tokens(content) + self.max_tokens, threading.Event())
+        finally:
+            self.service.close()
         if isinstance(answer, Refused):
             raise ModelError(
                 f"{self.service.endpoint.host} returned {answer.status}: {answer.message}",
