@@ -187,3 +187,17 @@ def test_an_invalid_value_is_an_error_with_its_key(tmp_path: Path, facts: object
     with pytest.raises(DataError) as caught:
         load_task(own_folder(tmp_path / "mine", facts))
     assert caught.value.field == field and str(caught.value.path).endswith("task.json")
+
+
+def test_a_set_file_describes_the_tasks_of_a_nano_set(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "NanoExams", ("el", "hi"))
+    greek_facts = "{language: el, retrieval_focus: question to paragraph, licence: cc0-1.0}"
+    text = f"licence: mit\ntasks:\n  el: {greek_facts}\n  hi: {{}}\n"
+    (folder / "set.yaml").write_text(text, encoding="utf-8")
+    greek, hindi = (load_task(f"{folder}::{task}").info for task in ("el", "hi"))
+    assert (greek.language, greek.licence, greek.metadata.retrieval_focus) == ("el", "cc0-1.0", "question to paragraph")
+    assert (hindi.language, hindi.licence, hindi.metadata.retrieval_focus) == ("unknown", "mit", "")
+    (folder / "set.yaml").write_text(text.replace("language", "langage"), encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        load_task(f"{folder}::el")
+    assert (caught.value.field, caught.value.expected) == ("langage", "language")

@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from steelyard.build.sample.recipe import Copies, Order, Recipe, Shares
-from steelyard.datasets.formats.sidecar import FACT_KEYS
-from steelyard.datasets.formats.task_metadata import METADATA_KEYS, parse_metadata, refuse_unknown_keys
+from steelyard.datasets.formats import sidecar
+from steelyard.datasets.formats.task_metadata import refuse_unknown_keys
 from steelyard.datasets.references import looks_like_path, path_exists
 from steelyard.errors import DataError, UsageError
 
 SUFFIXES = (".yaml", ".yml")
-SET_KEYS = ("title", "description", "licence", "license", "options", "tasks")
-TASK_FACTS = tuple(key for key in FACT_KEYS if key not in ("name", "type", "source", "revision", "split", "reference"))
-TASK_KEYS = ("source", "options", *TASK_FACTS, *METADATA_KEYS)
 OPTION_NAMES = {"docs": "documents", "guard": "guard_similarity"}
 """Names of options on the command line that differ from those of `Recipe`."""
 NAMED = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)
-EXAMPLE = "tasks: {news: {source: ./news}}"
 
 
 @dataclass(frozen=True)
@@ -80,13 +76,8 @@ def read_set_file(path: Path, recipe: Recipe | None = None) -> SetPlan:
 
     Paths of sources are relative to the file.
     """
-    content = _read(path)
-    refuse_unknown_keys(content, SET_KEYS, path.name, path)
-    tasks = content.get("tasks")
-    if not isinstance(tasks, dict) or not tasks:
-        raise DataError.invalid(
-            "tasks", expected="an object of tasks by name", found=tasks, path=path, field="tasks", hint=EXAMPLE
-        )
+    content = sidecar.read_set_file(path)
+    tasks = content["tasks"]
     base = _recipe(content.get("options"), recipe or Recipe(), path, "options")
     texts = {key: _text(content.get(key), key, path) for key in ("title", "description", "licence", "license")}
     return SetPlan(
@@ -95,21 +86,6 @@ def read_set_file(path: Path, recipe: Recipe | None = None) -> SetPlan:
         texts["description"],
         texts["licence"] or texts["license"],
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"the file cannot be read: {error.strerror}", path=path, hint="check the path") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"the file must be YAML in UTF-8: {reason}", path=path, hint=EXAMPLE) from error
-    if not isinstance(content, dict):
-        raise DataError.invalid("the file", expected="an object", found=type(content).__name__, path=path, hint=EXAMPLE)
-    return content
 
 
 def _task(name: str, facts: Any, base: Recipe, path: Path) -> PlannedTask:
@@ -121,14 +97,12 @@ def _task(name: str, facts: Any, base: Recipe, path: Path) -> PlannedTask:
         facts = {"source": facts}
     if not isinstance(facts, dict):
         raise DataError.invalid(where, expected="an object with a source", found=facts, path=path, field=where)
-    refuse_unknown_keys(facts, TASK_KEYS, where, path)
     source = _text(facts.get("source"), f"{where}.source", path)
     if not source:
         raise DataError.invalid(
             f"{where}.source", expected="a name or a path", found=source, path=path, field=f"{where}.source"
         )
     own = {key: value for key, value in facts.items() if key not in ("source", "options")}
-    parse_metadata(own, where, path)
     return PlannedTask(_located(source, path.parent), name, _recipe(facts.get("options"), base, path, where), own)
 
 

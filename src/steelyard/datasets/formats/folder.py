@@ -26,7 +26,7 @@ from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.formats.question_files import corpus_and_questions, pairs_file
 from steelyard.datasets.formats.saved_dataset import locate_saved
-from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, read_sidecar, task_info
+from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, read_sidecar, set_facts, task_info
 from steelyard.datasets.formats.task_files import ListedFiles, TaskFiles, TaskLocation
 from steelyard.datasets.references import local_path, path_exists, split_columns
 from steelyard.datasets.tables.files import FORMATS, file_errors, format_of, plain_name
@@ -176,6 +176,7 @@ def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
     root = folder.resolve().name
     manifest = _manifest_tasks(folder / MANIFEST)
     sidecar: dict[str, Any] | None = None
+    described: dict[str, dict[str, Any]] | None = None
     infos = {}
     for task in tasks:
         facts = manifest.get(task) if isinstance(manifest, dict) else None
@@ -183,8 +184,9 @@ def _infos(folder: Path, tasks: list[str]) -> dict[str, TaskInfo]:
             infos[task] = task_info(facts, name=str(facts.get("name") or f"{root}/{task}"), source=root)
             continue
         sidecar = read_sidecar(folder) if sidecar is None else sidecar
+        described = set_facts(folder) if described is None else described
         name = f"{root}/{task}" if task else f"local/{sidecar.get('name') or root}"
-        infos[task] = task_info({"split": task or "test", **sidecar}, name=name, source=root)
+        infos[task] = task_info({"split": task or "test", **sidecar, **described.get(task, {})}, name=name, source=root)
     return infos
 
 

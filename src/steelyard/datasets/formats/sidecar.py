@@ -50,6 +50,14 @@ FACT_KEYS = (
     *("description", "note", "licence", "license", "ignore_identical_ids", "reference", "counts"),
 )
 """The keys of the facts of a task besides its metadata."""
+SET_FILE = "set.yaml"
+SET_KEYS = ("title", "description", "licence", "license", "options", "tasks")
+SET_TASK_KEYS = (
+    *("source", "options"),
+    *(key for key in FACT_KEYS if key not in ("name", "type", "source", "revision", "split", "reference")),
+)
+"""The keys of a task in `set.yaml` besides its metadata."""
+SET_EXAMPLE = "tasks: {news: {source: ./news}}"
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -97,6 +105,49 @@ def read_sidecar(folder: Path) -> dict[str, Any]:
         refuse_unknown_keys(facts, known, SIDECAR, path)
         parse_metadata(facts, SIDECAR, path)
     return facts
+
+
+def read_set_file(path: Path) -> dict[str, Any]:
+    """Return the object in a `set.yaml`; an unknown key, also of a task, is a DataError with the near name."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"the file cannot be read: {error.strerror}", path=path, hint="check the path") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"the file must be YAML in UTF-8: {reason}", path=path, hint=SET_EXAMPLE) from error
+    if not isinstance(content, dict):
+        found = type(content).__name__
+        raise DataError.invalid("the file", expected="an object", found=found, path=path, hint=SET_EXAMPLE)
+    refuse_unknown_keys(content, SET_KEYS, path.name, path)
+    tasks = content.get("tasks")
+    if not isinstance(tasks, dict) or not tasks:
+        expected = "an object of tasks by name"
+        raise DataError.invalid("tasks", expected=expected, found=tasks, path=path, field="tasks", hint=SET_EXAMPLE)
+    for name, facts in tasks.items():
+        if isinstance(facts, dict):
+            refuse_unknown_keys(facts, (*SET_TASK_KEYS, *METADATA_KEYS), f"tasks.{name}", path)
+            parse_metadata(facts, f"tasks.{name}", path)
+    return content
+
+
+def set_facts(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the facts of the tasks in the `set.yaml` of a folder, by name; empty if it has none."""
+    path = folder / SET_FILE
+    if not path.is_file():
+        return {}
+    content = read_set_file(path)
+    licence = content.get("licence") or content.get("license")
+    return {
+        str(name): {
+            **({"licence": licence} if licence else {}),
+            **{key: value for key, value in facts.items() if key not in ("source", "options")},
+        }
+        for name, facts in content["tasks"].items()
+        if isinstance(facts, dict)
+    }
 
 
 def candidates_path(folder: Path, task: str) -> Path:
