@@ -22,6 +22,7 @@ from steelyard.retrievers.chunking.chunking import (
     passages_of,
     split_options,
 )
+from steelyard.retrievers.chunking.late_chunking import check_late, in_context
 from steelyard.retrievers.composite import for_task
 from steelyard.retrievers.model_names import NOT_CHUNKED, WHOLE_DOCUMENTS, result_name
 from steelyard.retrievers.model_variants import with_chunks
@@ -120,7 +121,8 @@ class ChunkedRetriever:
         """Divide the documents and index their passages; `tick` counts documents."""
         passages = passages_of(corpus, self.chunking, getattr(self.inner, "encoder", None))
         counted = by_documents(tick, len(corpus), len(passages.corpus))
-        return ChunkedIndex(self.inner.index(passages.corpus, info, counted), passages, self.chunking)
+        model = in_context(self.inner, corpus, passages) if self.chunking.late else self.inner
+        return ChunkedIndex(model.index(passages.corpus, info, counted), passages, self.chunking)
 
 
 def chunked(inner: Retriever, chunking: Chunking, name: str) -> ChunkedRetriever:
@@ -133,7 +135,7 @@ def chunked(inner: Retriever, chunking: Chunking, name: str) -> ChunkedRetriever
             option="chunk",
         )
     if chunking.late:
-        raise UsageError(f"{inner.name} does not support late chunking", hint="remove it", option="late_chunking")
+        check_late(inner)
     return ChunkedRetriever(name, inner, chunking.with_unit(encoder, inner.name))
 
 

@@ -31,6 +31,7 @@ from steelyard.encoders.backends.transformers.packed_bert import (
     release_weights,
     workers,
 )
+from steelyard.encoders.backends.transformers.span_vectors import check_pooling, span_vectors
 from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
@@ -190,6 +191,22 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
             return
         with divided_threads(len(self._pool), self._loading.threads):
             yield from super().encode_parts(texts, role)
+
+    def check_spans(self) -> None:
+        """Raise a UsageError if vectors are not means over all tokens of the text."""
+        check_pooling(self._model, self.name, self._prompts.get("document", ""))
+
+    def span_tokens(self, title: str) -> int | None:
+        """Return how many tokens the model reads after the prompt and a title; None without a limit."""
+        if self._limit is None:
+            return None
+        before = self._prompts.get("document", "") + (f"{title} " if title else "")
+        return max(1, self._limit - int(token_counts(self._model, [before])[0]))
+
+    def encode_spans(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Float32]:
+        """Return a vector for each span of each document, from one reading of its text."""
+        prompt = self._prompts.get("document", "")
+        return span_vectors(self._model, self._packed, texts, spans, prompt, self._limit)
 
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         if self._packed is None:

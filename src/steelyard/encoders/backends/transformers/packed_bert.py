@@ -53,15 +53,7 @@ class PackedBert:
         """Return the vectors of a batch."""
         torch = self._torch
         with torch.inference_mode():
-            counts = _groups([len(text) for text in ids])
-            positions = np.concatenate([np.tile(np.arange(length), count) for count, length in counts])
-            states = self._embeddings(
-                input_ids=torch.from_numpy(np.concatenate(ids).astype(np.int64))[None],
-                position_ids=torch.from_numpy(positions + self._offset)[None],
-            )[0]
-            for layer in self._layers:
-                states = layer(states, lambda joined: self._attention(joined, counts))
-            pooled = torch.cat([self._pooled(part) for part in _split(states, counts)])
+            pooled = torch.cat([self._pooled(part) for part in self._states(ids)])
             features = {"sentence_embedding": pooled}
             for module in self._others:
                 features = module(features)
@@ -69,6 +61,23 @@ class PackedBert:
             if self._normalise:
                 vectors = torch.nn.functional.normalize(vectors, p=2, dim=1)
             return np.asarray(vectors.numpy(), dtype=np.float32)
+
+    def token_states(self, ids: Sequence[Ids]) -> list[Float32]:
+        """Return the states of the last layer, (tokens, dimension), of each text of a batch."""
+        with self._torch.inference_mode():
+            return [np.asarray(text.numpy(), dtype=np.float32) for part in self._states(ids) for text in part]
+
+    def _states(self, ids: Sequence[Ids]) -> Iterator[Tensor]:
+        """Return the states of the last layer, (texts, tokens, dimension), by groups of texts of one length."""
+        torch, counts = self._torch, _groups([len(text) for text in ids])
+        positions = np.concatenate([np.tile(np.arange(length), count) for count, length in counts])
+        states = self._embeddings(
+            input_ids=torch.from_numpy(np.concatenate(ids).astype(np.int64))[None],
+            position_ids=torch.from_numpy(positions + self._offset)[None],
+        )[0]
+        for layer in self._layers:
+            states = layer(states, lambda joined: self._attention(joined, counts))
+        return _split(states, counts)
 
     def _attention(self, joined: Tensor, counts: Sequence[tuple[int, int]]) -> Tensor:
         """Return the attention of every text to itself; `joined` has query, key and value of each token."""
