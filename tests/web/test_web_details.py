@@ -14,14 +14,12 @@ from result_files import model_meta, mteb_result, write_json
 
 from steelyard import audit, compare, evaluate, load_results
 from steelyard.cli import main
-from steelyard.engine.events import Planned, Started
 from steelyard.engine.pages import build_pages
 from steelyard.errors import DataError
 from steelyard.types import Task
 from steelyard.warehouse import import_results
 from steelyard.web.board import CONTAMINATED
 from steelyard.web.contamination import ModelAudit, with_audits
-from steelyard.web.live import FILE, ProgressFile, read_progress
 from steelyard.web.own_results import revisions_of
 from steelyard.web.published import Library
 from steelyard.web.sources import Boards
@@ -214,28 +212,16 @@ def test_the_verb_exports_details_with_texts_of_given_tasks(tmp_path: Path, stor
     assert '"audits":[{' in (tmp_path / "site" / "data" / "board-fruit.js").read_text(encoding="utf-8")
 
 
-def test_a_run_leaves_its_progress_in_the_folder_while_it_goes_on(tmp_path: Path) -> None:
-    seen: list[object] = []
-    results = tmp_path / "own"
-    results.mkdir()
-    steps = [Planned(1, 2, 0), Started("bm25", "Fruit/a", 1)]
-    with ProgressFile(results) as live:
-        listen = live.following(seen.append)
-        for step in steps:
-            listen(step)
-        assert read_progress(results) == {"done": 0, "failed": 0, "total": 2, "model": "", "task": ""}
-        assert Boards([results]).load("stamp")["running"][0]["total"] == 2
-    assert seen == steps
-    assert read_progress(results) is None and list(results.iterdir()) == []
-    assert Boards([results]).load("stamp") == {"stamp": "0-0", "running": []}
-
-
-def test_the_progress_of_a_killed_run_is_not_shown(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    path.write_text('{"done": 1, "failed": 0, "total": 2, "model": "", "task": ""}')
-    state = read_progress(tmp_path)
-    assert state is not None and state["done"] == 1
+def test_the_progress_of_a_run_is_served_while_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    boards = Boards([tmp_path])
+    assert boards.load("stamp") == {"stamp": "0-0", "running": []}
+    path.write_text(json.dumps({"state": "running", "evaluations": 4, "finished": 1, "activity": HOSTILE}))
+    assert boards.load("stamp")["running"] == [
+        {"state": "running", "evaluations": 4, "finished": 1, "activity": HOSTILE}
+    ]
     os.utime(path, (1, 1))
-    assert read_progress(tmp_path) is None
-    path.write_text("{")
-    assert read_progress(tmp_path) is None
+    assert boards.load("stamp")["running"] == []
+    for content in ("{", "[]", json.dumps({"state": "done", "evaluations": 4, "finished": 4})):
+        path.write_text(content)
+        assert boards.load("stamp")["running"] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +62,12 @@ def _add_results(add: Add) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, print the table, write the report, and return the exit code."""
-    from steelyard.web.live import ProgressFile
-
     refuse_misplaced(arguments)
     note_unknown_languages(arguments.languages, output)
     folder = arguments.output or arguments.settings.results
     progress = Progress.for_output(output)
     work = _rescored if arguments.from_runs else _evaluated
-    with ProgressFile(folder) as arguments.live, collecting(progress) as collected:
+    with collecting(progress) as collected:
         for result in work(arguments, folder, progress, output):
             collected.ready.append(result)
     results = collected.results
@@ -138,7 +135,7 @@ def _evaluated(arguments: argparse.Namespace, folder: Path, progress: Progress, 
 
     saved: SaveRuns | None = arguments.save_runs or ("parquet" if arguments.prediction_folder else None)
     batch = prepare_batch(arguments, folder, progress, output, save_runs=saved)
-    return run_batch(replace(batch, listen=arguments.live.following(batch.listen)), arguments.executor)
+    return run_batch(batch, arguments.executor)
 
 
 def prepare_batch(

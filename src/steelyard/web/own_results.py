@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -9,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from steelyard.engine.executors.progress_file import FILE as PROGRESS_FILE
 from steelyard.errors import DataError
 from steelyard.reports.run_report.passages import passage_counts
 from steelyard.reports.run_report.stages import stages_of
@@ -26,6 +29,8 @@ SHOWN_METRICS = (
     "precision_at_1",
 )
 """Metrics that the board offers next to the main one."""
+STALE = 120.0
+"""Seconds after which the progress of a run that was not written again is that of a run that was killed."""
 MOST_RANKED = 50
 """With more models than this, the page computes ranges of ranks from the scores of tasks."""
 
@@ -252,6 +257,17 @@ class OwnResults:
             with suppress(FileNotFoundError):  # removed meanwhile
                 times.append(path.stat().st_mtime_ns)
         return f"{len(times)}-{max(times, default=0)}"
+
+    def progress(self) -> dict[str, Any] | None:
+        """Return how far the run into this folder is; None if there is none, or if it was killed."""
+        path = self.folder / PROGRESS_FILE
+        try:
+            if time.time() - path.stat().st_mtime > STALE:
+                return None
+            state = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return state if isinstance(state, dict) and state.get("state") == "running" else None
 
     def board(self) -> Board | None:
         """Return the board; None if the folder has no finished result."""

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from steelyard.results import Results
 from steelyard.web.board import Board, slug
 from steelyard.web.contamination import ModelAudit, with_audits
-from steelyard.web.live import read_progress
 from steelyard.web.own_results import OwnResults, distinct, from_results, revisions_of
 from steelyard.web.task_details import DetailSources, task_details
 
@@ -249,7 +248,7 @@ class Boards:
                 return {"boards": self.index()}
             if name == "stamp":
                 folders = [source.results for source in self._own if isinstance(source.results, OwnResults)]
-                running = [state for folder in folders if (state := read_progress(folder.folder))]
+                running = [state for folder in folders if (state := folder.progress())]
                 return {"stamp": " ".join(folder.stamp() for folder in folders), "running": running}
             match = DETAIL.fullmatch(name)
             return self._detail(match[1], match[2], match[3]) if match else None

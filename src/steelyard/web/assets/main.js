@@ -96,7 +96,8 @@
     try {
       const { stamp, running } = await (await fetch("api/stamp")).json();
       S.replace(document.getElementById("running"), running.map((run) =>
-        h("p", { class: "running" }, h("progress", { max: run.total || 1, value: run.done, "aria-label": "Evaluations that are done" }), ` ${run.done} of ${run.total} evaluations done` + (run.failed ? `, ${run.failed} failed` : "") + (run.model ? `: ${run.model} on ${run.task}` : ""))));
+        h("p", { class: "running" }, h("progress", { max: run.evaluations || 1, value: run.finished || 0, "aria-label": "Evaluations that are done" }),
+          ` ${run.finished} of ${run.evaluations} evaluations done` + (run.failed ? `, ${run.failed} failed` : "") + (run.workers ? `, ${run.workers.ready} workers` : "") + (run.activity ? `: ${run.activity}` : ""))));
       if (S.stamp !== undefined && S.stamp !== stamp) {
         S.forget();
         await S.route();
