@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from steelyard.config import Settings
 from steelyard.datasets.assemble import Tables, assemble
+from steelyard.datasets.formats.mteb import other_types
+from steelyard.datasets.formats.mteb.other_types import OF_MTEB, labels_of, texts_of
 from steelyard.datasets.formats.mteb.tasks import DEFAULT, PREFIX, Part, info_of, one, parts, refusal
 from steelyard.datasets.formats.saved_arrow import arrow_view
 from steelyard.datasets.hubs.published import LOCAL_HINT, copy_folder, no_copy
@@ -23,12 +25,17 @@ from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS,
 from steelyard.datasets.tables.tabular import Table
 from steelyard.errors import DataError, HubError, MissingPart, UsageError
 from steelyard.types import Task, TaskInfo
-from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, Label, LabelTask, Levels, PairTask, Problem
+from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, Levels, PairTask, Problem
+from steelyard.types.task_info import CHANGED, SEARCHED
 
 TOP_RANKED = "top_ranked"
 """The candidate lists of a reranking task."""
 OFFLINE = "HF_HUB_OFFLINE"
-_OF_MTEB = "the data comes from mteb: check the task there, or give its files yourself"
+OTHER_TYPES: dict[str, Callable[[Any, Part, TaskInfo], AnyTask]] = {
+    "bitext_mining": other_types.bitext,
+    "multilabel_classification": other_types.multilabel,
+    "summarization": other_types.summaries,
+}
 LONGEST = 300
 """Characters of an error of `datasets` that are shown: some list every file extension."""
 
@@ -60,9 +67,13 @@ def load(part: Part, info: TaskInfo, options: LoadOptions) -> AnyTask:
     task = _fetched(part, options)
     if options.settings.data is not None and task is not part.task:
         info = replace(info, revision=None)  # a copy may be of any revision
-    if info.type in ("retrieval", "reranking"):
-        return _retrieval(task.dataset[part.hub_subset][part.split], info, options)
-    rows = task.dataset if part.hub_subset == DEFAULT and DEFAULT not in task.dataset else task.dataset[part.hub_subset]
+    if info.type in SEARCHED:
+        return _retrieval(
+            task.dataset[part.hub_subset][part.split], info, options, other_types.changed_documents(task, part)
+        )
+    if info.type in OTHER_TYPES:
+        return OTHER_TYPES[info.type](task, part, info)
+    rows = other_types.subset_of(task, part)
     if info.type == "classification":
         return _classification(task, rows, info)
     split = rows[part.split]
@@ -122,7 +133,7 @@ def _check_network(settings: Settings) -> None:
         )
 
 
-def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
+def _retrieval(data: Any, info: TaskInfo, options: LoadOptions, changed: Table | None = None) -> Task:
     """Return a retrieval task; as in mteb, unjudged queries are ignored, and documents outside the corpus count."""
     corpus, queries = _columns(data["corpus"]), _columns(data["queries"])
     judged = [
@@ -138,6 +149,8 @@ def _retrieval(data: Any, info: TaskInfo, options: LoadOptions) -> Task:
     if lists := data.get("top_ranked"):
         ids = pa.array([list(map(str, ranked)) for ranked in lists.values()], pa.large_list(pa.large_string()))
         candidates[TOP_RANKED] = Table(CANDIDATES, {"query": _text(lists), "documents": ids}, (TOP_RANKED,), (0,))
+    if changed is not None:
+        candidates[CHANGED] = changed
     tables = Tables(
         info,
         Table(DOCUMENTS, documents, ("corpus",), (0,)),
@@ -183,8 +196,8 @@ def _pairs(task: Any, rows: Any, info: TaskInfo) -> PairTask:
     values = np.asarray(columns[gold], dtype=np.float64)
     if info.type == "pair_classification" and not np.isin(values, (0, 1)).all():
         odd = values[~np.isin(values, (0, 1))][0]
-        raise DataError.invalid("a label", expected="0 or 1", found=float(odd), where=info.name, hint=_OF_MTEB)
-    return PairTask(info, _texts(columns[first], info), _texts(columns[second], info), values)
+        raise DataError.invalid("a label", expected="0 or 1", found=float(odd), where=info.name, hint=OF_MTEB)
+    return PairTask(info, texts_of(columns[first], info), texts_of(columns[second], info), values)
 
 
 def _classification(task: Any, splits: Any, info: TaskInfo) -> LabelTask:
@@ -192,10 +205,10 @@ def _classification(task: Any, splits: Any, info: TaskInfo) -> LabelTask:
     train, test = _columns(splits[task.train_split]), _columns(splits[info.split])
     return LabelTask(
         info,
-        _texts(train[text], info),
-        _labels(train[label], info),
-        _texts(test[text], info),
-        _labels(test[label], info),
+        texts_of(train[text], info),
+        labels_of(train[label], info),
+        texts_of(test[text], info),
+        labels_of(test[label], info),
         task.samples_per_label,
         task.n_experiments,
     )
@@ -209,14 +222,14 @@ def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
     texts, labels = columns[task.input_column_name], columns[task.label_column_name]
     if isinstance(task, AbsTaskClusteringLegacy):
         problems = (
-            Problem(_texts(some, info), tuple((label,) for label in _labels(theirs, info)))
+            Problem(texts_of(some, info), tuple((label,) for label in labels_of(theirs, info)))
             for some, theirs in zip(texts, labels, strict=True)
         )
         return ClusterTask(info, tuple(problems))
-    whole = Problem(_texts(texts, info), tuple(_levels(label, task.max_depth, info) for label in labels))
+    whole = Problem(texts_of(texts, info), tuple(_levels(label, task.max_depth, info) for label in labels))
     share, number = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is not None and number is not None:
-        raise DataError("a share and a number of documents exclude each other", where=info.name, hint=_OF_MTEB)
+        raise DataError("a share and a number of documents exclude each other", where=info.name, hint=OF_MTEB)
     bootstrap = Bootstrap(
         documents=number if share is None else float(share),
         size=task.max_documents_per_cluster,
@@ -226,23 +239,7 @@ def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
 
 
 def _levels(label: Any, deepest: int | None, info: TaskInfo) -> Levels:
-    return _labels((label if isinstance(label, list) else [label])[:deepest], info)
-
-
-def _labels(labels: Sequence[Any], info: TaskInfo) -> tuple[Label, ...]:
-    for label in labels:
-        if not isinstance(label, int | str):
-            raise DataError.invalid(
-                "a label", expected="an integer or text", found=label, where=info.name, hint=_OF_MTEB
-            )
-    return tuple(labels)
-
-
-def _texts(texts: Sequence[Any], info: TaskInfo) -> tuple[str, ...]:
-    for row, text in enumerate(texts, start=1):
-        if not isinstance(text, str):
-            raise DataError.invalid("a text", expected="a string", found=text, where=info.name, row=row, hint=_OF_MTEB)
-    return tuple(texts)
+    return labels_of((label if isinstance(label, list) else [label])[:deepest], info)
 
 
 def _columns(rows: Any) -> dict[str, list[Any]]:

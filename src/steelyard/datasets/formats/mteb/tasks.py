@@ -118,12 +118,19 @@ def refusal(task: Any) -> str | None:
         return "it is cross-validated"
     if any(getattr(task, f"input{side}_prompt_type", None) is not None for side in (1, 2)):
         return "its texts are encoded as queries and documents, and compared as pairs"
-    return _other_classifier(task) if metadata.type == "Classification" else None
+    return _other_classifier(task) if metadata.type in CLASSIFIERS else None
+
+
+CLASSIFIERS = {
+    "Classification": ("LogisticRegression", {"max_iter": 100}),
+    "MultilabelClassification": ("KNeighborsClassifier", {"n_neighbors": 5}),
+}
+"""The classifier of each type, and its settings that tasks change."""
 
 
 def _other_classifier(task: Any) -> str | None:
-    model = task.evaluator_model
-    plain = type(model).__name__ == "LogisticRegression" and model.get_params()["max_iter"] == 100
+    model, (name, settings) = task.evaluator_model, CLASSIFIERS[task.metadata.type]
+    plain = type(model).__name__ == name and settings.items() <= model.get_params().items()
     return None if plain else f"it is classified by {model!r}"
 
 
