@@ -14,6 +14,7 @@ from steelyard.datasets import validation
 from steelyard.datasets.problems import MISSING_KINDS, Report
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Corpus, Int64, Qrels, Queries, Ragged, Task, TaskInfo
+from steelyard.types.task_info import CHANGED
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ def assemble(tables: Tables, report: Report) -> Task | None:
         _corpus(ids, documents, None if order is None else order.to_pylist()),
         Queries(tuple(used["id"].to_pylist()), tuple(used["text"].to_pylist())),
         qrels,
-        {name: _lists(table, used["id"], ids, report) for name, table in tables.candidates.items()},
+        {name: _lists(table, used["id"], ids, report, name) for name, table in tables.candidates.items()},
     )
 
 
@@ -125,7 +126,7 @@ def _queries(number: int) -> str:
     return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
-def _lists(table: Table, query_ids: Any, ids: Any, report: Report) -> Ragged:
+def _lists(table: Table, query_ids: Any, ids: Any, report: Report, name: str) -> Ragged:
     """Return candidate lists as row numbers, in the order of the queries."""
     column = table["documents"]
     owner = validation.rows_of(table, "query", query_ids)
@@ -158,7 +159,7 @@ def _lists(table: Table, query_ids: Any, ids: Any, report: Report) -> Ragged:
         table.add_problem(report, "repeated-candidate", message, np.unique(source[again]))
         owner, rows = owner[first], rows[first]
     counts = np.bincount(owner, minlength=len(query_ids))
-    if (none := counts == 0).any():
+    if (none := counts == 0).any() and name != CHANGED:  # only changed queries have that list
         example = query_ids[int(np.flatnonzero(none)[0])].as_py()
         report.add("no-candidates", table.name, f"{_queries(int(none.sum()))} without a list, such as {example!r}")
     return Ragged(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows.astype(np.int32))

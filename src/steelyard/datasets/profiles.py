@@ -177,12 +177,13 @@ def _labelled(task: LabelTask) -> dict[str, Any]:
 def _summaries(task: SummaryTask) -> dict[str, Any]:
     human, machine = (list(chain.from_iterable(side)) for side in (task.human, task.machine))
     return {
-        "texts": len(task),
+        "summarised": len(task),
         "human": text_facts(human),
         "machine": text_facts(machine),
         "machine_per_text": spread(np.array([len(summaries) for summaries in task.machine])),
-        "examples": [{"human": human, "machine": machine} for human, machine in zip(human, machine, strict=False)][
-            :EXAMPLES
+        "examples": [
+            {"human": people[0], "machine": made[0], "score": scores[0]}
+            for people, made, scores in zip(task.human, task.machine, task.gold[:EXAMPLES], strict=False)
         ],
     }
 

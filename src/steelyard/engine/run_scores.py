@@ -78,7 +78,8 @@ def score_run(run: Run, task: Task, scores: Scores, profile: MtebProfile = "mteb
         del mteb["main_score"]
     if task.info.type in INSTRUCTED:
         own, added = instruction_scores(run, task, scores.per_query[MAIN_METRIC], profile)
-        metrics, mteb = {**metrics, **own}, {**mteb, **added}
+        metrics, mteb = {**metrics, **{name: float(values.mean()) for name, values in own.items()}}, {**mteb, **added}
+        intervals |= stats.intervals(own, bounds=(-1.0, 1.0), **RESAMPLING)
     queries = QueryScores(task.queries.ids, ranks, per_query)
     return RunScores(main_metric(task.info, profile, metrics), metrics, mteb, intervals, queries, misses)
 

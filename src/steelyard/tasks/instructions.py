@@ -23,29 +23,30 @@ ROBUSTNESS = "robustness_at_10"
 
 def instruction_scores(
     run: Run, task: Task, ndcg_at_10: Float64, profile: MtebProfile
-) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return our metrics and mteb's keys that tasks with instructions have besides those of retrieval.
+) -> tuple[dict[str, Float64], dict[str, Any]]:
+    """Return what tasks with instructions have besides the scores of retrieval: values by query, and mteb's keys.
 
     p-MRR, and all scores of the original and of the changed queries (`og`, `changed`), if the task has changed
     judgements; else the mean over queries of the lowest nDCG@10 of their instructions, if that is the main metric.
     """
     if CHANGED in task.candidates:
-        p_mrr = _p_mrr(run, task)
+        changes = _changes(run, task)
+        p_mrr = float(changes.mean())
         original = np.array([query.endswith(ORIGINAL_MARK) for query in task.queries.ids])
         sides: dict[str, Any] = {}
         for name, rows in (("og", np.flatnonzero(original)), ("changed", np.flatnonzero(~original))):
             part = Run(run.rows[rows], run.scores[rows])
             sides[name] = mteb_scores(part, _selected(task.qrels, rows), profile=profile)
             sides[name].pop("main_score", None)
-        return {P_MRR: p_mrr}, {P_MRR: p_mrr, **sides}
+        return {P_MRR: changes}, {P_MRR: p_mrr, **sides}
     if task.info.main_metric == ROBUSTNESS:
-        robustness = _robustness(task.queries.ids, ndcg_at_10)
-        return {ROBUSTNESS: robustness}, {ROBUSTNESS: robustness}
+        lowest = _lowest(task.queries.ids, ndcg_at_10)
+        return {ROBUSTNESS: lowest}, {ROBUSTNESS: float(lowest.mean())}
     return {}, {}
 
 
-def _p_mrr(run: Run, task: Task) -> float:
-    """Return the mean over queries of the mean change of the reciprocal ranks of their changed documents."""
+def _changes(run: Run, task: Task) -> Float64:
+    """Return the mean change of the ranks of the changed documents of each query."""
     rows_of, changes = task.queries.row_of, []
     for query, row in rows_of.items():
         changed = task.candidates[CHANGED].rows_of(row)
@@ -58,7 +59,7 @@ def _p_mrr(run: Run, task: Task) -> float:
             where=task.name,
             hint=f"add the list {CHANGED} of documents for each changed query",
         )
-    return float(np.mean(changes))
+    return np.array(changes, dtype=np.float64)
 
 
 def _change(before: int, after: int) -> float:
@@ -77,17 +78,17 @@ def _rank(run: Run, query: int, document: int) -> int:
     return int(places[0]) + 1 if len(places) else int((line >= 0).sum()) + 1
 
 
-def _robustness(queries: tuple[str, ...], ndcg: Float64) -> float:
-    """Return the mean of the lowest score of each query, whose id is before the first underscore.
+def _lowest(queries: tuple[str, ...], ndcg: Float64) -> Float64:
+    """Return the lowest score of each query, whose id is before the first underscore.
 
-    >>> _robustness(("a_1", "a_2", "b_1"), np.array([1.0, 0.5, 0.25]))
-    0.375
+    >>> _lowest(("a_1", "a_2", "b_1"), np.array([1.0, 0.5, 0.25])).tolist()
+    [0.5, 0.25]
     """
     lowest: dict[str, float] = {}
     for query, score in zip(queries, ndcg.tolist(), strict=True):
         group = query.split("_")[0]
         lowest[group] = min(score, lowest.get(group, score))
-    return float(np.mean(list(lowest.values())))
+    return np.array(list(lowest.values()), dtype=np.float64)
 
 
 def _selected(qrels: Qrels, queries: npt.NDArray[np.intp]) -> Qrels:

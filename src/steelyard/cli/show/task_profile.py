@@ -70,9 +70,12 @@ def _sample_lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "pairs", f"{facts['pairs']:,} ({facts['distinct_pairs']:,} distinct)"
     if "problems" in facts:
         yield "problems", f"{facts['problems']:,}, texts {spread(facts['texts_per_problem'])}"
-    for part in ("first", "second", "texts", "train"):
+    if "summarised" in facts:
+        yield "summarised texts", f"{facts['summarised']:,}, machine-made summaries {spread(facts['machine_per_text'])}"
+    for part in ("first", "second", "texts", "train", "human", "machine"):
         if part in facts:
-            yield "training texts" if part == "train" else part, text_counts(facts[part])
+            title = {"train": "training texts", "human": "human summaries", "machine": "machine-made"}.get(part, part)
+            yield title, text_counts(facts[part])
     if facts.get("seen_in_training"):
         yield "also in training", f"{facts['seen_in_training']:,} texts"
     if "scores" in facts:

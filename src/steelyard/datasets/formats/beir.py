@@ -21,7 +21,7 @@ from steelyard.datasets.tables.files import format_of, plain_name
 CORPUS = ("corpus", "documents", "docs", "collection", "passages")
 QUERIES = ("queries", "query", "questions", "topics")
 QRELS = ("qrels", "judgements", "judgments", "relevance")
-CANDIDATES = ("candidates", "top_ranked")
+CANDIDATES = ("candidates", "top_ranked", "qrel_diff")
 TREC_SUFFIXES = ("", ".trec", ".sgml", ".xml", ".qrels", ".topics", ".run")
 """Suffixes of TREC files (`topics`, `qrels.trec`), whose format is detected by their content."""
 ORDER = {stem: place for place, stem in enumerate((*CORPUS, *QUERIES, *QRELS, *CANDIDATES))}

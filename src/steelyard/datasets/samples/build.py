@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.clusters import cluster_task
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.samples.labels import label_task, rows_of_split
-from steelyard.datasets.samples.pairs import pair_task
+from steelyard.datasets.samples.labels import label_task, multilabel_task, rows_of_split
+from steelyard.datasets.samples.pairs import bitext_task, pair_task
 from steelyard.datasets.samples.rows import reranking_task
 from steelyard.datasets.samples.splits import evaluation_split, matching_split
+from steelyard.datasets.samples.summaries import summary_task
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import TaskInfo
 from steelyard.types.samples import AnyTask
@@ -49,6 +50,13 @@ def build(
         return cluster_task(table, info, constants, report)
     if info.type == "reranking":
         return reranking_task(table, info, report)
+    if info.type == "multilabel_classification":
+        training = matching_split(TRAIN, tables)
+        return multilabel_task(tables.get(training or ""), table, info, constants, report)
+    if info.type == "summarization":
+        return summary_task(table, info, constants, report)
+    if info.type == "bitext_mining":
+        return bitext_task(table, info, report)
     return pair_task(table, info, constants, report)
 
 

@@ -37,6 +37,8 @@ class Constants:
     share: float = SHARE
     """The share of a single file that becomes the test texts of a classification."""
     seed: int = SEED
+    with_p_values: bool = False
+    """Whether a summarization averages p-values with correlations, as the first versions of mteb's tasks do."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any], type: str, where: str) -> Constants:
@@ -109,6 +111,7 @@ FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "max_score": (float, "a number"),
     "share": (_share, "between 0 and 1"),
     "seed": (int, "an integer"),
+    "with_p_values": (_switch, "true or false"),
 }
 ALLOWED: dict[str, tuple[str, ...]] = {
     "retrieval": (),
@@ -117,5 +120,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "pair_classification": (),
     "classification": ("samples_per_label", "experiments", "share", "seed"),
     "clustering": ("bootstrap", "documents", "stratified", "size", "rounds"),
+    "bitext_mining": (),
+    "multilabel_classification": ("samples_per_label", "experiments"),
+    "summarization": ("with_p_values",),
+    "instruction_retrieval": (),
+    "instruction_reranking": (),
 }
 """Which constants each type has."""

@@ -14,7 +14,7 @@ from steelyard.datasets.samples.common import empty_texts, not_empty, rows_with,
 from steelyard.datasets.samples.constants import Constants
 from steelyard.datasets.tables.tabular import Table
 from steelyard.types import Int64, TaskInfo
-from steelyard.types.samples import Label, LabelTask
+from steelyard.types.samples import Label, LabelTask, Levels
 
 
 def label_task(
@@ -47,6 +47,42 @@ def label_task(
         constants.samples_per_label,
         constants.experiments,
     )
+
+
+def multilabel_task(
+    train: Table | None, test: Table, info: TaskInfo, constants: Constants, report: Report
+) -> LabelTask | None:
+    """Return the task of texts with lists of labels; None, with the reason in the report, if it cannot be built."""
+    if train is None or train is test:
+        report.add("nothing-there", test.name, "a multilabel classification must have a split `train`")
+        return None
+    if not not_empty(train, report) or not not_empty(test, report):
+        return None
+    for table in (train, test):
+        empty_texts(table, ("text",), report)
+    train_labels, labels = _several(train), _several(test)
+    known = {label for labels in train_labels for label in labels}
+    if len(known) < 2:
+        report.add("one-label", train.name, f"the training texts have {len(known)} labels")
+        return None
+    if unknown := sorted({repr(label) for row in labels for label in row if label not in known}):
+        rows = [row for row, mine in enumerate(labels) if not known.issuperset(mine)]
+        test.add_problem(report, "untrained-label", f"no training text has the label {', '.join(unknown[:5])}", rows)
+    return LabelTask(
+        info,
+        texts(train, "text"),
+        train_labels,
+        texts(test, "text"),
+        labels,
+        constants.samples_per_label,
+        constants.experiments,
+    )
+
+
+def _several(table: Table) -> tuple[Levels, ...]:
+    """Return the labels of each text; a single label is a list of one, none an empty list."""
+    cells = table["label"].to_pylist()
+    return tuple(tuple(cell) if isinstance(cell, list) else () if cell is None else (cell,) for cell in cells)
 
 
 def _usable(table: Table, report: Report) -> Table | None:

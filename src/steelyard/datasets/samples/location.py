@@ -33,11 +33,12 @@ from steelyard.datasets.tables.tabular import Named, read_table
 from steelyard.errors import DataError, UnknownName, UsageError
 from steelyard.types import TaskInfo
 from steelyard.types.samples import AnyTask
+from steelyard.types.task_info import SEARCHED
 
 SPLIT_NAMES = {name for names in SYNONYMS for name in names}
 SUBSET = "subset"
 """The option that names a subset: `sts:./STS17?subset=ko-ko`."""
-WIDTHS = {"classification": (1, 2)}
+WIDTHS = {"classification": (1, 2), "multilabel_classification": (2, 1)}
 """How many files a reference may name; one, for other types."""
 
 
@@ -104,7 +105,7 @@ def locate_samples(text: str) -> list[SampleLocation | TypedLocation]:
     reference = TypedReference.parse(text)
     paths = [local_path(part.strip()) for part in reference.path.split(",")]
     with file_errors(reference.path):
-        if reference.type in ("retrieval", "reranking") and _is_searched(reference, paths):
+        if reference.type in SEARCHED and _is_searched(reference, paths):
             if reference.options:
                 Constants.of(reference.options, reference.type, text)
             named = f"{reference.path}::{reference.split}" if reference.split else reference.path
@@ -134,7 +135,7 @@ def locate_samples(text: str) -> list[SampleLocation | TypedLocation]:
 
 def _is_searched(reference: TypedReference, paths: list[Path]) -> bool:
     """Return whether the data is documents, queries and judgements; reranking may also be rows."""
-    if reference.type == "retrieval" or len(paths) > 2:
+    if reference.type not in ROLES or len(paths) > 2:
         return True
     return paths[0].is_dir() and bool(scan(paths[0]).tasks)
 

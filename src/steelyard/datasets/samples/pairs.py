@@ -1,4 +1,4 @@
-"""Build tasks of text pairs with a score, or a label of 0 or 1."""
+"""Build tasks of text pairs with a score, or a label of 0 or 1; and of translations, which need neither."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def pair_task(table: Table, info: TaskInfo, constants: Constants, report: Report
     gold: Float64 = np.array(flat["value"], dtype=np.float64)
     good = _matches(flat, gold, report) if binary else _scores(flat, gold, constants, report)
     return PairTask(info, texts(flat, "first"), texts(flat, "second"), gold) if good else None
+
+
+def bitext_task(table: Table, info: TaskInfo, report: Report) -> PairTask | None:
+    """Return the task of translations; None, with the reason in the report, if it cannot be built."""
+    flat = unfold(table, ("first", "second"), report)
+    if flat is None or not not_empty(flat, report):
+        return None
+    empty_texts(flat, ("first", "second"), report)
+    return PairTask(info, texts(flat, "first"), texts(flat, "second"), np.ones(len(flat)))
 
 
 def _matches(table: Table, gold: Float64, report: Report) -> bool:

@@ -47,6 +47,20 @@ CLUSTERED = Role(
         SPLIT,
     ),
 )
+TRANSLATED = Role(
+    "translations",
+    (Field("first", "texts", (*FIRST, "source", "src")), Field("second", "texts", (*SECOND, "target", "tgt")), SPLIT),
+    (("first", "second"),),
+)
+SUMMARISED = Role(
+    "summaries",
+    (
+        Field("human", "texts", ("human_summaries", "human", "references", "reference_summaries")),
+        Field("machine", "texts", ("machine_summaries", "machine", "summaries", "candidates")),
+        Field("value", "numbers", ("relevance", "scores", "score", "ratings")),
+        SPLIT,
+    ),
+)
 RANKED = Role(
     "queries with positives and negatives",
     (
@@ -63,5 +77,8 @@ ROLES: dict[str, Role] = {
     "classification": CLASSIFIED,
     "clustering": CLUSTERED,
     "reranking": RANKED,
+    "bitext_mining": TRANSLATED,
+    "multilabel_classification": CLASSIFIED,
+    "summarization": SUMMARISED,
 }
 """The columns of a table of each type."""

@@ -12,7 +12,7 @@ from steelyard.datasets.formats.saved_dataset import saved_splits
 from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object
 from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.samples.location import is_table, tables_in
-from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS
+from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS, SUMMARISED
 from steelyard.datasets.samples.splits import evaluation_split, find_splits, matching_split
 from steelyard.datasets.samples.subsets import card_subsets
 from steelyard.datasets.tables.files import file_errors, format_of, open_bytes, text_lines
@@ -65,6 +65,8 @@ def _by_columns(path: Path, text: str, *, trains: bool) -> str | None:
     ranked = RANKED.match(row)
     if not RANKED.missing(ranked) and isinstance(row[ranked["positive"]], list):
         return "reranking"  # a single positive and negative are a triplet: questions with contexts
+    if not SUMMARISED.missing(SUMMARISED.match(row)):
+        return "summarization"
     pairs = STS.match(row)
     if not STS.missing(pairs):
         return "pair_classification" if pairs["value"].strip().lower() in MATCH[:4] else "sts"
