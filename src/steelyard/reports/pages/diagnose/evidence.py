@@ -58,6 +58,19 @@ class Evidence:
         return np.array([crosses_all(query) for query in range(len(self.task.queries))], dtype=bool)
 
     @cached_property
+    def same_language(self) -> Bools:
+        """Queries with a relevant document that is certainly in their language."""
+        reading = self.reading
+        return np.array(
+            [
+                (asked := reading.query_languages[q]) != UNDECIDED
+                and any(reading.document_languages[row] == asked for row in rows)
+                for q, rows in enumerate(self.positives)
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
     def cross_script(self) -> Bools:
         """Queries whose relevant documents are all in other scripts than the query."""
         reading = self.reading

@@ -114,7 +114,7 @@ def script(ranking: Ranking) -> Bools:
 def paraphrase(ranking: Ranking) -> Bools:
     """Match queries that share few terms with every relevant document, in the same language."""
     evidence = ranking.evidence
-    return np.asarray((evidence.reading.overlap <= LOW_OVERLAP) & ~evidence.cross_language & ~evidence.cross_script)
+    return np.asarray((evidence.reading.overlap <= LOW_OVERLAP) & evidence.same_language)
 
 
 def missing_term(ranking: Ranking) -> Bools:

@@ -27,7 +27,10 @@ from steelyard.reports.pages.thresholds import (
     SIGNIFICANT,
     SOME,
 )
+from steelyard.text.language_id.detect import UNDECIDED
 
+FREQUENT, UNCLEAR = 0.01, 0.25
+"""Pairs of languages are named from this share on, unless this share of the pairs is undecided."""
 NOT_TRAINED = ("undeclared_language", "near_duplicate")
 """Classes that training data does not help."""
 IMPROVED = {"other_languages": "improve_language", "near_duplicates": "improve_judgements"}
@@ -128,10 +131,15 @@ def _evidence(one: FailureClass) -> Finding:
 
 
 def _pairs(task: TaskValues) -> str:
-    """Return the most frequent pairs of two languages in words."""
+    """Return the most frequent pairs of two languages in words; nothing if many are undecided or none is frequent."""
     shares = task.language_profile.pair_languages if task.language_profile else {}
-    other = [name for name in shares if name != "und" and name.partition("-")[0] != name.partition("-")[2]]
-    return listed([pair_in_words(name) for name in other[:3]])
+    other = [
+        name for name, share in shares.items() if share >= FREQUENT and name.partition("-")[0] != name.partition("-")[2]
+    ]
+    named = [pair_in_words(name) for name in other[:3]]
+    if not named or shares.get(UNDECIDED, 0.0) > UNCLEAR:
+        return ""
+    return f", such as {listed(named)}"
 
 
 def synthetic(task: TaskValues) -> Iterator[Finding]:
@@ -142,7 +150,7 @@ def synthetic(task: TaskValues) -> Iterator[Finding]:
     words, documents = task.query_lengths.words, task.document_lengths.words
     if words is None or documents is None:
         return
-    lengths = {"query_words": words.median, "document_words": documents.median}
+    lengths = {"query_words": round(words.median), "document_words": round(documents.median)}
     yield finding("synthetic_shape", queries=_query_kind(task), **lengths)
     if task.language_profile is not None and task.language_profile.cross_language > SOME:
         yield finding("synthetic_language", pairs=_pairs(task), cross=task.language_profile.cross_language)

@@ -174,23 +174,17 @@ def counterfactuals(task: TaskValues) -> Iterator[Finding]:
     """Yield the changes with a significant effect."""
     changes = task.diagnosis.counterfactuals if task.diagnosis else ()
     clear = [one for one in changes if one.significant]
-    for one in clear:
-        yield _counterfactual(one)
+    for name in dict.fromkeys(one.name for one in clear):
+        own = [f"{_change(one)} for {LABELS[one.profile]}" for one in clear if one.name == name]
+        yield finding("counterfactual", change=CHANGES[name], profiles=listed(own))
     if len(clear) < len(changes):
         yield finding("counterfactual_none")
 
 
-def _counterfactual(one: Counterfactual) -> Finding:
-    return finding(
-        "counterfactual_up" if one.difference > 0 else "counterfactual_down",
-        label=LABELS[one.profile],
-        change=CHANGES[one.name],
-        before=one.before,
-        after=one.after,
-        difference=one.difference,
-        low=one.interval.low,
-        high=one.interval.high,
-    )
+def _change(one: Counterfactual) -> str:
+    """Return both scores and their difference."""
+    interval = f"[{one.interval.low:+.4f}, {one.interval.high:+.4f}]"
+    return f"from {one.before:.4f} to {one.after:.4f} ({one.difference:+.4f} {interval})"
 
 
 def declared_languages(task: TaskValues) -> Iterator[Finding]:
@@ -204,7 +198,7 @@ def declared_languages(task: TaskValues) -> Iterator[Finding]:
     sides = (profile.query_languages, profile.document_languages)
     found = {code for side in sides for code in side if code != "und"}
     missing, extra = sorted(declared - found), sorted(code for code in found - declared if _clear(code, sides))
-    if missing and found:
+    if missing and all(side.get("und", 0.0) <= SOME for side in sides):  # else they may be among the others
         yield finding("language_missing", languages=listed([language_name(code) for code in missing]))
     if extra:
         shares = [f"{language_name(code)} ({_where(code, sides)})" for code in extra]

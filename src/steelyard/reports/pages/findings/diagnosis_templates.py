@@ -13,7 +13,7 @@ RULES: Mapping[str, tuple[str, str]] = {
     "script": ("script", "every relevant document is written in another script than the query"),
     "paraphrase": (
         "paraphrase",
-        "in the same language and script, no relevant document contains more than a quarter of the query's terms",
+        "in the same language, no relevant document contains more than a quarter of the query's terms",
     ),
     "missing_term": (
         "missing term",
@@ -47,7 +47,7 @@ PROPERTIES: Mapping[str, str] = {
 """The properties of queries in words."""
 
 CHANGES: Mapping[str, str] = {
-    "other_languages": "If its lists only had documents in the languages of the relevant ones",
+    "other_languages": "With only documents in the languages of the relevant ones",
     "near_duplicates": "Without unjudged near-duplicates of relevant documents",
     "head_256": "With only the first 256 characters of every document",
     "head_1024": "With only the first 1,024 characters of every document",
@@ -100,16 +100,13 @@ DIAGNOSIS = {
     "fusion_captures": "The hybrid reaches {hybrid:.4f}, {share:.0%} of the way from {best} to that choice.",
     "fusion_beyond": "The hybrid reaches {hybrid:.4f}, more than any choice between the two lists.",
     "fusion_misses": "The hybrid, at {hybrid:.4f}, captures none of this.",
-    "counterfactual_up": "{change}, {label} rises from {before:.4f} to {after:.4f} nDCG@10 (+{difference:.4f} "
-    "[{low:.4f}, {high:.4f}]).",
-    "counterfactual_down": "{change}, {label} falls from {before:.4f} to {after:.4f} nDCG@10 ({difference:.4f} "
-    "[{low:.4f}, {high:.4f}]).",
+    "counterfactual": "{change}, nDCG@10 changes {profiles}.",
     "counterfactual_none": "The other changes in the table have no significant effect.",
     # training data
     "recorded_data": "The maintainers of the set record as useful: {data}.",
     "derived_data": "From the failures of {label} on this page:",
     "no_derived_data": "The failures on this page do not point to a kind of training data: {reason}.",
-    "train_translation": "Pairs of a query and a document in two languages ({pairs}). {evidence}",
+    "train_translation": "Pairs of a query and a document in two languages{pairs}. {evidence}",
     "train_script": "Pairs of a query and a document in two scripts. {evidence}",
     "train_paraphrase": "Pairs that say the same in other words, because little of the query is repeated in its "
     "document. {evidence}",
@@ -129,9 +126,8 @@ DIAGNOSIS = {
     # synthetic data
     "recorded_synthetic": "The maintainers of the set recommend: {text}",
     "synthetic_shape": "To resemble this task, synthetic queries should be {queries} with a median of "
-    "{query_words:,.0f} words, and documents should have a median of {document_words:,.0f}.",
-    "synthetic_language": "{cross:.0%} of the pairs are in two languages, most often {pairs}; synthetic pairs need "
-    "the same mix.",
+    "{query_words:word}, and documents should have a median of {document_words:word}.",
+    "synthetic_language": "{cross:.0%} of the pairs are in two languages{pairs}; synthetic pairs need the same mix.",
     "synthetic_overlap": "A generator tends to copy words from the document; here the median query shares "
     "{median:.0%} of its terms with its relevant document, so generated queries should not share more.",
     "synthetic_several": "{share:.0%} of queries have several relevant documents; a generated query that other "
@@ -161,11 +157,10 @@ DIAGNOSIS = {
     "group_ranking": "The order of the candidates costs the best profile most on {count:,} of {tasks:task}: {names}.",
     "group_pool": "Candidates that are missing from the first 100 cost the best profile most on {count:,} of "
     "{tasks:task}: {names}.",
-    "group_class": "Training data for {name} is suggested by the failures on {count:task}: {names}.",
-    "group_no_class": "On no task do failed queries match one of the rules so much more often that training data "
-    "would follow.",
-    "group_undeclared": "The dense model ({model}) does not list {languages}; the affected tasks say nothing about "
-    "dense retrieval in these languages: {names}.",
+    "group_class": "Failures point to training data for {name} on {count:task}: {names}.",
+    "group_no_class": "On no task are failures concentrated enough in one class to point to a kind of training data.",
+    "group_undeclared": "The card of the dense model ({model}) does not list {languages}; its scores in these "
+    "languages are no evidence about {names}.",
     "group_recorded": "Recorded as useful: {data}.",
     # interpretation of the data
     "language_missing": "Declared, but not identified in any text: {languages}.",

@@ -153,8 +153,8 @@ TEMPLATES = {
     "group_size": "{name} contains {tasks:task} with {queries:query}, {documents:split-local document} and "
     "{positives:positive qrel}, {mean:.2f} per query.",
     "group_part": "This page measures {tasks:,} of the {total:task} of {name}: {queries:query}, "
-    "{documents:split-local document} and {positives:positive qrel}, {mean:.2f} per query. The other {missing:task} "
-    "are listed below as missing, with the reason.",
+    "{documents:split-local document} and {positives:positive qrel}, {mean:.2f} per query. The other "
+    "{missing:task} are listed below as missing, with the reason.",
     "group_languages": "Declared languages: {languages}.",
     "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} (p "
     "{p} or less, each task counts once).",

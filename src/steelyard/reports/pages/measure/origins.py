@@ -103,4 +103,5 @@ def _audited(audit: Audit) -> str:
 def _keep_out(task: Task) -> str:
     rows = task.qrels.rows[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
     kept = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
-    return f"do not train on this task's {kept} or {len(np.unique(rows)):,} positive documents"
+    documents = len(np.unique(rows))
+    return f"do not train on this task's {kept} or {documents:,} positive document{'' if documents == 1 else 's'}"

@@ -13,6 +13,7 @@ from steelyard.reports.pages.measure.text_languages import Reading
 from steelyard.reports.pages.measure.text_lengths import word_counts
 from steelyard.reports.pages.thresholds import FEWEST
 from steelyard.text.analysis.analyser import QUESTION_WORDS
+from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Task
 
 LENGTH_CLASSES = {"1-2 words": 2, "3-7 words": 7, "8-15 words": 15, "16-40 words": 40, "over 40 words": None}
@@ -111,7 +112,7 @@ def _names(texts: Sequence[str], reading: Reading) -> float | None:
     cased = [
         text
         for text, language, script in zip(texts, reading.query_languages, reading.query_scripts, strict=True)
-        if script in CASED and language not in NOUNS_TOO
+        if script in CASED and language not in (*NOUNS_TOO, UNDECIDED)
     ]
     if len(cased) < FEWEST or all(text == text.lower() for text in cased):  # nothing is capitalised at all
         return None
