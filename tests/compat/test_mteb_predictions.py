@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mteb_parts
@@ -73,3 +76,42 @@ def test_the_words_of_mteb_on_the_command_line(tmp_path: Path, capsys: pytest.Ca
         *("cosine_scores", "manhattan_distances", "euclidean_distances", "similarity_scores")
     }
     assert main([*command, "--overwrite-strategy", "only-cache", "--json"]) == 0
+
+
+class Tracker:
+    """The part of codecarbon's tracker that is used."""
+
+    def __init__(self, **_: object) -> None:
+        self.open: list[str] = []
+
+    def start_task(self, name: str) -> None:
+        self.open.append(name)
+
+    def stop_task(self, name: str) -> SimpleNamespace:
+        self.open.remove(name)
+        return SimpleNamespace(emissions=0.25)
+
+
+def test_emissions_are_in_the_files_of_mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "STEELYARD_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    if importlib.util.find_spec("codecarbon") is None:
+        monkeypatch.setitem(sys.modules, "codecarbon", SimpleNamespace(EmissionsTracker=Tracker))
+    command = ["run", "bm25", "-t", "NanoAlmanac/en", "NanoAlmanac/de", "--limit", "5", "--no-report"]
+    command += ["--output-folder", str(tmp_path / "out"), "--mteb-files", str(tmp_path / "files"), "--co2-tracker"]
+    assert main(command) == 0
+    files = [path for path in (tmp_path / "files").rglob("*.json") if path.name != "model_meta.json"]
+    assert len(files) == 2
+    assert all(json.loads(path.read_text())["kg_co2_emissions"] > 0 for path in files)
+    assert main([*command, "--offline"]) == 2
+
+
+def test_without_codecarbon_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from steelyard.config import Settings
+    from steelyard.engine.timing import EmissionsMeter
+    from steelyard.errors import MissingPart
+
+    monkeypatch.setitem(sys.modules, "codecarbon", None)
+    with pytest.raises(MissingPart) as caught:
+        EmissionsMeter(Settings(offline=False))
+    assert "codecarbon" in str(caught.value.hint)

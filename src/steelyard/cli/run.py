@@ -144,6 +144,7 @@ def prepare_batch(
     """Check the arguments, load the models and return the batch."""
     from steelyard.engine.batch import Batch, load_models
     from steelyard.engine.plan import ResultLookup
+    from steelyard.engine.timing import EmissionsMeter
     from steelyard.results import ResultStore
     from steelyard.retrievers import DEFAULT_MODELS
     from steelyard.retrievers.model_variants import takes_options, with_chunks, with_variants
@@ -174,7 +175,8 @@ def prepare_batch(
         settings=arguments.settings,
     )
     arguments.loaded = models
-    return Batch(models, tasks, conditions, lookup, progress, arguments.settings)
+    emissions = EmissionsMeter(arguments.settings) if getattr(arguments, "co2_tracker", False) else None
+    return Batch(models, tasks, conditions, lookup, progress, arguments.settings, emissions)
 
 
 def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:

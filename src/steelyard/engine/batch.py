@@ -17,6 +17,7 @@ from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, Evaluation, Model, ResultLookup, SaveRuns, facts_of, known_info
 from steelyard.engine.runs import FORMS, PREDICTIONS, predictions_bytes, run_bytes
 from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, depth_for
+from steelyard.engine.timing import EmissionsMeter, measured_emissions
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.results import MAIN_METRIC, MAIN_METRICS, Failure, Result, TaskFacts
 from steelyard.results.display.model_labels import weights_hash
@@ -44,6 +45,7 @@ class Batch:
     lookup: ResultLookup = field(default_factory=lambda: ResultLookup(None))
     listen: Listener = silent
     settings: Settings = field(default_factory=Settings.load)
+    emissions: EmissionsMeter | None = None
 
     def run(self) -> Iterator[Result]:
         """Yield the results as they are ready, stored ones included; task by task, in the order given."""
@@ -126,7 +128,10 @@ class Batch:
 
     def _result_with_runs(self, evaluation: Evaluation, evaluator: Evaluator) -> tuple[Result, dict[str, bytes]]:
         """Return the result and the files that are stored with it."""
-        result = evaluator.evaluate(evaluation, lambda done: self.listen(Advanced(done)))
+        name = f"{evaluation.model.name} {evaluation.task}"
+        with measured_emissions(self.emissions, name) as emitted:
+            result = evaluator.evaluate(evaluation, lambda done: self.listen(Advanced(done)))
+        result = replace(result, notes={**result.notes, **emitted}) if emitted else result
         if isinstance(evaluator, SampleEvaluator):  # there are no ranked lists
             saved = self.lookup.save_runs is not None and evaluator.predictions is not None
             return result, {PREDICTIONS: predictions_bytes(evaluator.predictions)} if saved else {}

@@ -54,7 +54,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "mteb_version": mteb_version(result),
         "scores": {result.facts.split: [mteb_subset(result)]} if result.done else {},
         "evaluation_time": result.timings.get("total"),
-        "kg_co2_emissions": None,
+        "kg_co2_emissions": result.notes.get("kg_co2_emissions"),
         "steelyard": plain(_own_fields(result)),
     }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import ResultError, UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from steelyard.cli._ui.options import Add
@@ -49,6 +49,12 @@ def add_files(add: Add) -> None:
         type=Path,
         metavar="DIR",
         help="Also write predictions as mteb does: ranked lists, similarities, labels (default: not).",
+    )
+    add(
+        "--co2-tracker",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="Measure the emissions of each evaluation with the package codecarbon (default: not).",
     )
 
 

@@ -99,13 +99,20 @@ def _task_file(task: str, parts: Mapping[tuple[str, str], Result], previous: Mte
         "mteb_version": mteb_version(last),
         "scores": scores,
         "evaluation_time": sum(result.timings.get("total", 0.0) for result in parts.values()),
-        "kg_co2_emissions": None,
+        "kg_co2_emissions": _emissions(parts.values()),
     }
     if is_mteb_2(last):
         written["date"] = datetime.fromisoformat(last.created).timestamp() if last.created else None
         written["evaluation_phases"] = _phases(parts)
     written["steelyard"] = {f"{split}/{subset}": _own_fields(result) for (split, subset), result in parts.items()}
     return written
+
+
+def _emissions(results: Iterable[Result]) -> float | None:
+    """Return the sum over splits and subsets; None if one was not measured."""
+    listed = list(results)
+    measured = [float(value) for result in listed if (value := result.notes.get("kg_co2_emissions")) is not None]
+    return sum(measured) if len(measured) == len(listed) else None
 
 
 def _subset(result: Result, subset: str, previous: MtebModel | None) -> dict[str, Any]:
