@@ -247,3 +247,22 @@ def test_progress_never_exceeds_the_corpus(sources: Path) -> None:
     for share, done, total in counts:
         assert not total or int(done) <= int(total)
         assert share == "None" or float(share) <= 1.0
+
+
+def test_all_tasks_of_a_config_have_the_same_columns(sources: Path) -> None:
+    """With and without titles, with other columns of queries: the datasets library reads every split."""
+    datasets = pytest.importorskip("datasets")
+    plain = sources / "plain"
+    plain.mkdir()
+    (plain / "corpus.csv").write_text("_id,text\n" + "".join(f"d{n},text number {n}\n" for n in range(40)))
+    (plain / "queries.csv").write_text("_id,text,turn\n" + "".join(f"q{n},number {n}?,x{n}\n" for n in range(9)))
+    (plain / "qrels.csv").write_text("query-id,corpus-id\n" + "".join(f"q{n},d{n}\n" for n in range(9)))
+    folder = sample_set(str(plain), sources / "Nano", SMALL).folder
+    alone = load_task(f"{folder}::plain").content_hash
+    sample_set(str(sources / "alpha"), folder, SMALL)
+    for config, columns in {"corpus": ["_id", "text", "title"], "queries": ["_id", "text", "turn", "language"]}.items():
+        for split in ("plain", "alpha"):
+            table = datasets.load_dataset(str(folder), config, split=split, cache_dir=str(sources / "cache"))
+            assert sorted(table.column_names) == sorted(columns)
+    assert load_task(f"{folder}::plain").content_hash == alone, "empty titles are no titles"
+    assert prepare_upload(folder, "me/Nano").files

@@ -19,6 +19,7 @@ from steelyard.datasets.formats.nano.manifest import (
     is_generated,
     task_counts,
     write_json,
+    write_table,
 )
 from steelyard.datasets.formats.sidecar import MANIFEST, info_facts, read_json_object
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
@@ -68,6 +69,7 @@ def complete(
             path=folder,
             hint="expected corpus/, queries/ and qrels/ with Parquet files",
         )
+    _same_columns(folder, locations)
     described = {location.task: (infos or {}).get(location.task, location.info) for location in locations}
     written = [_read_back(folder, location, described[location.task]) for location in locations]
     files = {location.task: location.files for location in locations}
@@ -86,6 +88,45 @@ def complete(
     }
     write_json(manifest_path, manifest)
     return written
+
+
+def _same_columns(folder: Path, locations: Sequence[TaskLocation]) -> None:
+    """Give the tables of all sampled tasks the same columns: the `datasets` library reads a config with one schema.
+
+    A task without titles gets empty ones, further columns of queries are null where a source does not have them, and a
+    column of several types becomes text.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sampled = [location for location in locations if metadata_path(folder, location.task).is_file()]
+    for config in ("corpus", "queries"):
+        paths = {location.task: folder / config / f"{location.task}.parquet" for location in sampled}
+        schemas = {task: pq.read_schema(str(path)) for task, path in paths.items() if path.is_file()}
+        types: dict[str, Any] = {}
+        for one in (one for schema in schemas.values() for one in schema):
+            known = types.get(one.name, one.type)
+            if pa.types.is_null(known) or known == one.type:
+                types[one.name] = one.type
+            elif not pa.types.is_null(one.type):
+                types[one.name] = pa.string()
+        common = pa.schema(list(types.items()))
+        for task in (task for task, schema in schemas.items() if not schema.remove_metadata().equals(common)):
+            table = pq.read_table(str(paths[task]))
+            columns = {name: _column(table, name, kind) for name, kind in types.items()}
+            write_table(folder, config, task, pa.table(columns))
+
+
+def _column(table: Any, name: str, kind: Any) -> Any:
+    """Return a column of that type; empty titles, or nulls, if the table does not have it."""
+    import pyarrow as pa
+
+    if name not in table.column_names:
+        return pa.array(["" if name == "title" else None] * table.num_rows, kind)
+    column = table[name]
+    if column.type == kind or pa.types.is_null(column.type):
+        return column.cast(kind)
+    return pa.array([None if value is None else str(value) for value in column.to_pylist()], kind)
 
 
 def metadata_path(folder: Path, task: str) -> Path:
