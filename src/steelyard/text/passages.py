@@ -18,7 +18,9 @@ from steelyard.types import Int64
 UNSPACED = ("han", "kana", "thai", "lao", "khmer", "burmese", "tibetan")
 """Scripts without spaces between words: each character, with its marks, is a word."""
 SENTENCE_END = re.compile(
-    r"""(?:[.!?…]+["'”’»)\]]*\s+(?=[^\sa-z])     # a full stop before a lower-case letter is an abbreviation
+    r"""(?:[.…]+["'”’»)\]]*\s+(?=[^\sa-z])      # a full stop before a lower-case letter is an abbreviation
+        |(?<=\s)\.\s+                             # except between blanks, as in tokenised texts
+        |[!?]+["'”’»)\]]*\s+
         |[。！？｡．]+["'”’」』）\]]*\s*              # Chinese and Japanese do not need a space
         |[؟।॥۔።]+["'”’»)\]]*\s+                  # Arabic, Hindi, Urdu, Amharic
         |\n[ \t]*\n\s*)                            # a paragraph ends every sentence
@@ -57,6 +59,8 @@ def sentence_starts(text: str) -> Int64:
     >>> text = 'It cost 3.5 million, e.g. in Rome. "Really?" Yes! 是的。不是。'
     >>> [text[start:] for start in sentence_starts(text)][1:]
     ['"Really?" Yes! 是的。不是。', 'Yes! 是的。不是。', '是的。不是。', '不是。']
+    >>> sentence_starts("all in lower case . two. three").tolist()
+    [0, 20]
     """
     return _starts([0, *(match.end() for match in SENTENCE_END.finditer(text) if match.end() < len(text))])
 

@@ -57,6 +57,13 @@ def test_bm25_on_the_server_ranks_as_bm25_here(task: Task, server: OpenSearchSha
     assert notes["server"] == f"{server.distribution} 3.1.0" and notes["latency_ms"]["p95"] > 0
 
 
+def test_passages_on_the_server_rank_documents_as_here(task: Task, server: OpenSearchShaped) -> None:
+    run, notes = search(model_of(server, "chunk=30&overlap=5"), task, 10)
+    expected, _ = search("bm25?chunk=30&overlap=5", task, 10)
+    assert ranked(run) == ranked(expected)
+    assert notes["documents_stored"] == notes["passages"]["count"] > len(task.corpus)
+
+
 def test_the_corpus_is_stored_once(task: Task, server: OpenSearchShaped) -> None:
     first, _ = search(model_of(server), task)
     again, notes = search(model_of(server, "concurrency=2&errors=empty"), task)
