@@ -50,8 +50,9 @@ tests: .venv/dev browser ## Run all tests and doctests; no network
 shuffle: .venv/dev browser ## Run all tests in random order: make shuffle SEED=3
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -p pytest_randomly --randomly-seed=$(SEED)
 
-faults: .venv/dev ## Fuzz every reader with 100,000 cases each: make faults CASES=1000000
-	STEELYARD_FAULT_CASES=$(CASES) $(BIN)/pytest -q -n $(WORKERS) tests/faults
+faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader with 100,000 cases: make faults CASES=1000000
+	$(BIN)/python tests/faults/injection.py --page docs/faults.md
+	STEELYARD_FAULT_CASES=$(CASES) $(BIN)/pytest -q -n $(WORKERS) tests/faults/test_readers.py
 
 mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
 	$(BIN)/python tests/mutants.py

@@ -1,0 +1,385 @@
+"""Fault injection on whole commands: kills, full and read-only disks, several processes, a clock that jumps, signals.
+
+    python tests/faults/injection.py                      200 kills over five commands, and every other fault
+    python tests/faults/injection.py --kills 5 --only run
+
+After every fault the same command is run again, undisturbed. Its outputs must equal those of a run that was never
+disturbed: same files, same content, times and dates apart. In between, no output file may be half-written.
+`make faults` calls it; `--page docs/faults.md` writes the table into the docs. Full and read-only disks need a small
+file system in memory, which only root on Linux can mount.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WORDS = ["river", "mountain", "ocean", "forest", "desert", "island", "valley", "glacier", "volcano", "canyon", "lagoon"]
+VOLATILE = re.compile(
+    r"(tim(e|ing)|second|created|date|duration|elapsed|host|cost|rate|latency|memory|peak|load|mtime|_at$|environment|machine)",
+    re.I,
+)
+"""Keys of JSON files that differ from run to run."""
+SKIPPED = (".html", ".svg", ".log", ".lock", ".duckdb", ".wal")
+"""Outputs that hold dates or pages of a database; what they are made from is compared."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of Steelyard that writes below a folder."""
+
+    name: str
+    words: tuple[str, ...]
+    """`{work}` is the folder that it writes into, `{data}` holds the input."""
+
+
+COMMANDS = {
+    "run": Command("run", ("run", "bm25", "dense", "-t", "{data}/task", "{data}/other", "-o", "{work}/results")),
+    "build": Command(
+        "build", ("build", "sample", "{data}/task", "-o", "{work}/set", "--queries", "40", "--docs", "200")
+    ),
+    "import": Command("import", ("results", "import", "{data}/published", "--warehouse", "{work}/warehouse")),
+    "audit": Command("audit", ("audit", "{data}/task", "--against", "{data}/train.jsonl", "-o", "{work}/audit")),
+    "pages": Command("pages", ("pages", "{data}/task", "-o", "{work}/pages", "--format", "json,md")),
+}
+
+
+def make_data(folder: Path) -> Path:
+    """Write two retrieval tasks, training data and result files."""
+    rng = random.Random(0)
+    for name, documents in (("task", 400), ("other", 200)):
+        (folder / name).mkdir(parents=True)
+        texts = [" ".join(rng.choices(WORDS, k=30)) + f" number {n}" for n in range(documents)]
+        rows = {
+            "corpus": [{"_id": f"d{n}", "text": text} for n, text in enumerate(texts)],
+            "queries": [{"_id": f"q{n}", "text": f"{texts[n][:40]} number {n}"} for n in range(60)],
+        }
+        for table, records in rows.items():
+            content = "".join(json.dumps(row) + "\n" for row in records)
+            (folder / name / f"{table}.jsonl").write_text(content, encoding="utf-8")
+        lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\td{n}\t1" for n in range(60))]
+        (folder / name / "qrels.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    training = (
+        {"anchor": " ".join(rng.choices(WORDS, k=12)), "positive": " ".join(rng.choices(WORDS, k=30))}
+        for _ in range(3000)
+    )
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in training), encoding="utf-8")
+    for model in range(12):
+        for task in ("STSB", "ATEC", "T2Retrieval"):
+            path = folder / "published" / f"owner__model-{model}" / "main" / f"{task}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            score = {"main_score": rng.random(), "hf_subset": "default", "languages": ["cmn-Hans"]}
+            content = {"task_name": task, "mteb_version": "2.0.0", "dataset_revision": "a", "scores": {"test": [score]}}
+            path.write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+@dataclass
+class Bench:
+    """Runs commands with a home and a work folder of their own."""
+
+    data: Path
+    root: Path
+    problems: list[str] = field(default_factory=list)
+    runs: int = 0
+
+    def start(self, command: Command, work: Path, **extra: str) -> subprocess.Popen[str]:
+        """Start a command; the home folder is part of the work folder, so that it meets the same faults."""
+        words = [word.format(work=work, data=self.data) for word in command.words]
+        environment = {**os.environ, "STEELYARD_HOME": str(work / "home"), "HF_HUB_OFFLINE": "1", **extra}
+        self.runs += 1
+        code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" + extra.pop("CODE", "")
+        code += "import sys; from steelyard.cli import main; sys.exit(main(sys.argv[1:]))"
+        environment.pop("CODE", None)
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *words, "--quiet"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=self.root,
+        )
+
+    def finish(self, process: subprocess.Popen[str]) -> tuple[int, str]:
+        """Wait for a command; return its exit code and what it wrote to standard error."""
+        _, errors = process.communicate(timeout=300)
+        if "Traceback (most recent call last)" in errors:
+            self.problems.append(f"a traceback: {errors.strip().splitlines()[-1]}")
+        return process.returncode, errors
+
+    def undisturbed(self, command: Command, work: Path) -> dict[str, str]:
+        """Run a command to its end and return the digests of its outputs."""
+        code, errors = self.finish(self.start(command, work))
+        if code:
+            self.problems.append(f"{command.name}: the run after the fault ended with {code}: {errors[-300:]}")
+        return digests(work)
+
+    def check_whole(self, command: Command, work: Path, fault: str) -> None:
+        """Report output files that are half-written."""
+        self.problems += [f"{command.name}, {fault}: {path} is half-written" for path in half_written(work)]
+
+    def check_equal(self, command: Command, fault: str, found: dict[str, str], expected: dict[str, str]) -> None:
+        """Report outputs that differ from those of an undisturbed run."""
+        for name in sorted(found.keys() | expected.keys()):
+            if found.get(name) != expected.get(name):
+                state = "is missing" if name not in found else "is not expected" if name not in expected else "differs"
+                self.problems.append(f"{command.name}, {fault}: {name} {state}")
+
+
+def outputs(work: Path) -> Iterator[Path]:
+    """Yield the files that a command wrote, without hidden ones and the home folder."""
+    for path in sorted(work.rglob("*")):
+        inside = path.relative_to(work).parts
+        if path.is_file() and inside[0] != "home" and not any(part.startswith(".") for part in inside):
+            yield path
+
+
+def half_written(work: Path) -> list[str]:
+    """Return JSON and Parquet files that cannot be read to their end."""
+    import pyarrow.parquet as pq
+
+    broken = []
+    for path in outputs(work):
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_bytes())
+            elif path.suffix == ".parquet":
+                pq.read_table(path)
+        except Exception:  # noqa: BLE001  (whatever it is, the file is broken)
+            broken.append(str(path.relative_to(work)))
+    return broken
+
+
+def digests(work: Path) -> dict[str, str]:
+    """Return a digest of every output, times and dates apart."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for path in outputs(work):
+        if path.suffix in SKIPPED:
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".json":
+            content = json.dumps(stable(json.loads(content)), sort_keys=True).encode()
+        elif path.suffix == ".parquet" and "warehouse" not in path.parts:
+            content = str(pq.read_table(path).to_pydict()).encode()
+        elif path.suffix == ".parquet":
+            content = str(pq.read_metadata(path).num_rows).encode()  # ids of an import differ
+        text = content.decode("utf-8", "replace").replace(str(work), "WORK")
+        text = re.sub(r"-[0-9a-f]{32}\b", "-ID", text)
+        text = re.sub(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?\S*)?|\d+(\.\d+)? (ms|s|MB|CPU s)\b", "TIME", text)
+        name = re.sub(r"[0-9a-f]{12,}|\d{6,}", "ID", str(path.relative_to(work)))
+        found[name] = hashlib.sha256(text.encode()).hexdigest()
+    return found
+
+
+def stable(value: object) -> object:
+    """Return JSON content without the values that differ from run to run."""
+    if isinstance(value, dict):
+        return {key: stable(inner) for key, inner in value.items() if not VOLATILE.search(str(key))}
+    return [stable(inner) for inner in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    """Mount a file system in memory of that size."""
+    folder.mkdir()
+    size = f"size={kilobytes}k"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True, capture_output=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True, capture_output=True)
+
+
+def can_mount(root: Path) -> bool:
+    """Return whether a small disk can be mounted here."""
+    try:
+        with small_disk(root / "probe", 64):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    finally:
+        shutil.rmtree(root / "probe", ignore_errors=True)
+
+
+class Suite:
+    """All faults for one command; each returns how many times it was injected."""
+
+    def __init__(self, bench: Bench, command: Command) -> None:
+        self.bench, self.command = bench, command
+        self.number = 0
+        start = time.perf_counter()
+        self.expected = bench.undisturbed(command, self.work())
+        self.seconds = time.perf_counter() - start
+        again = bench.undisturbed(command, self.work())
+        bench.check_equal(command, "undisturbed twice", again, self.expected)
+        if not self.expected:
+            bench.problems.append(f"{command.name}: no output")
+
+    def work(self) -> Path:
+        """Return a new folder."""
+        self.number += 1
+        folder = self.bench.root / f"{self.command.name}-{self.number}"
+        folder.mkdir()
+        return folder
+
+    def _recover(self, work: Path, fault: str) -> None:
+        self.bench.check_whole(self.command, work, fault)
+        self.bench.check_equal(self.command, fault, self.bench.undisturbed(self.command, work), self.expected)
+
+    def kills(self, count: int) -> int:
+        """Kill the process at moments spread over the whole run; three times in a row in every fifth folder."""
+        rng = random.Random(self.command.name)
+        for place in range(count):
+            work = self.work()
+            for _ in range(3 if place % 5 == 4 else 1):
+                process = self.bench.start(self.command, work)
+                time.sleep(self.seconds * (place + rng.random()) / count)
+                process.kill()
+                process.communicate()
+            self._recover(work, "kill -9")
+            shutil.rmtree(work, ignore_errors=True)
+        return count
+
+    def signals(self) -> int:
+        """End the process by SIGINT and SIGTERM: exit codes 130 and 143, one line, and a rerun that finishes."""
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            work = self.work()
+            process = self.bench.start(self.command, work)
+            time.sleep(self.seconds * 0.7)
+            ended = process.poll() is not None
+            process.send_signal(number)
+            found, errors = self.bench.finish(process)
+            if not ended and found not in (code, 0):
+                self.bench.problems.append(f"{self.command.name}: {number.name} ended with {found}: {errors[-200:]}")
+            self._recover(work, number.name)
+        return 2
+
+    def full_disk(self, steps: int) -> int:
+        """Let the disk be full at one size after the other, then give it room."""
+        needed = sum(
+            path.stat().st_size for path in self.bench.root.glob(f"{self.command.name}-1/**/*") if path.is_file()
+        )
+        done = 0
+        for step in range(steps):
+            kilobytes = max(4, int(needed / 1024 * (step + 0.5) / steps))
+            with small_disk(self.bench.root / f"disk-{self.command.name}-{step}", kilobytes) as disk:
+                self.bench.finish(self.bench.start(self.command, disk))
+                self.bench.check_whole(self.command, disk, "full disk")
+                remount(disk, f"size={needed // 1024 * 4 + 65536}k")
+                found = self.bench.undisturbed(self.command, disk)
+                self.bench.check_equal(self.command, f"full disk of {kilobytes} kB", found, self.expected)
+                done += 1
+        return done
+
+    def read_only_disk(self) -> int:
+        """Make the disk read-only: a clear error, and a rerun that works once it can be written."""
+        with small_disk(self.bench.root / f"disk-{self.command.name}-ro", 262_144) as disk:
+            remount(disk, "ro")
+            code, errors = self.bench.finish(self.bench.start(self.command, disk))
+            if code == 0 or not errors.strip():
+                self.bench.problems.append(f"{self.command.name}: a read-only disk ended with {code}: {errors[-200:]}")
+            remount(disk, "rw")
+            found = self.bench.undisturbed(self.command, disk)
+            self.bench.check_equal(self.command, "read-only disk", found, self.expected)
+        return 1
+
+    def several(self, processes: int) -> int:
+        """Run the command several times at once in one folder: all may finish, and the outputs are right."""
+        work = self.work()
+        started = [self.bench.start(self.command, work) for _ in range(processes)]
+        codes = [self.bench.finish(process) for process in started]
+        if not any(code == 0 for code, _ in codes):
+            self.bench.problems.append(
+                f"{self.command.name}: none of {processes} processes finished: {codes[0][1][-300:]}"
+            )
+        self._recover(work, f"{processes} processes")
+        return 1
+
+    def clock(self) -> int:
+        """Let the clock jump back by a day in the middle of the run, and forward by a year in another one."""
+        for jump in (-86_400, 31_536_000):
+            work = self.work()
+            code = "import time; real = time.time; start = real()\n"
+            code += f"time.time = lambda: real() + ({jump} if real() - start > {self.seconds / 2:.2f} else 0)\n"
+            self.bench.finish(self.bench.start(self.command, work, CODE=code))
+            self._recover(work, "a clock that jumps")
+        return 2
+
+
+def inject(names: list[str], kills: int, disks: int, root: Path) -> tuple[dict[str, dict[str, int]], Bench]:
+    """Inject every fault into the commands; return how many of each, and the bench with its problems."""
+    bench = Bench(make_data(root / "data"), root)
+    mounts = can_mount(root)
+    table: dict[str, dict[str, int]] = {}
+    for name in names:
+        suite = Suite(bench, COMMANDS[name])
+        faults: dict[str, Callable[[], int]] = {
+            "kill -9": lambda suite=suite: suite.kills(kills),
+            "SIGINT, SIGTERM": suite.signals,
+            "two processes": lambda suite=suite: suite.several(2),
+            "four processes": lambda suite=suite: suite.several(4),
+            "clock jumps": suite.clock,
+        }
+        if mounts and disks:
+            faults["full disk"] = lambda suite=suite: suite.full_disk(disks)
+            faults["read-only disk"] = suite.read_only_disk
+        before = len(bench.problems)
+        table[name] = {fault: work() for fault, work in faults.items()}
+        table[name]["problems"] = len(bench.problems) - before
+        print(f"{name}: {table[name]}", flush=True)
+    return table, bench
+
+
+def write_page(path: Path, table: dict[str, dict[str, int]], runs: int) -> None:
+    """Write the table between the marks of the docs page."""
+    columns = list(dict.fromkeys(fault for row in table.values() for fault in row))
+    lines = ["| command | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    lines += [
+        f"| {name} | " + " | ".join(str(row.get(one, "-")) for one in columns) + " |" for name, row in table.items()
+    ]
+    text = path.read_text(encoding="utf-8")
+    head, _, rest = text.partition("<!-- table -->\n")
+    _, _, tail = rest.partition("<!-- end of table -->\n")
+    body = "\n".join([*lines, "", f"{runs:,} runs of commands."])
+    path.write_text(f"{head}<!-- table -->\n{body}\n<!-- end of table -->\n{tail}", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=40, help="kills of each command")
+    parser.add_argument("--disks", type=int, default=8, help="sizes of a full disk for each command")
+    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument("--page", type=Path, help="a docs page to write the table into")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="steelyard-faults-") as folder:
+        table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder))
+    if arguments.page:
+        write_page(arguments.page, table, bench.runs)
+    for problem in bench.problems[:50]:
+        print(f"  {problem}")
+    print(f"{bench.runs} runs, {len(bench.problems)} problems")
+    return int(bool(bench.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
