@@ -162,12 +162,13 @@ class DenseIndex:
         vectors, tally = self.vectors.queries(queries)
         run = self.variant.search(vectors, top_k)
         self.notes["search_seconds"] = self.variant.search_seconds
+        self.notes.update(self.variant.lost)
         self.notes["queries"] = dict(tally.notes)
         return run
 
     def rank(self, queries: Queries, lists: Ragged) -> Run:
         """Return the candidates of each query, best first; only those are compared, unless vectors are quantised."""
-        if self.variant.variant.precision != WHOLE.precision:
+        if self.variant.variant.precision != WHOLE.precision or self.variant.variant.approximation is not None:
             return rank_by_search(self, queries, lists, len(self.matrix))
         vectors, tally = self.vectors.queries(queries)
         self.notes["queries"] = dict(tally.notes)

@@ -42,7 +42,7 @@ PRESETS = {"bm25": BM25_PRESETS, "fusion": FUSION_PRESETS}
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "bm25": {**BM25_PRESETS["default"], "preset": "default", "language": "", "delta": "0.5"},
     "fusion": {"method": FUSION_METHOD, "depth": "500"},
-    "dense": {"truncate_dim": "all", "precision": "float32", "rescore": "none", "rescore_k": "100"},
+    "dense": {"truncate_dim": "all", "precision": "float32", "rescore": "none", "rescore_k": "100", "index": "none"},
     "late": {"pool_factor": "1"},
     "rerank": {"tail": "keep"},
     "candidates": {"safeguards": "keep"},
@@ -53,7 +53,7 @@ RERANK_DEPTH = 100
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "bm25": ("k1", "b", "delta"),
     "fusion": ("k", "depth", "weights"),
-    "dense": ("truncate_dim", "rescore", "rescore_k"),
+    "dense": ("truncate_dim", "rescore", "rescore_k", "ef", "probes"),
     "sparse": ("query_max_active_dims", "document_max_active_dims"),
     "late": ("pool_factor",),
     "rerank": ("depth",),

@@ -21,7 +21,7 @@ from steelyard.spec import ModelSpec, parse
 from steelyard.types.protocols import Retriever
 
 GRIDS = {
-    "dense": ("truncate_dim", "precision", "rescore"),
+    "dense": ("truncate_dim", "precision", "rescore", "index", "ef", "probes"),
     "sparse": ("query_max_active_dims", "document_max_active_dims"),
     "late": ("pool_factor",),
 }
@@ -69,8 +69,11 @@ def variants(model: str | ModelSpec) -> list[ModelSpec]:
         settings = dict(zip(grid, (value.strip() for value in values), strict=True))
         options = _options(spec, settings)
         useless = spec.family == "dense" and "rescore" in options and "precision" not in options
+        useless |= spec.family == "dense" and "index" in options and "precision" in options
         if not useless or len(combinations) == 1:  # in a grid, float32 is left out of rescoring
             specs.append(replace(spec, options=options))
+    if "index" in grid:  # exact search does not depend on ef and probes
+        specs = list({str(one): one for one in specs}.values())
     if len(set(map(str, specs))) < len(specs):
         raise UsageError.invalid(
             "the lists of a model name", expected="lists of distinct values", found=str(spec), hint="remove duplicates"
@@ -165,6 +168,8 @@ def _options(spec: ModelSpec, settings: dict[str, str]) -> dict[str, str]:
     rest = {name: value for name, value in spec.options.items() if name not in settings}
     if "rescore" in settings and "rescore" not in changed:
         rest.pop("rescore_k", None)  # without rescoring it has no effect
+    if "index" in settings and "index" not in changed:
+        changed = {name: value for name, value in changed.items() if name not in ("ef", "probes")}
     return dict(sorted({**rest, **changed}.items()))
 
 

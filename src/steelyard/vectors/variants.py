@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Float32, Run
+from steelyard.vectors.approximate import RECALL_DEPTHS, ApproximateIndex, Approximation, overlap
 from steelyard.vectors.exact import ExactIndex
 from steelyard.vectors.quantise import (
     BinaryCodes,
@@ -56,7 +58,7 @@ PRECISIONS: dict[str, type[Codes]] = {
 BY_DISTANCE: dict[str, type[Codes]] = {"float32": Float32Codes, "float16": Float16Codes, "int8": Int8DistanceCodes}
 """The precisions that support distances."""
 
-OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k")
+OPTIONS = ("truncate_dim", "precision", "rescore", "rescore_k", "index", "ef", "probes")
 """The options of a variant in a model's name."""
 
 DEPTH = 100
@@ -79,13 +81,15 @@ class Variant:
     only those.
 
     >>> Variant.of({"truncate_dim": "256", "precision": "int8", "rescore": "4"})
-    Variant(truncate_dim=256, precision='int8', rescore=4, rescore_k=100)
+    Variant(truncate_dim=256, precision='int8', rescore=4, rescore_k=100, approximation=None)
     """
 
     truncate_dim: int | None = None
     precision: str = "float32"
     rescore: int | None = None
     rescore_k: int = DEPTH
+    approximation: Approximation | None = None
+    """An approximate index instead of exact search."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -95,6 +99,12 @@ class Variant:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError.invalid(name, expected="at least 1", found=value, option=name)
+        if self.approximation is not None and self.precision != "float32":
+            raise UsageError(
+                "index must be used with precision=float32: an approximate index has codes of its own",
+                option="index",
+                hint="remove precision, or use index=ivfpq",
+            )
         if self.rescore is not None and self.precision == "float32":
             raise UsageError(
                 "rescore needs a precision other than float32",
@@ -111,6 +121,7 @@ class Variant:
             precision=options.get("precision", cls.precision),
             rescore=PRESETS[rescore] if rescore in PRESETS else _integer(options, "rescore"),
             rescore_k=_rescored(options),
+            approximation=_approximation(options),
         )
 
     @property
@@ -121,10 +132,18 @@ class Variant:
             settings["truncate_dim"] = self.truncate_dim
         if self.rescore is not None:
             settings |= {"rescore": self.rescore, "rescore_k": self.rescore_k}
-        return settings
+        return settings if self.approximation is None else settings | self.approximation.settings
 
     def check(self, dimension: int, model: str, compared: str = "dot") -> None:
         """Raise UnsupportedVariant if the model has too few dimensions or another similarity."""
+        if self.approximation is not None and compared == "manhattan":
+            expected = "cosine, dot or euclidean"
+            raise UnsupportedVariant(
+                f"the similarity of {model} must be {expected} for index={self.approximation.kind}, got {compared!r}",
+                option="index",
+                found=compared,
+                expected=expected,
+            )
         if similarity(compared).is_distance and self.precision not in BY_DISTANCE:
             raise UnsupportedVariant(
                 f"the precision of {model} must be {' or '.join(BY_DISTANCE)} for {compared} distance, "
@@ -143,11 +162,13 @@ class Variant:
 
     def check_without_search(self, model: str) -> None:
         """Raise a UsageError if this variant applies to search only."""
-        if self.rescore is None and not self.precision.endswith("@hakari"):
+        if self.rescore is None and self.approximation is None and not self.precision.endswith("@hakari"):
             return
         what = (
             "rescores"
             if self.rescore is not None
+            else f"has index={self.approximation.kind}"
+            if self.approximation is not None
             else f"compares {self.precision} codes as one benchmark's search does"
         )
         raise UsageError(f"{model} {what}, and here nothing is searched", hint="precision=int8 without more works here")
@@ -237,10 +258,20 @@ class VariantIndex:
     coded: CodedVectors
     search_seconds: float | None = None
     """The duration of the last search, including what another variant computed for it."""
+    lost: dict[str, float] = field(default_factory=dict)
+    """The recall of an approximate index against exact search, and the seconds of both."""
+
+    @cached_property
+    def approximate(self) -> ApproximateIndex | None:
+        """The approximate index, if the variant has one; built at first use."""
+        how = self.variant.approximation
+        return None if how is None else ApproximateIndex(self.coded.exact.vectors, how, self.coded.exact.similarity)
 
     @property
     def size_bytes(self) -> int:
         """The bytes of the codes, and of the float vectors if they are used for rescoring."""
+        if self.approximate is not None:
+            return self.approximate.size_bytes
         return self.coded.codes.nbytes + (0 if self.variant.rescore is None else self.coded.exact.vectors.nbytes)
 
     @property
@@ -248,6 +279,8 @@ class VariantIndex:
         """Bytes per document: of what is searched, and of what is kept for rescoring."""
         codes, floats = self.coded.codes, self.coded.exact.vectors
         notes: dict[str, Any] = {"bytes_per_document": codes.bytes_per_vector}
+        if self.approximate is not None:
+            notes["bytes_per_document"] = self.approximate.size_bytes / max(1, len(floats))
         if self.variant.rescore is not None:
             notes["rescore_bytes_per_document"] = floats.shape[1] * floats.itemsize
         if isinstance(codes, Int8Codes):
@@ -256,6 +289,8 @@ class VariantIndex:
 
     def search(self, queries: Float32, k: int) -> Run:
         """Return the top `k` documents of each query, ties by row; a shorter list is a prefix of a longer one."""
+        if self.approximate is not None:
+            return self._search_approximate(self.approximate, queries, k)
         limit = self.coded.codes.limit
         depth = k if limit is None else min(k, limit)
         if self.variant.rescore is None:
@@ -266,6 +301,16 @@ class VariantIndex:
         self.search_seconds = seconds + rescore_seconds
         return run.top(depth)
 
+    def _search_approximate(self, index: ApproximateIndex, queries: Float32, k: int) -> Run:
+        """Search the approximate index, then exactly, to note what was lost."""
+        prepared = self.coded.prepared(queries)
+        start = time.perf_counter()
+        run = index.search(prepared, k)
+        self.search_seconds = time.perf_counter() - start
+        exact, seconds = self.coded.search(queries, min(k, max(RECALL_DEPTHS)))
+        self.lost = {**overlap(run, exact), "exact_search_seconds": seconds}
+        return run
+
 
 def _prepare(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
     kept = vectors if truncate_dim is None else truncate(vectors, truncate_dim)
@@ -275,6 +320,17 @@ def _prepare(vectors: Float32, truncate_dim: int | None, precision: str) -> Floa
 def _unit(precision: str) -> bool:
     """Return whether a precision needs vectors of length 1 for any similarity."""
     return precision.endswith("@hakari")
+
+
+def _approximation(options: Mapping[str, str]) -> Approximation | None:
+    numbers = {name: value for name in ("ef", "probes") if (value := _integer(options, name)) is not None}
+    kind = options.get("index")
+    for name, value in numbers.items():
+        if kind is None:
+            raise UsageError(f"{name}={value} needs the option index", option=name, found=value, hint="add index=hnsw")
+        if value < 1:
+            raise UsageError.invalid(name, expected="at least 1", found=value, option=name)
+    return None if kind is None else Approximation(kind, **numbers)
 
 
 def _rescored(options: Mapping[str, str]) -> int:
