@@ -31,6 +31,8 @@ from steelyard.text.language_id.detect import UNDECIDED
 
 FREQUENT, UNCLEAR = 0.01, 0.25
 """Pairs of languages are named from this share on, unless this share of the pairs is undecided."""
+WORKS = 0.2
+"""nDCG@10 from which BM25 shows how much of a document is needed."""
 NOT_TRAINED = ("undeclared_language", "near_duplicate")
 """Classes that training data does not help."""
 IMPROVED = {"other_languages": "improve_language", "near_duplicates": "improve_judgements"}
@@ -109,7 +111,8 @@ def _relation_evidence(task: TaskValues, profile: ProfileValues) -> Finding | No
 def _reason(task: TaskValues, profile: ProfileValues) -> str:
     failed = failed_queries(task).get(profile.kind, 0)
     if failed < FEWEST:
-        return f"{profile.label} fails only {failed:,} of {task.queries:,} queries"
+        count = f"only {failed:,}" if failed else "none"
+        return f"{profile.label} fails {count} of {task.queries:,} queries"
     rules = f"none of {len(RULES) - 1} rules matches the {failed:,} failed queries of {profile.label}"
     return f"{rules} significantly more often than the queries that it finds"
 
@@ -176,8 +179,15 @@ def _query_kind(task: TaskValues) -> str:
 
 def improvement(task: TaskValues) -> Iterator[Finding]:
     """Yield where there is most to gain, by measured limits and counterfactual changes."""
-    diagnosis = task.diagnosis or Diagnosis()
-    profile, best = judged_profile(task), task.best
+    found = [*_gains(task), *_weaknesses(task), *_changes(task.diagnosis or Diagnosis(), judged_profile(task))]
+    profile = judged_profile(task)
+    if not found and profile is not None:
+        found = [finding("no_improvement", label=profile.label)]
+    yield from found
+
+
+def _gains(task: TaskValues) -> Iterator[Finding]:
+    diagnosis, profile = task.diagnosis or Diagnosis(), judged_profile(task)
     limit = next((one for one in diagnosis.limits if profile and one.profile == profile.kind), None)
     if limit is not None and profile is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
         ranking = limit.ranking_loss >= limit.pool_loss
@@ -185,11 +195,29 @@ def improvement(task: TaskValues) -> Iterator[Finding]:
         kind = "improve_order" if task.type == "reranking" else "improve_ranking" if ranking else "improve_pool"
         yield Finding(kind, {"gain": gain, "label": profile.label})
     one = diagnosis.complement
-    affected = diagnosis.undeclared is not None and diagnosis.undeclared.queries > MOST * task.queries
+    affected = diagnosis.undeclared is not None and diagnosis.undeclared.queries > SOME * task.queries
     if one is not None and not affected and one.choice_gain >= SOME and _open(one):
         interval, single = one.choice_interval, LABELS[one.best_single]
         yield finding("improve_choice", gain=one.choice_gain, low=interval.low, high=interval.high, best=single)
-    yield from fusion(task)
+    if _fusion_is_evidence(task):
+        yield from fusion(task)
+
+
+def _fusion_is_evidence(task: TaskValues) -> bool:
+    """Return whether fusion helps or hurts in the same way without languages that the dense model does not declare."""
+    one = task.diagnosis.undeclared if task.diagnosis else None
+    best, hybrid = task.best, task.profile("hybrid")
+    if one is None or best is None or hybrid is None:
+        return True
+    scores = one.ndcg_at_10
+    single = max((value for kind, value in scores.items() if kind != "hybrid"), default=0.0)
+    if one.queries > MOST * task.queries or "hybrid" not in scores:
+        return False
+    return scores["hybrid"] > single if best.kind == "hybrid" else scores[best.kind] > scores["hybrid"]
+
+
+def _weaknesses(task: TaskValues) -> Iterator[Finding]:
+    best = task.best
     for part in weak_slices(task):
         assert best is not None
         yield finding(
@@ -202,7 +230,6 @@ def improvement(task: TaskValues) -> Iterator[Finding]:
             p=P(part.rest_p_values[best.kind]),
         )
         yield from lower_class(task, part, best)
-    yield from _changes(diagnosis, profile)
 
 
 def _open(one: Complement) -> bool:
@@ -224,7 +251,7 @@ def _changes(diagnosis: Diagnosis, profile: ProfileValues | None) -> Iterator[Fi
 
 
 def _context(one: Counterfactual | None) -> Iterator[Finding]:
-    if one is None:
+    if one is None or one.before < WORKS:  # what it misses anyway shows nothing about the length of documents
         return
     head = int(one.name.partition("_")[2])
     if one.significant and one.difference < 0:

@@ -131,6 +131,8 @@ def limits(task: TaskValues) -> Iterator[Finding]:
 
 def _limit(one: Limit) -> Finding:
     label = LABELS[one.profile]
+    if 1 - one.ndcg_at_10 < 0.00005:
+        return finding("limit_perfect", label=label)
     if 1 - one.ndcg_at_10 < SOME:
         return finding("limit_none", label=label, gap=1 - one.ndcg_at_10)
     losses = {"ranking": one.ranking_loss, "pool": one.pool_loss, "judgement": one.judgement_loss}
@@ -149,6 +151,9 @@ def complement(task: TaskValues) -> Iterator[Finding]:
     counts = {"both": one.both, "only_bm25": one.only_bm25, "only_dense": one.only_dense, "neither": one.neither}
     yield finding("complement", **counts)
     best = LABELS[one.best_single]
+    if one.choice_gain < 0.00005:
+        yield finding("no_choice", best=best, pool=one.pool_ndcg_at_10)
+        return
     yield finding(
         "choice",
         single=one.best_single_ndcg_at_10,
@@ -178,7 +183,7 @@ def counterfactuals(task: TaskValues) -> Iterator[Finding]:
         own = [f"{_change(one)} for {LABELS[one.profile]}" for one in clear if one.name == name]
         yield finding("counterfactual", change=CHANGES[name], profiles=listed(own))
     if len(clear) < len(changes):
-        yield finding("counterfactual_none")
+        yield finding("counterfactual_none") if clear else finding("no_counterfactual")
 
 
 def _change(one: Counterfactual) -> str:

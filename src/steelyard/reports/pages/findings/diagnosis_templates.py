@@ -88,6 +88,7 @@ DIAGNOSIS = {
     "limit_judgements": "For {label} the judgements are the largest limit: {judgement:.4f} nDCG@10 cannot be "
     "reached by any ranking; its order costs {ranking:.4f} and missing candidates {pool:.4f}.",
     "limit_same": "The same holds for {labels}.",
+    "limit_perfect": "{label} ranks every relevant document as high as possible.",
     "limit_none": "{label} is within {gap:.4f} of a perfect score, so neither its candidates nor their order leave "
     "much to gain.",
     "unreachable": "No ranking can exceed {ceiling:.4f}, because relevant documents are missing from the corpus or "
@@ -97,10 +98,13 @@ DIAGNOSIS = {
     "choice": "Choosing the better of their two lists for every query would raise nDCG@10 from {single:.4f} "
     "({best}) to {choice:.4f} (+{gain:.4f} [{low:.4f}, {high:.4f}]); a perfect ranking of both candidate lists "
     "would reach {pool:.4f}.",
+    "no_choice": "Choosing the better of their two lists for every query would gain nothing over {best}; a perfect "
+    "ranking of both candidate lists would reach {pool:.4f}.",
     "fusion_captures": "The hybrid reaches {hybrid:.4f}, {share:.0%} of the way from {best} to that choice.",
     "fusion_beyond": "The hybrid reaches {hybrid:.4f}, more than any choice between the two lists.",
     "fusion_misses": "The hybrid, at {hybrid:.4f}, captures none of this.",
     "counterfactual": "{change}, nDCG@10 changes {profiles}.",
+    "no_counterfactual": "No change in the table has a significant effect.",
     "counterfactual_none": "The other changes in the table have no significant effect.",
     # training data
     "recorded_data": "The maintainers of the set record as useful: {data}.",
@@ -137,6 +141,8 @@ DIAGNOSIS = {
     # improvement
     "improve_ranking": "A better ranking of the candidates has the most to offer: a perfect reranker would add up "
     "to {gain:.4f} nDCG@10 to {label}.",
+    "no_improvement": "No weakness of {label} and no effect of a change is significant, so this page suggests no "
+    "improvement.",
     "improve_order": "All candidates of a query are given, so only their order matters: {label} is {gain:.4f} "
     "nDCG@10 below a perfect one.",
     "improve_pool": "Better candidates have the most to offer: {label} misses relevant documents among its first "

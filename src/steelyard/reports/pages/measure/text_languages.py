@@ -15,7 +15,7 @@ from steelyard.reports.pages.measure.text_lengths import word_counts
 from steelyard.reports.pages.thresholds import FEW, FEWEST, NEARLY_ALL
 from steelyard.text.analysis.language_policy import Policy, choose_policy
 from steelyard.text.characters import SCRIPT_NAMES, script_table
-from steelyard.text.language_id.detect import LATIN_DISCOUNT, UNDECIDED, candidates, detect_certain
+from steelyard.text.language_id.detect import LANGUAGES_OF, LATIN_DISCOUNT, UNDECIDED, candidates, detect_certain
 from steelyard.text.languages import canonical
 from steelyard.text.tokenizer.spans import code_points
 from steelyard.types import Float64, Int64, Task
@@ -102,7 +102,7 @@ def _languages(
     the others in its script, where at least half of them show one and nearly all the same. The few exceptions among
     very many that agree show none.
     """
-    detected = _undeclared(texts, detect_certain(texts, among), declared)
+    detected = _undeclared(texts, written, detect_certain(texts, among), declared)
     habits = _habits(detected, written)
     ruled = _habits(detected, written, 1 - ERRORS)
     odd = [
@@ -121,15 +121,19 @@ def _languages(
     return [UNDECIDED if doubtful else code for code, doubtful in zip(decided, odd, strict=True)]
 
 
-def _undeclared(texts: Sequence[str], detected: list[str], declared: Collection[str]) -> list[str]:
+def _undeclared(
+    texts: Sequence[str], written: Sequence[str], detected: list[str], declared: Collection[str]
+) -> list[str]:
     """Return the languages, also of texts that are certainly in a language that the task does not declare.
 
     Only among the declared languages, a German text of a task in English and Chinese would be English. A few exceptions
-    are errors of identification, and short texts do not contradict the declaration.
+    are errors of identification, and short texts do not contradict the declaration, unless only one language is written
+    in their script.
     """
     if not declared:
         return detected
-    long = np.flatnonzero(word_counts(texts) >= BRIEF).tolist()
+    alone = np.array([len(LANGUAGES_OF.get(_SCRIPT_OF.get(script, script), ())) == 1 for script in written], dtype=bool)
+    long = np.flatnonzero((word_counts(texts) >= BRIEF) | alone).tolist()
     free = dict(zip(long, detect_certain([texts[place] for place in long]), strict=True))
     near = {code for group in CLOSE if any(one in declared for one in group) for code in group}
     foreign = Counter(code for code in free.values() if code not in near and code not in (*declared, UNDECIDED))

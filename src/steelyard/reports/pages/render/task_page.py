@@ -187,12 +187,9 @@ def _advice(task: TaskValues) -> Iterator[Section]:
     yield section("Synthetic Data Guidance", paragraph_of(advice.synthetic(task)), level=3)
     yield section("Training and Leakage Notes", paragraph_of(task_findings.leakage(task)), level=3)
     yield section("Model Improvement Notes", points_of(advice.improvement(task)), level=3)
-    yield section(
-        "Language Summary",
-        diagnosis_tables.language_summary(task),
-        paragraph_of(task_findings.language_notes(task)),
-        level=3,
-    )
+    summary, notes = diagnosis_tables.language_summary(task), paragraph_of(task_findings.language_notes(task))
+    if summary is not None or notes is not None:
+        yield section("Language Summary", summary, notes, level=3)
 
 
 def _listed(findings: Iterable[Finding], last: str) -> Iterator[Block | None]:
