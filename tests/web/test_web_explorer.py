@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
+from browsing import wait_until
 from explorer import HOSTILE, MODELS, explorer_results
 
 from steelyard import compare
@@ -47,12 +48,12 @@ def test_queries_are_listed_hardest_first_and_filtered(page: Any, explorer_site:
     assert rows.count() == 8
     assert "zzz nothing" in rows.first.inner_text()
     page.get_by_label("Only queries that no model solves (1)").check()
-    page.wait_for_function("location.hash.includes('unsolved=1')")
+    wait_until(page, "location.hash.includes('unsolved=1')")
     assert rows.count() == 1
     page.go_back()
-    page.wait_for_function("!location.hash.includes('unsolved')")
+    wait_until(page, "!location.hash.includes('unsolved')")
     page.locator("#q").fill("pear")
-    page.wait_for_function("document.querySelectorAll('table.grid tbody tr').length === 2")
+    wait_until(page, "document.querySelectorAll('table.grid tbody tr').length === 2")
     assert page.evaluate("document.activeElement.id") == "q"
 
 
@@ -74,7 +75,7 @@ def test_the_keyboard_chooses_the_lists(page: Any, explorer_site: str) -> None:
     assert page.locator("section.list").count() == 1
     page.get_by_label("Show the list of bm25?b=1&k1=9").focus()
     page.keyboard.press("Space")
-    page.wait_for_function("document.querySelectorAll('section.list').length === 2")
+    wait_until(page, "document.querySelectorAll('section.list').length === 2")
     focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert focused == "Show the list of bm25?b=1&k1=9"
 
@@ -116,9 +117,7 @@ def test_models_are_ticked_with_the_keyboard_and_compared(page: Any, explorer_si
     for name in MODELS[:2]:
         page.get_by_label(f"Compare {name}", exact=True).focus()
         page.keyboard.press("Space")
-        page.wait_for_function(
-            "(name) => Steelyard.list(Steelyard.parse(location.hash).options.pick).includes(name)", arg=name
-        )
+        wait_until(page, "(name) => Steelyard.list(Steelyard.parse(location.hash).options.pick).includes(name)", name)
     page.get_by_role("link", name="Compare 2 models").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".verdict")
@@ -130,7 +129,7 @@ def test_variants_fold_under_their_model_with_the_change(page: Any, explorer_sit
     assert rows.count() == 2
     assert rows.first.locator("td").first.inner_text().strip().startswith("1")
     page.get_by_role("button", name="2 variants").click()
-    page.wait_for_function("document.querySelectorAll('table.board tbody tr').length === 4")
+    wait_until(page, "document.querySelectorAll('table.board tbody tr').length === 4")
     changes = page.locator("table.board tr.variants td.mean small").all_inner_texts()
     assert changes == ["−2.00", "−10.00"]
     assert page.get_by_role("button", name="2 variants").get_attribute("aria-expanded") == "true"
@@ -147,7 +146,7 @@ def test_files_of_a_view_hold_its_rows(page: Any, explorer_site: str, tmp_path: 
     files = {}
     for kind in ("CSV", "JSON", "Parquet"):
         with page.expect_download() as download:
-            page.get_by_role("button", name=kind).click()
+            page.locator(".summary").get_by_role("button", name=kind).click()
         files[kind] = tmp_path / download.value.suggested_filename
         download.value.save_as(files[kind])
     table = pq.read_table(files["Parquet"])
@@ -165,7 +164,7 @@ def test_files_of_a_view_hold_its_rows(page: Any, explorer_site: str, tmp_path: 
 def test_a_preset_chooses_metric_and_columns(page: Any, explorer_site: str) -> None:
     open_view(page, explorer_site, address("board", "fruit"))
     page.locator("#metric").select_option("preset:ai")
-    page.wait_for_function("location.hash.includes('preset=ai')")
+    wait_until(page, "location.hash.includes('preset=ai')")
     heads = page.locator("table.board thead th").all_inner_texts()
     assert [head.strip() for head in heads][2:5] == ["recall@100", "recall@10", "hit@10"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
@@ -30,11 +31,11 @@ def test_models_are_ranked_and_the_partial_one_comes_last_without_a_rank(page: A
 def test_sorting_puts_unknown_values_last_in_both_directions(page: Any, site: str) -> None:
     page.goto(site)
     page.get_by_role("button", name="Parameters").click()
-    page.wait_for_function("document.querySelector('th[aria-sort=descending]')")
+    wait_until(page, "document.querySelector('th[aria-sort=descending]')")
     assert names(page)[0] == "org/large"
     assert set(names(page)[-2:]) == {"shop/closed", "dense:mine"}
     page.get_by_role("button", name="Parameters").click()
-    page.wait_for_function("document.querySelector('th[aria-sort=ascending]')")
+    wait_until(page, "document.querySelector('th[aria-sort=ascending]')")
     assert names(page)[0] == HOSTILE
     assert set(names(page)[-2:]) == {"shop/closed", "dense:mine"}
 
@@ -43,11 +44,11 @@ def test_filters_rank_again_and_are_in_the_address(page: Any, site: str) -> None
     page.goto(site)
     page.get_by_text("More filters").click()
     page.get_by_label("STS", exact=True).check()
-    page.wait_for_function("location.hash.includes('types=STS')")
+    wait_until(page, "location.hash.includes('types=STS')")
     assert "on 2 tasks" in page.locator(".summary").inner_text()
     assert "org/partial" not in names(page)
     page.locator("#size").select_option("500")
-    page.wait_for_function("location.hash.includes('size=500')")
+    wait_until(page, "location.hash.includes('size=500')")
     assert names(page) == ["org/small", HOSTILE]
     address = page.url
     page.goto("about:blank")
@@ -55,7 +56,7 @@ def test_filters_rank_again_and_are_in_the_address(page: Any, site: str) -> None
     page.wait_for_selector("table.board")
     assert names(page) == ["org/small", HOSTILE]
     page.get_by_role("button", name="Clear filters").click()
-    page.wait_for_function("!location.hash.includes('types')")
+    wait_until(page, "!location.hash.includes('types')")
     assert len(names(page)) == 6
 
 
@@ -63,10 +64,10 @@ def test_the_back_button_undoes_a_choice(page: Any, site: str) -> None:
     page.goto(site)
     page.wait_for_selector("table.board")
     page.locator("#method").select_option("borda")
-    page.wait_for_function("location.hash.includes('method=borda')")
+    wait_until(page, "location.hash.includes('method=borda')")
     assert page.get_by_role("button", name="Borda").count() == 1
     page.go_back()
-    page.wait_for_function("!location.hash.includes('borda')")
+    wait_until(page, "!location.hash.includes('borda')")
     assert page.get_by_role("button", name="Borda").count() == 0
 
 
@@ -74,7 +75,7 @@ def test_search_keeps_the_focus_while_typing(page: Any, site: str) -> None:
     page.goto(site)
     page.locator("#q").click()
     page.keyboard.type("small", delay=20)
-    page.wait_for_function("document.querySelectorAll('table.board tbody tr').length === 1")
+    wait_until(page, "document.querySelectorAll('table.board tbody tr').length === 1")
     assert names(page) == ["org/small"]
     assert page.evaluate("document.activeElement.id") == "q"
     assert page.locator("#q").input_value() == "small"
@@ -83,7 +84,7 @@ def test_search_keeps_the_focus_while_typing(page: Any, site: str) -> None:
 def test_another_metric_ranks_anew(page: Any, site: str) -> None:
     page.goto(site)
     page.locator("#metric").select_option("recall_at_100")
-    page.wait_for_function("location.hash.includes('metric=recall_at_100')")
+    wait_until(page, "location.hash.includes('metric=recall_at_100')")
     assert names(page)[0] == HOSTILE
 
 
@@ -107,7 +108,7 @@ def test_quality_against_cost_shows_the_pareto_front_and_brushes(page: Any, site
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + box["height"] - 60, steps=5)
     page.mouse.up()
-    page.wait_for_function("location.hash.includes('brush=')")
+    wait_until(page, "location.hash.includes('brush=')")
     assert "org/large" not in page.locator("table").inner_text()
 
 
@@ -117,8 +118,8 @@ def test_pages_of_models_and_tasks_show_hostile_names_as_text(page: Any, site: s
     page.wait_for_selector("dl.facts")
     assert page.locator("h2").inner_text() == HOSTILE
     page.get_by_role("link", name=HOSTILE).first.click()
-    page.wait_for_function("location.hash.startsWith('#/task/')")
-    page.wait_for_function("document.querySelector('dl.facts dd').textContent === 'STS'")
+    wait_until(page, "location.hash.startsWith('#/task/')")
+    wait_until(page, "document.querySelector('dl.facts dd').textContent === 'STS'")
     assert page.evaluate("document.querySelectorAll('main script').length") == 0
 
 
@@ -146,7 +147,7 @@ def test_the_keyboard_alone_reaches_the_table(page: Any, site: str) -> None:
         if page.evaluate("document.activeElement.className") == "sort":
             break
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.includes('sort=')")
+    wait_until(page, "location.hash.includes('sort=')")
 
 
 @pytest.mark.parametrize("width", [400, 1280, 1920])

@@ -83,6 +83,7 @@ def test_a_lead_that_chance_explains_is_not_claimed(results: list[Result]) -> No
     board = from_results(Results(clear))
     assert [board.models[place].name for place in board.tied] == ["dense:use"]
     assert {place.model: place.group for place in board.places} == {0: 2, 1: 1}
+    assert [sorted(best) for best in from_results(Results(results[:4])).leaders] == [[1], [0, 1]]
 
 
 def test_one_model_alone_is_not_marked_as_the_best() -> None:

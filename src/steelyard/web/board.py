@@ -135,6 +135,8 @@ class Board:
     """Further metrics of the cells, which are loaded when they are asked for."""
     tied: Sequence[int] = ()
     """Models that a paired test over queries cannot distinguish from the best, if there are scores of queries."""
+    leaders: Sequence[Sequence[int]] = ()
+    """For each task, the models that a paired test cannot distinguish from its best one."""
     note: str = ""
     places: Sequence[Place] = ()
     """Ranks on all tasks, computed from the scores of queries where there are any."""
@@ -171,6 +173,7 @@ class Board:
             "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
             "stored": list(self.stored),
             "tied": list(self.tied),
+            "leaders": [list(best) for best in self.leaders],
             "places": [asdict(place) for place in self.places],
             "failures": [asdict(failed) for failed in self.failures],
             "audits": list(self.audits),

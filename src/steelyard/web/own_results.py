@@ -61,6 +61,7 @@ def from_results(results: Results, *, name: str = "results", title: str = "Resul
         [_cell(models[model], tasks[task], cell) for task, model, cell in cells],
         {metric: values for metric, values in metrics.items() if any(value is not None for value in values)},
         tied=[models[model] for model in leaders.best if model in models] if leaders else (),
+        leaders=[_leaders(view, task, models) for task in tasks] if len(models) > 1 else (),
         note=_depth_note(view),
         places=_places(view, models),
         failures=_failures(view),
@@ -166,6 +167,11 @@ def _stages(results: Sequence[Result]) -> tuple[BoardStage, ...]:
         BoardStage(stage.name, stage.value, stage.gain, stage.ceiling, max(reads[name]) if name in reads else None)
         for name, stage in zip(names, stages_of(cells), strict=True)
     )
+
+
+def _leaders(results: Results, task: str, models: dict[str, int]) -> list[int]:
+    leaders = results.leaders(task)
+    return [models[model] for model in leaders.best if model in models] if leaders else []
 
 
 def _places(results: Results, models: dict[str, int]) -> list[Place]:

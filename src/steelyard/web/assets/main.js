@@ -32,7 +32,8 @@
     const rows = tasks.length ? S.rank(board, tops, tasks, options.method || "", values) : [];
     if (name === "cost") return [controls, ...S.costPage(board, [...rows, ...S.variants(board, rows, variants, tasks, values)], options)];
     if (!rows.length) return [controls, h("p", { role: "status" }, "No model has a score on this selection.")];
-    return [controls, ...S.table(board, rows, S.variants(board, rows, variants, tasks, values), tasks, options)];
+    const byTask = board.queries && tasks.length > 1 ? S.matrix(board, rows, tasks, values) : null;
+    return [controls, ...S.table(board, rows, S.variants(board, rows, variants, tasks, values), tasks, options), byTask];
   }
 
   async function view(board, boards, name, rest, options) {

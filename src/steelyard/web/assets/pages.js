@@ -188,7 +188,24 @@
       { key: "best", label: "Best", number: true, value: (r) => r.best && r.best.mean, cell: (r) => (r.best ? score(r.best.mean) : "") },
       { key: "leader", label: "Best model", up: true, value: (r) => r.best && board.models[r.best.model].name, cell: (r) => (r.best ? S.modelLink(board, r.best.model) : "") },
     ];
-    return [h("h2", {}, `Tasks of ${board.title || board.name}`), S.grid(`${board.slug}-tasks`, "Tasks", columns, rows, options, { first: "task:up" })];
+    return [h("h2", {}, `Tasks of ${board.title || board.name}`), S.grid(`${board.slug}-tasks`, "Tasks", columns, rows, options)];
+  };
+
+  /** Scores of the best models on every task, with half of their intervals: what a run evaluated, at a glance. */
+  S.matrix = (board, rows, tasks, values) => {
+    const models = rows.slice(0, 8);
+    const at = (row, t) => board.index[row.model].get(t);
+    const highest = (t) => Math.max(...models.map((row) => (at(row, t) === undefined ? -Infinity : values[at(row, t)] ?? -Infinity)));
+    const tested = values === board.score && board.leaders.length > 0;
+    const best = (row, t) => (tested ? board.leaders[t].includes(row.model) : values[at(row, t)] === highest(t));
+    const half = (i) => (values === board.score && board.low && board.low[i] !== null ? h("small", {}, ` ±${(50 * (board.high[i] - board.low[i])).toFixed(2)}`) : null);
+    const columns = [
+      { key: "task", label: "Task", value: (t) => board.tasks[t].name, cell: (t) => S.taskLink(board, t) },
+      { key: "language", label: "Language", value: (t) => [...new Set((board.tasks[t].languages || []).map(S.languageOf))].slice(0, 3).join(", ") },
+      ...models.map((row) => ({ key: board.models[row.model].name, label: board.models[row.model].name, number: true, value: (t) => (at(row, t) === undefined ? null : values[at(row, t)]),
+        cell: (t) => (at(row, t) === undefined ? "–" : [S.percent(values[at(row, t)]), half(at(row, t))]), className: (t) => (models.length > 1 && at(row, t) !== undefined && best(row, t) ? "top" : "") })),
+    ];
+    return [h("h2", {}, "Scores by task"), tested && h("p", { class: "soft" }, "Marked: the best model of a task, and every model that a paired test over its queries cannot distinguish from it."), S.grid(`${board.slug}-by-task`, "Scores by task", columns, tasks)];
   };
 
   function missSection(board, misses) {
