@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from steelyard.datasets import load_task, write_nano_set
+from steelyard.datasets import DataWarning, load_task, write_nano_set
 from steelyard.errors import DataError
 from steelyard.types import Task
 
@@ -242,7 +242,8 @@ def test_trec_judges_beyond_the_corpus(tmp_path: Path) -> None:
     folder = trec(tmp_path)
     with (tmp_path / "qrels.txt").open("a") as stream:
         stream.write("q1 0 elsewhere 1\n")
-    qrels = load_task(folder).qrels
+    with pytest.warns(DataWarning, match="elsewhere"):
+        qrels = load_task(folder).qrels
     assert qrels.rows_of(0).tolist() == [-1, 1] and qrels.positives.tolist() == [2, 1, 1]
 
 

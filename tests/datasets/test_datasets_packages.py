@@ -45,7 +45,8 @@ def ir_datasets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.mark.parametrize("prefix", ["ir_datasets:", "irds:"])
 def test_an_id_of_ir_datasets_is_a_task(ir_datasets: Any, prefix: str) -> None:
-    task = load_task(f"{prefix}steelyard-rivers/test")
+    with pytest.warns(DataWarning, match="gone"):
+        task = load_task(f"{prefix}steelyard-rivers/test")
     assert dict(zip(task.corpus.ids, task.corpus.texts, strict=True)) == DOCUMENTS
     assert task.queries.texts == ("which river flows north", "population")
     assert task.qrels.positives.tolist() == [1, 2], "one of them is not in the corpus"
@@ -64,7 +65,7 @@ def test_what_is_wrong_with_an_id_is_said(ir_datasets: Any) -> None:
         load_task("ir_datasets:steelyard-rivers/tset")
     with pytest.raises(UsageError, match="ir_datasets"):
         load_task("ir_datasets:steelyard-rivers")
-    with pytest.warns(DataWarning, match="'d1'"):
+    with pytest.warns(DataWarning, match="'d1'"), pytest.warns(DataWarning, match="3 of 4"):
         load_task("ir_datasets:steelyard-rivers/twice")
 
 

@@ -21,7 +21,7 @@ from steelyard import evaluate
 from steelyard.build.source.source import open_sources
 from steelyard.cli import main
 from steelyard.compat.mteb import as_mteb_model
-from steelyard.datasets import load_any, task_facts, task_names
+from steelyard.datasets import DataWarning, load_any, task_facts, task_names
 from steelyard.datasets.formats.mteb.tasks import refusal
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types.samples import Bootstrap, ClusterTask
@@ -183,13 +183,15 @@ def test_what_is_known_of_it_comes_along(here: Path) -> None:
     assert task.info.revision == "e458b3f5414b62b7f9f83499ac1f5497ae2e869f"
     assert task.info.language == "zh"
     assert task.info.source.startswith("mteb 2.")
-    lists = load_any("mteb:CMedQAv1-reranking").candidates["top_ranked"]  # type: ignore[union-attr]
+    with pytest.warns(DataWarning, match="elsewhere"):
+        lists = load_any("mteb:CMedQAv1-reranking").candidates["top_ranked"]  # type: ignore[union-attr]
     assert set(lists.counts.tolist()) == {30}
 
 
 def test_the_cutter_reads_it(here: Path) -> None:
     (opener,) = open_sources("mteb:CovidRetrieval").values()
-    source = opener()
+    with pytest.warns(DataWarning, match="elsewhere"):
+        source = opener()
     assert len(source.queries) == 40
     assert sum(len(batch["id"]) for batch in source.documents(False)) == 300
 

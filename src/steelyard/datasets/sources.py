@@ -168,7 +168,10 @@ class FolderSource:
             return SampleSource(self.options).names(typed)
         from steelyard.datasets.formats.folder import incomplete, locate
 
-        several = "," in reference and not path_exists(reference.partition("::")[0])
+        folder, _, task = reference.partition("::")
+        if task and task in incomplete(folder):
+            return [reference]
+        several = "," in reference and not path_exists(folder)
         complete = [reference if several else location.reference for location in locate(reference)]
         return [*complete, *(f"{reference}::{task}" for task in incomplete(reference))]  # listed, so that they fail
 
