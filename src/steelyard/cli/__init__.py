@@ -36,11 +36,15 @@ VERBS = {
     "results": "Import result files into a warehouse; query, export and compare them",
     "cache": "List or remove what is stored on this machine",
     "doctor": "Check what is installed, missing or slow",
+    "completion": "Print a script that completes verbs, options, tasks and models in bash, zsh or fish",
 }
 """Every verb and its line of help, in the order of the help page."""
 
 OLD_VERBS = {"publish": ("build", "publish")}
 """Verbs of earlier versions that still work, with a note, and what replaced them."""
+
+STUDIED = ("run", "plan")
+"""Verbs that take a study file."""
 
 USAGE = "usage: steelyard VERB [ARGUMENTS]        (steelyard VERB --help lists its options)"
 
@@ -104,8 +108,15 @@ def _run_verb(words: list[str], output: Output, *, own_process: bool = False) ->
         verb, rest = replacement[0], [*replacement[1:], *rest]
     if verb not in VERBS:
         raise _unknown_verb(verb, words)
+    meant = None
+    if verb in STUDIED and any(word.endswith(".toml") for word in rest):
+        from steelyard.cli._ui.study import expand_study
+
+        rest, meant = expand_study(rest)
     arguments = build_parser(verb).parse_args(rest)
     output.json, output.quiet, output.verbose = arguments.json, arguments.quiet, arguments.verbose
+    if meant:
+        output.note(meant)
     if replacement:
         output.note(f"deprecated: use `steelyard {' '.join(replacement)}` instead of `steelyard {words[0]}`")
     arguments.settings = settings_of(arguments)
@@ -124,7 +135,7 @@ def _unknown_verb(verb: str, words: list[str]) -> Exception:
 
 
 def _help() -> str:
-    verbs = "\n".join(f"  {name:<8} {line}" for name, line in VERBS.items())
+    verbs = "\n".join(f"  {name:<10} {line}" for name, line in VERBS.items())
     return f"""{USAGE}
 
 Steelyard evaluates retrieval and embedding models under one set of conditions.

@@ -15,7 +15,9 @@ from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
 from steelyard.cli._ui.signals import interrupt_code
+from steelyard.cli._ui.study import study_text
 from steelyard.errors import ResultError, SteelyardError, UsageError
+from steelyard.files import write_output
 
 if TYPE_CHECKING:
     import argparse
@@ -55,6 +57,9 @@ def _add_results(add: Add) -> None:
     )
     add_files(add)
     add("--no-report", action="store_true", help="Do not write report.html.")
+    add(
+        "--write-study", type=Path, metavar="FILE", help="Also write this command as a study, for `steelyard run FILE`."
+    )
     add("--costs", action="store_true", help="Measure latency, encoding rate, index size and price of every model.")
     samples = integer("--cost-samples", at_least=1)
     add("--cost-samples", type=samples, default=100, metavar="N", help="Queries timed for --costs (default: 100).")
@@ -64,6 +69,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate, print the table, write the report, and return the exit code."""
     refuse_misplaced(arguments)
     note_unknown_languages(arguments.languages, output)
+    if arguments.write_study is not None:
+        write_output(arguments.write_study, study_text(arguments).encode())
+        output.note(f"study:   {arguments.write_study}")
     folder = arguments.output or arguments.settings.results
     progress = Progress.for_output(output)
     work = _rescored if arguments.from_runs else _evaluated

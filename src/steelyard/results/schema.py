@@ -153,11 +153,31 @@ class Result:
             lines.append(f"{facts.samples:,} samples, {facts.type.replace('_', ' ')}, {facts.language}")
         return "\n  ".join([*lines, *self._seconds()])
 
-    def _scores(self) -> list[str]:
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: scores with intervals, size and costs, or the reason of a failure."""
+        from steelyard.results.export import html_table
+
+        if self.error is not None:
+            return html_table([self.model, self.task], [["failed", str(self.error)]])
+        rows = [
+            [TITLES.get(name, name), with_interval(self.metrics[name], self.intervals.get(name))]
+            for name in self._shown
+        ]
+        facts = [("queries", self.facts.queries), ("documents", self.facts.documents), ("samples", self.facts.samples)]
+        rows += [[name, f"{value:,}"] for name, value in facts if value is not None]
+        rows += [["time", line] for line in self._seconds()]
+        return html_table([self.model, self.task], rows)
+
+    @property
+    def _shown(self) -> list[str]:
+        """The metrics that a person is shown first."""
         shown = dict.fromkeys([self.main_metric, *HEADLINES]) if self.facts.type != "retrieval" else HEADLINES
-        names = [name for name in shown if name in self.metrics]
+        return [name for name in shown if name in self.metrics]
+
+    def _scores(self) -> list[str]:
         return [
-            f"{TITLES.get(name, name)} {with_interval(self.metrics[name], self.intervals.get(name))}" for name in names
+            f"{TITLES.get(name, name)} {with_interval(self.metrics[name], self.intervals.get(name))}"
+            for name in self._shown
         ]
 
     def _seconds(self) -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, overload
 
@@ -292,7 +293,10 @@ class Results(Sequence[Result]):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the same table as `str`."""
-        return export.html_table(*self.table()) if self else "<p>no results</p>"
+        if not self:
+            return "<p>no results</p>"
+        failures = "".join(f"<p>{escape(line)}</p>" for line in failure_lines(self))
+        return export.html_table(*self.table()) + failures
 
     # Inside
 

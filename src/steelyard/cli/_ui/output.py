@@ -140,6 +140,9 @@ class Output:
 
         With `fold`, a table that is wider than the terminal is printed in parts; in a file it is not.
         """
+        if is_plain(sys.stdout):
+            columns = [plain(name) for name in columns]
+            rows = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
         print(format_table(columns, rows, line_width(sys.stdout) if fold else None), flush=True)
 
 
