@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -38,10 +37,6 @@ def join_title(title: str, body: str) -> str:
     ('Nile A river.', 'A river.')
     """
     return f"{title} {body}".strip() if title else body.strip()
-
-
-EXAMPLES, LONGEST = 5, 120
-"""Queries, documents and characters of a text that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,19 +272,9 @@ class Task:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the size of the task, and its first queries with a relevant document."""
-        examples: list[tuple[str, str, str]] = []
-        for row, (id, text) in enumerate(zip(self.queries.ids, self.queries.texts, strict=True)):
-            if len(examples) == EXAMPLES:
-                break
-            judged = zip(self.qrels.rows_of(row).tolist(), self.qrels.grades_of(row).tolist(), strict=True)
-            relevant = [document for document, grade in judged if grade > 0 and document >= 0]
-            document = self.corpus.texts[relevant[0]] if relevant else ""
-            examples.append((id, text[:LONGEST], document[:LONGEST]))
-        lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in example) + "</tr>" for example in examples
-        )
-        head = "<tr><th>query</th><th>text</th><th>a relevant document</th></tr>"
-        return f"<p>{escape(repr(self))}</p><table><thead>{head}</thead><tbody>{lines}</tbody></table>"
+        from steelyard.types.notebook import task_html
+
+        return task_html(self)
 
 
 def _report_missing(name: str, missing: Sequence[tuple[str, str]], choice: str) -> None:
@@ -362,15 +347,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first documents of the first queries, by row and score."""
-        columns = range(min(self.depth, EXAMPLES))
-        head = "".join(f"<th>rank {column + 1}</th>" for column in columns)
-        lines = []
-        for query in range(min(len(self), EXAMPLES)):
-            pairs = [(self.rows[query, column], self.scores[query, column]) for column in columns]
-            cells = "".join(f"<td>{f'row {row} ({score:.4g})' if row >= 0 else ''}</td>" for row, score in pairs)
-            lines.append(f"<tr><th>query {query}</th>{cells}</tr>")
-        table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-        return f"<p>{escape(repr(self))}</p>{table}"
+        from steelyard.types.notebook import run_html
+
+        return run_html(self)
 
     def __repr__(self) -> str:
         return f"Run({len(self):,} queries, depth {self.depth:,}, {int(self.lengths.sum()):,} documents)"
