@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from steelyard.encoders.backends.transformers.packed_bert import Ids, PackedBert
+from steelyard.encoders.backends.transformers.packed_bert import Ids, PackedBert, divided_threads, workers
 from steelyard.encoders.batching import replace_surrogates
 from steelyard.errors import ModelError, UsageError
 from steelyard.types import Float32, Int64
 
-BATCH = 16
+BATCH = 8
 """Texts that are read at a time; documents are long."""
 KNOWN = ("Transformer", "Pooling", "Normalize")
 
@@ -73,12 +74,18 @@ def span_vectors(
 
 
 def _packed_states(packed: PackedBert, ids: Sequence[Ids]) -> list[Float32]:
-    """Return the states of each text, in the order of the texts; batches have the longest texts first."""
+    """Return the states of each text, in the order of the texts; batches have the longest texts first.
+
+    Several batches are computed at a time, each by one thread.
+    """
     order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
-    states: dict[int, Float32] = {}
-    for start in range(0, len(order), BATCH):
-        rows = order[start : start + BATCH]
-        states.update(zip(rows, packed.token_states([ids[row] for row in rows]), strict=True))
+    batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+    count = workers()
+    with divided_threads(count), ThreadPoolExecutor(count) as pool:
+        made = pool.map(lambda rows: packed.token_states([ids[row] for row in rows]), batches)
+        states = {
+            row: state for rows, part in zip(batches, made, strict=True) for row, state in zip(rows, part, strict=True)
+        }
     return [states[row] for row in range(len(ids))]
 
 
