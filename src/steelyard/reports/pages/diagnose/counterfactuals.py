@@ -38,7 +38,9 @@ def counterfactuals(evidence: Evidence, rankings: Sequence[Ranking]) -> tuple[Co
     for name, kind, old, new in changes:
         test = stats.paired_test(new, old)
         scores = (float(old.mean()), float(new.mean()), test.difference, test.interval, test.p_value)
-        found.append(Counterfactual(name, kind, *scores, significant=False, changed=int((old != new).sum())))
+        found.append(
+            Counterfactual(name, kind, *scores, significant=False, changed=int((old != new).sum()), queries=len(old))
+        )
     adjusted = holm([one.p_value for one in found]).tolist()
     return tuple(replace(one, p_value=p, significant=p < SIGNIFICANT) for one, p in zip(found, adjusted, strict=True))
 

@@ -31,6 +31,8 @@ from steelyard.text.language_id.detect import UNDECIDED
 
 FREQUENT, UNCLEAR = 0.01, 0.25
 """Pairs of languages are named from this share on, unless this share of the pairs is undecided."""
+NOTABLE = 0.01
+"""A gain in nDCG@10 from which a change is worth a note."""
 WORKS = 0.2
 """nDCG@10 from which BM25 shows how much of a document is needed."""
 NOT_TRAINED = ("undeclared_language", "near_duplicate")
@@ -109,7 +111,9 @@ def _relation_evidence(task: TaskValues, profile: ProfileValues) -> Finding | No
 
 
 def _reason(task: TaskValues, profile: ProfileValues) -> str:
-    failed = failed_queries(task).get(profile.kind, 0)
+    own = [one for one in (task.diagnosis or Diagnosis()).classes if one.profile == profile.kind]
+    judged = [one.failures for one in own if one.name != "undeclared_language"]
+    failed = judged[0] if judged else failed_queries(task).get(profile.kind, 0)
     if failed < FEWEST:
         count = f"only {failed:,}" if failed else "none"
         return f"{profile.label} fails {count} of {task.queries:,} queries"
@@ -240,14 +244,16 @@ def _open(one: Complement) -> bool:
 def _changes(diagnosis: Diagnosis, profile: ProfileValues | None) -> Iterator[Finding]:
     changes = {(one.name, one.profile): one for one in diagnosis.counterfactuals}
     for (name, kind), one in changes.items():
-        own = profile is not None and kind == profile.kind and one.significant and one.difference > 0
+        own = profile is not None and kind == profile.kind and one.significant and one.difference >= NOTABLE
         if profile is not None and own and name in IMPROVED:
             gain = {"gain": one.difference, "low": one.interval.low, "high": one.interval.high}
             yield finding(IMPROVED[name], label=profile.label, **gain)
     yield from _context(changes.get(("head_1024", "bm25")) or changes.get(("head_256", "bm25")))
     pool, oracle = changes.get(("rerank_pool", "dense")), changes.get(("rerank_oracle", "dense"))
     if pool is not None and oracle is not None and oracle.significant and oracle.difference >= SOME:
-        yield finding("improve_rerank_pool", pool=pool.after, oracle=oracle.after, gain=oracle.difference)
+        yield finding(
+            "improve_rerank_pool", pool=pool.after, oracle=oracle.after, gain=oracle.difference, queries=oracle.queries
+        )
 
 
 def _context(one: Counterfactual | None) -> Iterator[Finding]:

@@ -72,17 +72,19 @@ def _share(one: FailureClass) -> str:
 def separation(task: TaskValues) -> Iterator[Finding]:
     """Yield the clearest property that separates found from missed queries, for each profile."""
     diagnosis = task.diagnosis or Diagnosis()
-    clear, none = [], []
+    clear: dict[str, list[str]] = {}
+    none: list[str] = []
     for profile in task.main:
         own = [one for one in diagnosis.separators if one.profile == profile.kind]
         best = next((one for one in own if one.significant), None)
         if best is not None:
             values = f"{amount(best, best.found)} against {amount(best, best.missed)}, AUC {best.auc:.2f}"
-            clear.append(f"{PROPERTIES[best.property]} for {profile.label} ({values}, p {P(best.p_value)})")
+            clear.setdefault(best.property, []).append(f"{profile.label} {values}, p {P(best.p_value)}")
         elif own:
             none.append(profile.label)
     if clear:
-        yield finding("separator", properties=listed(clear))
+        named = [f"{PROPERTIES[name]} ({'; '.join(values)})" for name, values in clear.items()]
+        yield finding("separator", properties=" and in the ".join(named))
     if none:
         yield finding("no_separator", labels=" or ".join(none))
 

@@ -51,8 +51,8 @@ CHANGES: Mapping[str, str] = {
     "near_duplicates": "Without unjudged near-duplicates of relevant documents",
     "head_256": "With only the first 256 characters of every document",
     "head_1024": "With only the first 1,024 characters of every document",
-    "rerank_pool": "As a reranker of BM25's first 100 documents",
-    "rerank_oracle": "As that reranker, with every relevant document added to the list",
+    "rerank_pool": "When the dense model reranks BM25's first 100 documents",
+    "rerank_oracle": "When every relevant document is added to the list that it reranks",
 }
 """The counterfactual changes in words."""
 
@@ -157,8 +157,9 @@ DIAGNOSIS = {
     "{difference:+.4f}, is not significant), so a short context is unlikely to be the limit here.",
     "improve_judgements": "Unjudged near-duplicates of relevant documents cost {label} {gain:.4f} [{low:.4f}, "
     "{high:.4f}] nDCG@10: judge or remove them before comparing models.",
-    "improve_rerank_pool": "Dense as a reranker of BM25's first 100 documents scores {pool:.4f}, and {oracle:.4f} "
-    "once every relevant document is in the list: BM25's candidates, not the model, cost {gain:.4f}.",
+    "improve_rerank_pool": "On {queries:query} with at least 50 candidates of BM25, Dense as their reranker scores "
+    "{pool:.4f}, and {oracle:.4f} once every relevant document is in the list: BM25's candidates, not the model, "
+    "cost {gain:.4f}.",
     # groups
     "group_ranking": "The order of the candidates costs the best profile most on {count:,} of {tasks:task}: {names}.",
     "group_pool": "Candidates that are missing from the first 100 cost the best profile most on {count:,} of "

@@ -117,6 +117,8 @@ class Counterfactual:
     significant: bool
     changed: int
     """Queries whose score differs."""
+    queries: int = 0
+    """Queries that were compared: for a reranker, those with at least 50 candidates of BM25."""
 
 
 @dataclass(frozen=True)

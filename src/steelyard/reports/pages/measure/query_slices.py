@@ -59,7 +59,7 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
         "overlap",
         {
             f"low (up to {LOW_OVERLAP:.2f})": shared <= LOW_OVERLAP,
-            "middle": (shared > LOW_OVERLAP) & (shared < HIGH_OVERLAP),
+            f"middle ({LOW_OVERLAP:.2f} to {HIGH_OVERLAP:.2f})": (shared > LOW_OVERLAP) & (shared < HIGH_OVERLAP),
             f"high (from {HIGH_OVERLAP:.2f})": shared >= HIGH_OVERLAP,
         },
     )

@@ -143,7 +143,7 @@ def counterfactuals(task: TaskValues) -> Table | None:
             decimals(one.after),
             f"{one.difference:+.4f} [{one.interval.low:+.4f}, {one.interval.high:+.4f}]",
             p_value(one.p_value),
-            f"{one.changed:,}",
+            f"{one.changed:,} of {one.queries:,}",
         )
         for one in _of(task).counterfactuals
     ]
