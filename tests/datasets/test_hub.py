@@ -282,10 +282,10 @@ def test_a_commit_that_cannot_be_noted_does_not_stop_a_load(client: Client, comm
 
 def test_faults_of_published_sets_are_repaired_and_told(client: Client, commit: str) -> None:
     files = nano("belebele", commit)
-    files["qrels/belebele.parquet"] = parquet(**{"query-id": ["q0", "q1"], "corpus-id": ["d0", "gone"]})
+    files["qrels/belebele.parquet"] = parquet(**{"query-id": ["q0", "q1", "gone"], "corpus-id": ["d0", "d1", "d2"]})
     client.holds(files, commit=commit)
     told = client("NanoMMTEB-v2/belebele")
-    assert told["queries"] == 2 and "'gone' is not in the corpus" in told["warnings"][0]
+    assert told["queries"] == 2 and "'gone' is not in the queries" in told["warnings"][0]
     assert client("NanoMMTEB-v2/belebele", validate="strict")["error"] == "DataError"
 
 
