@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from steelyard.warehouse.catalogue import catalogue
 from steelyard.warehouse.manifest import Manifest, WarehouseFolder
-from steelyard.warehouse.query import open_tables
+from steelyard.warehouse.query import closing, open_tables
 from steelyard.warehouse.tables import FACTS
 
 if TYPE_CHECKING:
@@ -158,8 +158,7 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     benchmarks, subsets = _benchmarks()
     manifest = _store(target, manifest, "benchmarks", benchmarks)
     manifest = _store(target, manifest, "benchmark_subsets", subsets)
-    connection = open_tables(target, manifest)
-    try:
+    with closing(open_tables(target, manifest)) as connection:
         connection.execute("SET memory_limit = '1GB'")
         manifest = _store_query(target, manifest, connection, "mart_model_task", MODEL_TASK)
         connection.execute(f"CREATE TEMP TABLE revisions AS {REVISIONS}")
@@ -167,14 +166,11 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
         manifest = _store_query(target, manifest, connection, "mart_benchmark", BENCHMARK)
         manifest = _store_query(target, manifest, connection, "mart_metrics", MODEL_METRICS)
         return _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
-    finally:
-        connection.close()
 
 
 def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     """Merge the parts of tables that have many, or many dead rows."""
-    connection = open_tables(target, manifest)
-    try:
+    with closing(open_tables(target, manifest)) as connection:
         for table in FACTS:
             parts = manifest.parts.get(table, ())
             if not parts:
@@ -191,8 +187,6 @@ def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
             )
             manifest = manifest.with_only(table, path.name)
         return manifest
-    finally:
-        connection.close()
 
 
 def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,17 +39,28 @@ def connect(warehouse: str | Path, *, other_files: bool = False) -> duckdb.DuckD
 def query(warehouse: str | Path, sql: str, parameters: list[Any] | None = None, *, other_files: bool = False) -> Any:
     """Run one SQL statement and return the result as an Arrow table."""
     duckdb = load_duckdb()
-    connection = connect(warehouse, other_files=other_files)
+    with closing(connect(warehouse, other_files=other_files)) as connection:
+        try:
+            if not other_files:
+                _check_read_only(duckdb, connection, sql)
+            relation = connection.sql(sql, params=parameters or None)
+            return relation.to_arrow_table() if relation is not None else None
+        except duckdb.Error as error:
+            message = str(error).splitlines()[0]
+            raise UsageError(
+                f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables"
+            ) from error
+
+
+@contextmanager
+def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Close the connection at the end. DuckDB turns a KeyboardInterrupt inside a query into an error of its own."""
     try:
-        if not other_files:
-            _check_read_only(duckdb, connection, sql)
-        relation = connection.sql(sql, params=parameters or None)
-        return relation.to_arrow_table() if relation is not None else None
-    except duckdb.Error as error:
-        message = str(error).splitlines()[0]
-        raise UsageError(
-            f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables"
-        ) from error
+        yield connection
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
     finally:
         connection.close()
 
