@@ -75,7 +75,7 @@ RESERVED_ARGUMENTS |= {
 """Arguments of `encode` that have options of their own, or that would return something other than vectors."""
 
 
-PACKED_TOKENS = 2_048
+PACKED_TOKENS = 1_024
 """Tokens of a batch without padding: more do not fit into the cache of a core."""
 TOKENISED_TEXTS = 1_024
 """Texts tokenised at a time: ids as Python integers take ten times the memory."""

@@ -27,6 +27,8 @@ ARCHITECTURES = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel
 TOLERANCE = 1e-5
 """The largest difference to the library, relative to the largest component, at which vectors count as equal."""
 PROBES = ("", "river", "A bridge of stone over the river, built in 1348.", "Ärger über Öl; 東京都の川 " * 30)
+ROWS = 128
+"""The rows of a batch are a multiple of this."""
 MAX_WORKERS = 16
 """The most batches at a time: their Python code takes turns."""
 LINEAR = ("query", "key", "value", "dense")
@@ -75,13 +77,15 @@ class PackedBert:
             input_ids=torch.from_numpy(np.concatenate(ids).astype(np.int64))[None],
             position_ids=torch.from_numpy(positions + self._offset)[None],
         )[0]
+        # Rows of zeros: oneDNN compiles and keeps a product for every number of rows, so there are few of them.
+        states = torch.nn.functional.pad(states, (0, 0, 0, -len(states) % ROWS))
         for layer in self._layers:
             states = layer(states, lambda joined: self._attention(joined, counts))
         return _split(states, counts)
 
     def _attention(self, joined: Tensor, counts: Sequence[tuple[int, int]]) -> Tensor:
         """Return the attention of every text to itself; `joined` has query, key and value of each token."""
-        result = joined.new_empty((len(joined), joined.shape[1] // 3))
+        result = joined.new_zeros((len(joined), joined.shape[1] // 3))
         attend = self._torch.nn.functional.scaled_dot_product_attention
         for part, target in zip(_split(joined, counts), _split(result, counts), strict=True):
             texts, length = part.shape[:2]
