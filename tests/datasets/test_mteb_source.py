@@ -175,6 +175,7 @@ def test_the_figures_of_mteb(name: str, here: Path, monkeypatch: pytest.MonkeyPa
     assert (ours.task, ours.main_metric) == (f"mteb/{name.removesuffix(':test')}", asked.metadata.main_score)
 
 
+@pytest.mark.filterwarnings("ignore:.*is not in the corpus")
 def test_what_is_known_of_it_comes_along(here: Path) -> None:
     task = load_any("mteb:CLSClusteringS2S.v2")
     assert isinstance(task, ClusterTask)
@@ -188,6 +189,7 @@ def test_what_is_known_of_it_comes_along(here: Path) -> None:
     assert set(lists.counts.tolist()) == {30}
 
 
+@pytest.mark.filterwarnings("ignore:.*is not in the corpus")
 def test_the_cutter_reads_it(here: Path) -> None:
     (opener,) = open_sources("mteb:CovidRetrieval").values()
     with pytest.warns(DataWarning, match="elsewhere"):

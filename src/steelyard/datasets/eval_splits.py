@@ -111,7 +111,9 @@ def _unknown_here(reference: str, error: UsageError) -> list[str]:
         hint = f"{error.hint}; for tasks and benchmarks of mteb: {missing.hint}"
         raise UsageError(error.message, hint=hint, found=reference) from error
     except UnknownName as unknown:
-        raise (unknown if unknown.near and not getattr(error, "near", ()) else error) from None
+        # An error with a suggestion of ours comes first; tasks in the catalogue need no package.
+        known = getattr(error, "near", ()) or "did you mean" in str(error.hint)
+        raise (error if known or not unknown.near else unknown) from None
 
 
 def _split(name: str) -> str | None:
