@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from boards import small_board
 from explorer import HOSTILE, MODELS, explorer_boards, explorer_results, explorer_task
@@ -16,6 +17,7 @@ from steelyard import audit, compare, evaluate, load_results
 from steelyard.cli import main
 from steelyard.engine.pages import build_pages
 from steelyard.errors import DataError
+from steelyard.results import QueryScores, Result, ResultStore, TaskFacts
 from steelyard.types import Task
 from steelyard.warehouse import import_results
 from steelyard.web.board import CONTAMINATED
@@ -91,7 +93,16 @@ def test_pairs_have_the_numbers_of_compare_whatever_else_is_compared(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "name", ["task-fruit-9", "pair-fruit-0-0", "pair-fruit-0-99", "pair-fruit-0", "task-none-0", "x"]
+    "name",
+    [
+        "task-fruit-9",
+        "pair-fruit-0-0",
+        "pair-fruit-0-99",
+        "pair-fruit-0",
+        "task-none-0",
+        "x",
+        "pair-fruit" + "-1" * 9999 + "x",
+    ],
 )
 def test_names_without_data_have_none(tmp_path: Path, name: str) -> None:
     assert explorer_boards(tmp_path / "fruit").load(name) is None
@@ -145,6 +156,31 @@ def test_published_models_have_history_training_data_and_stored_metrics(tmp_path
     assert metrics["mrr_at_10"][cells.index(("org/model", "LCQMC"))] == pytest.approx(0.35)
     assert metrics["mrr_at_10"][cells.index(("org/other", "STSB"))] is None
     library.close()
+
+
+def test_my_model_has_a_rank_among_the_published_ones(tmp_path: Path) -> None:
+    facts = TaskFacts(
+        "zh", type="sts", samples=10, revision="0cde68302b3541bb8b3c340dc0644b0b745b3dc0", data_hash="a" * 32
+    )
+    mine = Result(
+        "C-MTEB/STSB",
+        "bm25",
+        {},
+        "key",
+        main_metric="cosine_spearman",
+        metrics={"cosine_spearman": 0.7},
+        facts=facts,
+        queries=QueryScores(("a",), None, {"cosine": np.array([0.5])}),
+    )
+    ResultStore(tmp_path / "own").put(mine)
+    warehouse = published(tmp_path)
+    import_results([tmp_path / "own"], warehouse)
+    board = Library(warehouse).board("MTEB(cmn, v1)")
+    assert [model.name for model in board.models if model.own] == ["bm25"]
+    task = [one.name for one in board.tasks].index("STSB")
+    scores = {board.models[cell.model].name: (cell.score, cell.flags) for cell in board.cells if cell.task == task}
+    assert scores["bm25"] == (0.7, 0)  # the same revision of the data as the published scores
+    assert sorted(scores, key=lambda name: -scores[name][0]) == ["org/other", "bm25", "org/model"]
 
 
 def test_an_experiment_is_a_variant_of_its_model(tmp_path: Path) -> None:

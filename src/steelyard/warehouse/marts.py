@@ -5,7 +5,7 @@
 | `tasks` | task: type, category, languages, main metric |
 | `benchmarks` | benchmark and task, with the splits that count |
 | `benchmark_subsets` | subset that counts, where a benchmark counts only some of a task |
-| `mart_models` | model: its card, its preferred revision, how many tasks it has |
+| `mart_models` | model: its card, its preferred revision, how many tasks it has, whether Steelyard evaluated it here |
 | `mart_model_task` | model, revision, experiment and task: mean over splits and subsets |
 | `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
 | `mart_model_language` | model, experiment, language and task type: mean over tasks |
@@ -69,14 +69,17 @@ REVISIONS = """
     GROUP BY model, revision
 """
 MODELS = """
-    WITH cards AS (
+    WITH own AS (
+        SELECT DISTINCT s.model FROM scores s JOIN files f USING (file_id) WHERE f.format = 'steelyard'
+    ), cards AS (
         SELECT m.*, row_number() OVER (
             PARTITION BY m.model
             ORDER BY (m.revision = r.revision) DESC, (m.n_parameters IS NULL), m.file_id DESC
         ) AS place
         FROM models m JOIN revisions r ON r.model = m.model AND r.rank = 1
     )
-    SELECT r.model, r.revision, r.n_tasks, c.* EXCLUDE (file_id, model, revision, place)
+    SELECT r.model, r.revision, r.n_tasks, r.model IN (SELECT model FROM own) AS own,
+           c.* EXCLUDE (file_id, model, revision, place)
     FROM revisions r LEFT JOIN cards c ON c.model = r.model AND c.place = 1
     WHERE r.rank = 1
     ORDER BY r.model

@@ -187,7 +187,7 @@ def _variant(row: dict[str, Any]) -> str:
 
 
 def _model(name: str, card: dict[str, Any]) -> BoardModel:
-    own = bool(card["family"]) and card["n_parameters"] is None and ":" in card["model"]
+    own = bool(card.get("own"))  # a warehouse of an earlier version does not have it
     return BoardModel(
         name,
         card["revision"],

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Details = dict[str, Any] | None
 DETAIL = re.compile(r"(board|models|metrics|task|pair)-(.+?)((?:-\d+)*)")
+LONGEST_NAME = 300
 MOST_COMPARED = 10
 """Models of a static site that are compared query by query: the best ones that have every task."""
 
@@ -250,7 +251,7 @@ class Boards:
                 folders = [source.results for source in self._own if isinstance(source.results, OwnResults)]
                 running = [state for folder in folders if (state := folder.progress())]
                 return {"stamp": " ".join(folder.stamp() for folder in folders), "running": running}
-            match = DETAIL.fullmatch(name)
+            match = DETAIL.fullmatch(name) if len(name) <= LONGEST_NAME else None
             return self._detail(match[1], match[2], match[3]) if match else None
 
     def _detail(self, kind: str, slug: str, numbers: str) -> Any:
