@@ -108,7 +108,7 @@ def test_a_batch_that_kills_its_worker_is_given_up(tmp_path: Path, logged: Path)
     model = "dense:cluster_models:poisoned?version=1"
     tasks = [task("Mine/one", 600), task("Mine/bad", 600, poison=True)]
     settings = Settings.load(home=tmp_path / "home")
-    good, bad = steelyard.evaluate(model, tasks, settings=settings, executor="processes?workers=1")
+    good, bad = steelyard.evaluate(model, tasks, settings=settings, executor="processes?workers=1", warn=False)
     assert good.done and bad.error is not None and bad.error.type == "WorkerError"
 
 

@@ -105,9 +105,10 @@ class Workload:
 
     def summary(self) -> list[str]:
         """Return the lines above the table."""
-        workers = f"{self.workers} worker{'' if self.workers == 1 else 's'}"
+        workers = _counted(self.workers, "worker")
         lines = [
-            f"{self.evaluations:,} evaluations: {self.models:,} models x {self.tasks:,} tasks, "
+            f"{_counted(self.evaluations, 'evaluation')}: {_counted(self.models, 'model')} x "
+            f"{_counted(self.tasks, 'task')}, "
             f"{self.stored:,} stored, {self.evaluations - self.stored - self.failed:,} to do"
             + (f", {self.failed:,} cannot be done" if self.failed else ""),
             f"executor {self.executor}, {workers}; encoding takes about "
@@ -256,3 +257,7 @@ def _sum(first: Any, second: Any) -> Any:
 
 def _number(value: float | None, unknown: str = "unknown") -> str:
     return unknown if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
