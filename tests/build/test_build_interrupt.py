@@ -93,15 +93,15 @@ def test_progress_is_told_and_knows_how_much_there_is(
 def test_an_interrupt_while_candidates_are_made(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from steelyard.build.candidates import adding
+    from steelyard.build.candidates import lists
 
     folder = tmp_path / "out"
     assert main([*command(source, folder), "-q"]) == 0
     before = files(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(adding, "make_candidates", interrupting(adding.make_candidates, at=1))
+        patch.setattr(lists, "_search", interrupting(lists._search, at=1))
         assert main(["build", "candidates", str(folder), "--bm25"]) == 130
-    assert "interrupted while searching out/full" in capsys.readouterr().err
+    assert "interrupted while searching out/full with bm25" in capsys.readouterr().err
     assert files(folder) == before
     assert main(["build", "candidates", str(folder), "--bm25", "-q"]) == 0
 

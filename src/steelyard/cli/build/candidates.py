@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             )
         except KeyboardInterrupt:
             progress.close()
-            output.note(f"\ninterrupted while {progress.activity}; the same command starts again with stored vectors")
+            output.note(
+                f"\ninterrupted while {progress.activity or 'reading'}; the same command starts again with stored vectors"
+            )
             return interrupt_code()
         finally:
             progress.close()
