@@ -83,9 +83,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             )
         except KeyboardInterrupt:
             progress.close()
-            output.note(
-                f"\ninterrupted while {progress.activity or 'reading'}; the same command starts again with stored vectors"
-            )
+            activity = progress.activity or "reading"
+            output.note(f"\ninterrupted while {activity}; the same command starts again with stored vectors")
             return interrupt_code()
         finally:
             progress.close()
