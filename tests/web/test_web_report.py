@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -152,6 +154,21 @@ def test_costs_come_from_measurements_or_from_the_evaluation() -> None:
     one, other = from_results(Results([measured, plain])).models
     assert (one.latency, one.rate, one.price, one.bytes) == (7.5, 120.0, 0.02, 64.0)
     assert (other.latency, other.rate, other.price) == (250.0, 5.0, None)
+
+
+def test_the_report_needs_no_extra(tmp_path: Path) -> None:
+    program = """
+import sys
+for name in ("duckdb", "starlette", "uvicorn", "torch", "transformers", "datasets", "ray"):
+    sys.modules[name] = None
+from pathlib import Path
+from steelyard import evaluate
+from steelyard.web import write_report
+write_report(evaluate("bm25", "NanoAlmanac/en"), Path(sys.argv[1]))
+"""
+    path = tmp_path / "report.html"
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    assert data(path)["task-results-0"]["texts"]
 
 
 @pytest.mark.slow
