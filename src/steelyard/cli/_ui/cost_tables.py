@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.results.display.cost_notes import COSTS, costs_by_model, encoding_cost
-
 if TYPE_CHECKING:
     import argparse
 
@@ -52,6 +50,7 @@ def with_costs(
 def _kept(result: Result, costs: Mapping[str, Any] | None) -> Result:
     """Return the result with costs, also written to its file."""
     from steelyard.files import write_output
+    from steelyard.results.display.cost_notes import COSTS
 
     if costs is None or not result.done:
         return result
@@ -82,6 +81,8 @@ COLUMNS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 def show_costs(results: Results, output: Output) -> None:
     """Print one row for each model whose results have costs; those of an earlier measurement are marked."""
+    from steelyard.results.display.cost_notes import costs_by_model
+
     costs = costs_by_model(results)
     if not costs or output.json:
         return
@@ -100,6 +101,8 @@ def show_costs(results: Results, output: Output) -> None:
 
 def encoding_lines(results: Results) -> list[str]:
     """Return a line for each model whose vectors were stored: what they took when they were made."""
+    from steelyard.results.display.cost_notes import encoding_cost
+
     lines = []
     for model in results.models:
         own = results.filter(model=model)

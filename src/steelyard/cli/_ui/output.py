@@ -39,7 +39,7 @@ def printable(text: str, *, one_line: bool = False) -> str:
     return text.replace("\t", "\ufffd").replace("\n", "\ufffd") if one_line else text
 
 
-LONGEST_NAME, LONGEST_LABEL = 28, 60
+LONGEST_NAME, LONGEST_LABEL = 40, 60
 """Cells of a name above a column, and of the first column; longer ones are broken."""
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MANY = 6
 """From this many models on, models become rows."""
 MISSING = "-"
-LONGEST_NAME, LONGEST_LABEL = 28, 60
+LONGEST_NAME, LONGEST_LABEL = 40, 60
 """Cells of a name above a column, and of the first column; longer ones are broken."""
 
 
