@@ -29,9 +29,9 @@ def training_rows(task: LabelTask) -> list[list[int]]:
     >>> from steelyard.types import TaskInfo
     >>> labels = (("a",), ("a", "b"), ("b",), ("a",))
     >>> info = TaskInfo("X/y", type="multilabel_classification")
-    >>> task = LabelTask(info, ("1", "2", "3", "4"), labels, (), (), samples_per_label=1, experiments=2)
+    >>> task = LabelTask(info, ("1", "2", "3", "4"), labels, (), (), samples_per_label=1, experiments=3)
     >>> training_rows(task)
-    [[3, 2], [2, 3]]
+    [[3, 2], [3, 2], [0, 2]]
     """
     draw = np.random.default_rng(SEED)
     labels = [_several(label) for label in task.train_labels]

@@ -215,7 +215,7 @@ class Finding:
         """The sentence of the finding.
 
         >>> Finding("numbers", {"share": 0.125}).sentence
-        '12.50% of queries contain a number.'
+        '12.50% contain a number.'
         >>> Finding("both_miss", {"queries": 1, "share": 0.5}).sentence
         'BM25 and Dense both miss: 1 query (50.00%).'
         """
