@@ -299,7 +299,7 @@ def test_a_model_by_name_with_its_account_in_the_notes() -> None:
     assert documents["tokens"] == sum(map(len, task.corpus.texts)) + len("steelyard")
     assert documents["cost"] == pytest.approx(2e-6 * documents["tokens"])
     assert queries["tokens"] == sum(map(len, task.queries.texts)) and queries["requests"] == 1
-    assert again.notes["documents"] == {"texts": 8, "texts_encoded": 0, "texts_from_cache": 8}
+    assert {"texts": 8, "texts_encoded": 0, "texts_from_cache": 8}.items() <= again.notes["documents"].items()
 
 
 def test_roles_share_vectors_only_where_they_are_put_alike() -> None:

@@ -56,11 +56,11 @@ def test_notes_and_settings_say_what_was_done():
     ticks: list[int] = []
     index = retriever.index(CORPUS, INFO, ticks.append)
     assert sum(ticks) == 7
-    assert index.notes["documents"] == {"texts": 7, "texts_encoded": 6, "texts_from_cache": 0}
+    assert {"texts": 7, "texts_encoded": 6, "texts_from_cache": 0}.items() <= index.notes["documents"].items()
     index.search(QUERIES, 1)
     assert index.notes["queries"]["texts_encoded"] == 3
     again = load_retriever("dense").index(CORPUS, INFO)
-    assert again.notes["documents"] == {"texts": 7, "texts_encoded": 0, "texts_from_cache": 6}
+    assert {"texts": 7, "texts_encoded": 0, "texts_from_cache": 6}.items() <= again.notes["documents"].items()
     assert (again.matrix == index.matrix).all()
     assert retriever.name == "dense:use-multilingual-v3"
     assert retriever.settings["similarity"] == "cosine"

@@ -192,7 +192,8 @@ def test_a_function_is_a_model():
     assert run.scores[0, :4].tolist() == [2, 2, 2, 0]
     assert index.notes["vectors_per_document"] == (3 + 3 + 0 + 3 + 11) / 5
     assert index.notes["bytes_per_document"] == 20 * 26 * 4 / 5
-    assert index.notes["documents"] == {"texts": 5, "texts_encoded": 4, "texts_from_cache": 0, "tokens": 20}
+    counts = {"texts": 5, "texts_encoded": 4, "texts_from_cache": 0, "tokens": 20}
+    assert counts.items() <= index.notes["documents"].items()
     assert index.size_bytes >= 17 * 26 * 4  # the copy of "cab" takes no room
 
 

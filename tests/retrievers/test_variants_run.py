@@ -52,7 +52,7 @@ def test_variants_are_models_of_their_own_from_one_encoding(monkeypatch):
     assert small.notes["variant_of"] == "dense:use-multilingual-v3"
     assert (small.notes["bytes_per_document"], small.notes["rescore_bytes_per_document"]) == (64, 256)
     assert small.notes["search_seconds"] > 0
-    assert small.notes["documents"] == {"texts": 8, "texts_encoded": 0, "texts_from_cache": 8}
+    assert {"texts": 8, "texts_encoded": 0, "texts_from_cache": 8}.items() <= small.notes["documents"].items()
     wanted = {"precision": "int8", "truncate_dim": 64, "rescore": 4, "rescore_k": 100}
     assert small.settings["model_settings"].items() >= wanted.items()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 TIMINGS = {"evaluation_time", "created", "timings", "peak_memory_bytes", "provenance", "search_seconds"}
 TIMINGS |= {"encode_seconds", "encode_seconds_stored"}
-OBTAINED = {"texts_encoded", "texts_from_cache", "cache_problems"}
+OBTAINED = {"texts_encoded", "texts_from_cache", "cache_problems", "encode_seconds", "encode_seconds_stored"}
 
 
 def comparable(path: Path) -> dict[str, Any]:

@@ -56,7 +56,9 @@ def collect_entrants(
     if given:
         groups, offered = _with_variants(listed, given)
     groups = [_divided(group, *passages) for group in groups]
-    over = candidates if any(isinstance(model, ModelSpec) and model.family == "rerank" for model in listed) else None
+    # Rerankers that are objects have the lists already; if there is none, names without a reranker are an error.
+    named = [model for model in listed if isinstance(model, ModelSpec)]
+    over = candidates if len(named) == len(listed) or any(model.family == "rerank" for model in named) else None
     flat = [model for group in groups for model in group]
     expanded = iter(expand_groups(flat, over, depths))
     labels: dict[int, str] = {}
