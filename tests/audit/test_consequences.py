@@ -194,3 +194,17 @@ def test_the_record_is_what_pages_read(tmp_path: Path) -> None:
     stored = audit_of(reference)
     assert stored is not None
     assert (stored.queries_found, stored.documents_found) == (1, 0)
+
+
+def test_the_card_of_a_set_lists_its_audits_and_keeps_what_people_wrote(tmp_path: Path) -> None:
+    from steelyard.datasets import write_nano_set
+
+    folder = write_nano_set(tmp_path / "set", [retrieval()])
+    card = folder / "README.md"
+    card.write_text("# A set\n\nWritten by hand.\n", encoding="utf-8")
+    texts = load_task(f"{folder}::search").queries.texts
+    audit(f"{folder}::search", records=[texts[0]], record=True)
+    audit(f"{folder}::search", records=["something else entirely, which is in no task"], record=True)
+    text = card.read_text(encoding="utf-8")
+    assert text.startswith("# A set\n\nWritten by hand.\n") and text.count("## Leakage audit") == 1
+    assert "| search | clean | 0 | 0 | 0 |" in text
