@@ -1,7 +1,8 @@
 """What Steelyard stored in its home folder, and its safe removal.
 
 Only files that Steelyard itself writes are listed and removed: each kind of entry has its folder, its names, and a mark
-that an entry must carry. Symbolic links are never followed and never removed. Other files stay where they are.
+that an entry must carry. Symbolic links are never followed, and only those that Steelyard itself makes are removed.
+Other files stay where they are.
 
 >>> from pathlib import Path
 >>> cached_entries(Path("does/not/exist"))
@@ -58,6 +59,16 @@ def _has_keys(*keys: str) -> Callable[[Path], bool]:
     return check
 
 
+def _is_arrow_view(folder: Path) -> bool:
+    """Return whether a folder holds one folder with the README that `datasets.load_dataset` reads."""
+    views = _scan(folder)
+    readme = views[0] / "README.md" if len(views) == 1 and _is_folder(views[0]) else None
+    try:
+        return readme is not None and _is_file(readme) and readme.read_bytes().startswith(b"---\nconfigs:\n")
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True)
 class _Kind:
     """Entries of one kind: where they are, their names, their mark, and the files in them that are ours."""
@@ -67,6 +78,8 @@ class _Kind:
     mark: Callable[[Path], bool]
     files: str = ""
     """The relative paths of the files that Steelyard writes into an entry; empty: entries are files."""
+    links: str = ""
+    """The relative paths of the symbolic links that Steelyard makes in an entry."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,7 @@ _KINDS = (
         "vectors",
         r".+-[0-9a-f]{16}",
         _has_file(r"encoder\.json|[0-9a-f]{24,32}\.vectors"),
-        rf"encoder\.json|[0-9a-f]{{24,32}}\.vectors{TEMPORARY}",
+        rf"(?:encoder|costs)\.json|[0-9a-f]{{24,32}}\.vectors{TEMPORARY}",
     ),
     _Kind(
         "builtin",
@@ -99,7 +112,13 @@ _KINDS = (
     _Kind("pages/tokens", r"[0-9a-f]{32}\.json", _has_keys("tokenizer", "counts")),
     _Kind("hubs/huggingface", r".+--.+\.json", _has_keys("revisions", "files")),
     _Kind("hubs/modelscope", r".+--.+\.json", _has_keys("revisions", "files")),
+    _Kind("models", r"[0-9a-f]{32}\.json", _has_keys("version", "name", "settings")),
+    _Kind("costs", r"[0-9a-f]{32}\.json", _has_keys("latency", "batch_latency", "measured_on")),
+    _Kind("completion", r"[0-9][\w.+-]*\.json", _has_keys("tasks", "models")),
+    _Kind("arrow", r"[0-9a-f]{16}", _is_arrow_view, r"[^/]+/README\.md", r"[^/]+/[^/]+/[^/]+/[^/]+\.arrow"),
 )
+_NOT_CACHED = ("mapped", "warehouse")
+"""Folders of Steelyard that are not a cache: files without a name that exist during a search, and imported results."""
 
 
 def cached_entries(home: Path) -> list[CacheEntry]:
@@ -122,7 +141,7 @@ def cached_entries(home: Path) -> list[CacheEntry]:
 
 def foreign_files(home: Path) -> list[str]:
     """Return the names in the home folder that are not folders of Steelyard's entries."""
-    known = {kind.folder.partition("/")[0] for kind in _KINDS}
+    known = {*_NOT_CACHED, *(kind.folder.partition("/")[0] for kind in _KINDS)}
     return sorted(path.name for path in _scan(home) if path.name not in known or _is_link(path))
 
 
@@ -160,7 +179,8 @@ def _files(entry: Path, kind: _Kind) -> Iterator[tuple[Path, bool]]:
         for name in (*names, *links):
             path = Path(folder, name)
             relative = path.relative_to(entry).as_posix()
-            yield path, _is_file(path) and bool(re.fullmatch(kind.files, relative))
+            own = kind.links if _is_link(path) else kind.files if _is_file(path) else ""
+            yield path, bool(own and re.fullmatch(own, relative))
 
 
 def _entry(name: str, path: Path, kind: _Kind) -> CacheEntry:

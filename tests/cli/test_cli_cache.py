@@ -16,10 +16,15 @@ from engine_parts import small_task
 
 from steelyard.cache import cached_entries, foreign_files, is_steelyard_home, remove_entries
 from steelyard.cli import main
+from steelyard.cli.completion import _names
+from steelyard.config import Settings
 from steelyard.datasets import write_nano_set
+from steelyard.datasets.formats.saved_arrow import arrow_view
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_store import VectorStore
+from steelyard.engine.batch import load_models
 from steelyard.errors import SteelyardError, UnknownName, UsageError
+from steelyard.recommendation.measure_models import measure_models
 
 SET = "NanoSmall-1.0-e1"
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -37,6 +42,9 @@ def filled(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("services/" + "b" * 16, {"encoder": "x", "dimension": 3}),
         ("pages/tokens/" + "c" * 32, {"tokenizer": "x", "counts": [1]}),
         ("hubs/huggingface/owner--name", {"revisions": {}, "files": {}}),
+        ("models/" + "d" * 32, {"version": 1, "name": "x", "settings": {}}),
+        ("costs/" + "e" * 32, {"latency": {}, "batch_latency": {}, "measured_on": {}}),
+        ("completion/1.0.0", {"tasks": [], "models": []}),
     ):
         path = own_home / f"{place}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +75,7 @@ def test_an_empty_home(own_home: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_ls_lists_every_kind_with_sizes(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     listed = names(capsys)
     assert [name.partition("/")[0] for name in listed] == [
-        *("builtin", "hashes", "hubs", "pages", "services", "vectors", "vectors")
+        *("builtin", "completion", "costs", "hashes", "hubs", "models", "pages", "services", "vectors", "vectors")
     ]
     assert main(["cache", "ls", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -88,7 +96,10 @@ def test_ls_lists_every_kind_with_sizes(filled: Path, capsys: pytest.CaptureFixt
         ("hashes", 1),
         ("hubs", 1),
         ("pages/tokens", 1),
-        ("all", 7),
+        ("costs", 1),
+        ("models", 1),
+        ("completion", 1),
+        ("all", 10),
     ],
 )
 @pytest.mark.usefixtures("filled")
@@ -97,7 +108,7 @@ def test_rm_removes_the_named_entries(name: str, removed: int, capsys: pytest.Ca
     report = json.loads(capsys.readouterr().out)
     assert len(report["removed"]) in (removed, 1) if name == "letters-small" else len(report["removed"]) == removed
     assert report["freed"] > 0
-    assert len(names(capsys)) == 7 - len(report["removed"])
+    assert len(names(capsys)) == 10 - len(report["removed"])
 
 
 def test_rm_all_leaves_no_empty_folder(filled: Path) -> None:
@@ -112,7 +123,7 @@ def test_rm_refuses_other_names(
 ) -> None:
     error = error_of("cache", "rm", name)
     assert isinstance(error, UnknownName) and error.name == name
-    assert len(names(capsys)) == 7
+    assert len(names(capsys)) == 10
 
 
 def test_rm_all_keeps_what_steelyard_did_not_write(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,6 +138,13 @@ def test_rm_all_keeps_what_steelyard_did_not_write(filled: Path, capsys: pytest.
         "builtin/NanoMine/corpus.parquet",
         "hashes/todo.json",
         f"hashes/{'f' * 24}.json",
+        "models/weights.json",
+        f"models/{'f' * 32}.json",
+        "costs/2026.json",
+        f"costs/{'f' * 32}.json",
+        "completion/mine.json",
+        "completion/2.0.json",
+        f"arrow/{'f' * 16}/data/README.md",
         ".ssh/id_ed25519",
     }
     for name in others:
@@ -156,6 +174,43 @@ def test_links_are_neither_followed_nor_removed(filled: Path, tmp_path: Path) ->
     assert tree(filled) == links
 
 
+@pytest.mark.parametrize("kind", ["models", "costs", "completion", "arrow"])
+def test_a_link_in_place_of_a_folder_of_records_stays(kind: str, filled: Path, tmp_path: Path) -> None:
+    folder, outside = filled / kind, tmp_path / "outside"
+    folder.mkdir(exist_ok=True)
+    folder.rename(outside)
+    folder.symlink_to(outside)
+    before = tree(outside)
+    assert kind not in [entry.name for entry in cached_entries(filled)] and kind in foreign_files(filled)
+    remove_entries(cached_entries(filled))
+    assert folder.is_symlink() and tree(outside) == before
+
+
+def test_what_the_verbs_store_is_listed_and_removed(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings.load()
+    assert _names(settings)["models"]
+    model = load_models(["bm25"], settings=settings)
+    assert measure_models(model, [small_task("NanoSmall/a")], failed={}, settings=settings)
+    assert {"completion", "costs"} <= set(names(capsys)) and foreign_files(own_home) == []
+    assert main(["cache", "rm", "all", "--yes", "-q"]) == 0
+    assert tree(own_home) == set()
+
+
+def test_views_of_saved_data_are_removed_and_the_data_stays(own_home: Path, tmp_path: Path) -> None:
+    data = tmp_path / "saved"
+    data.mkdir()
+    for name in ("data-00000-of-00001.arrow", "dataset_info.json", "state.json"):
+        (data / name).write_text("{}")
+    view = arrow_view(data, Settings.load())
+    assert view is not None and view.is_relative_to(own_home)
+    mine = view / "mine.arrow"
+    mine.symlink_to(data / "state.json")
+    (entry,) = cached_entries(own_home)
+    assert entry.name.startswith("arrow/") and entry.files == 2
+    assert remove_entries([entry]).left == (mine,) and tree(view) == {"mine.arrow"}
+    assert len(tree(data)) == 3
+
+
 def test_a_folder_that_steelyard_did_not_make_is_refused(
     own_home: Path, error_of: Callable[..., SteelyardError]
 ) -> None:
@@ -179,10 +234,10 @@ def test_an_entry_that_changed_since_it_was_listed_is_kept(filled: Path, tmp_pat
 
 def test_rm_all_needs_a_confirmation(filled: Path, error_of: Callable[..., SteelyardError]) -> None:
     assert error_of("cache", "rm", "all").option == "--yes"
-    assert len(cached_entries(filled)) == 7
+    assert len(cached_entries(filled)) == 10
 
 
-@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 7), ("\n", 7)])
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 10), ("\n", 10)])
 def test_rm_all_asks_on_a_terminal(answer: str, left: int, filled: Path) -> None:
     master, terminal = pty.openpty()
     command = [sys.executable, "-m", "steelyard", "cache", "rm", "all"]
@@ -206,7 +261,7 @@ def test_the_home_of_a_project_file_is_never_emptied(
     monkeypatch.chdir(project)
     monkeypatch.delenv("STEELYARD_HOME")
     assert error_of("cache", "rm", "all", "--yes").field == "home"
-    assert len(cached_entries(filled)) == 7
+    assert len(cached_entries(filled)) == 10
 
 
 def test_trim_removes_vectors_only(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
