@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from test_evalscope import ONE_STAGE, TWO_STAGES
 
 from steelyard import run_task
 from steelyard.compat.mteb.mteb_files import write_mteb_files
+from steelyard.encoders.backends.transformers.packed_bert import Ids, PackedBert
 from steelyard.engine import Results, evaluate
 from steelyard.errors import UsageError
+from steelyard.types import Float32
 
 TASKS = ("TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC")
 
@@ -247,16 +250,14 @@ def test_mteb_loads_what_a_config_of_the_first_version_wrote(models: dict[str, P
 def test_the_batch_size_is_what_the_model_gets(
     models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     seen: list[int] = []
-    encode = SentenceTransformer.encode
+    compute = PackedBert.__call__
 
-    def watched(self: Any, texts: list[str], *more: Any, **named: Any) -> Any:
-        seen.append(len(texts))
-        return encode(self, texts, *more, **named)
+    def watched(self: PackedBert, ids: Sequence[Ids]) -> Float32:
+        seen.append(len(ids))
+        return compute(self, ids)
 
-    monkeypatch.setattr(SentenceTransformer, "encode", watched)
+    monkeypatch.setattr(PackedBert, "__call__", watched)  # BERT on a CPU is computed without padding
     given = example(ONE_STAGE, models, tmp_path / "o", tasks=["CLSClusteringS2S"])
     given["eval_config"]["model"][0]["encode_kwargs"] = {"batch_size": 10}
     run_task(given)
