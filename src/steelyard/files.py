@@ -73,6 +73,29 @@ def read_cached(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
+def parse_yaml(text: str) -> Any:
+    """Return the value of a text in YAML; whatever is wrong with it is a ValueError.
+
+    PyYAML raises other errors for the values of explicit tags, and for nesting that is too deep.
+
+    >>> parse_yaml("a: [1, b]")
+    {'a': [1, 'b']}
+    >>> parse_yaml("day: 2020-13-45")
+    Traceback (most recent call last):
+    ValueError: month must be in 1..12
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    except (LookupError, AttributeError, TypeError, OverflowError) as error:
+        raise ValueError(f"a value does not fit its tag: {error}") from error
+    except RecursionError as error:
+        raise ValueError("values are nested too deeply") from error
+
+
 def remove_leftovers(folders: Iterable[Path]) -> int:
     """Remove the hidden files of killed writers directly in these folders; return how many were removed."""
     removed = 0

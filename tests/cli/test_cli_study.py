@@ -60,6 +60,8 @@ def test_data_of_a_study_is_next_to_it_and_options_win(tmp_path: Path) -> None:
         ("modles = []", UnknownName),
         ("[variants]\nlimit = 3", UnknownName),
         ("models = [1]", DataError),
+        ("models = 3", DataError),
+        ("limit = " + "[" * 3000, DataError),
         ("costs = 3", DataError),
         ("limit = [1, 2]", DataError),
         ("limit =", DataError),

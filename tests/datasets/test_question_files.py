@@ -136,6 +136,24 @@ def test_ids_of_contexts(tmp_path):
     assert raised.value.field == "duplicate-id"
 
 
+@pytest.mark.parametrize(
+    "paragraphs",
+    [
+        3,
+        [4],
+        [{"context": "x", "qas": 5}],
+        [{"context": 6, "qas": [{"question": "a"}]}],
+        [{"context": "x", "qas": ["q"]}],
+    ],
+)
+def test_a_wrong_article_of_squad_is_named(tmp_path, paragraphs):
+    good = {"paragraphs": [{"context": "The Nile", "qas": [{"question": "Which river?"}]}]}
+    (tmp_path / "squad.json").write_text(json.dumps({"data": [good, {"paragraphs": paragraphs}]}), encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        load_task(str(tmp_path / "squad.json"))
+    assert (error.value.row, error.value.field) == (2, "row")
+
+
 def test_squad(tmp_path):
     asked = [{"id": "1", "question": "How long?"}, {"id": "2", "question": "Why?", "is_impossible": True}]
     articles = [

@@ -17,9 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.build.sample.journal import Journal
+from steelyard.build.sample.plan import read_set_file
 from steelyard.build.source.source import open_sources
+from steelyard.cli._ui.study import study_words
 from steelyard.compat.evalscope import read_configs
 from steelyard.datasets import check, load_any, task_names
+from steelyard.datasets.formats.sidecar import set_facts, task_info
 from steelyard.datasets.formats.trec.qrels_runs import read_qrels, read_run
 from steelyard.datasets.hubs.snapshots import stored_snapshot
 from steelyard.errors import SteelyardError
@@ -168,6 +171,45 @@ def stream(name: str) -> Callable[[Path, bytes], object]:
     return read
 
 
+def questions_in(name: str, columns: str = "") -> Callable[[Path, bytes], object]:
+    """Return a reader of a file of questions with their contexts."""
+    return lambda folder, data: load_any(f"{put(folder, {name: data}) / name}{columns}", validate="report")
+
+
+def corpus_and_questions(folder: Path, data: bytes) -> object:
+    """The input is a table of documents and a table of questions that name them, apart by a line of =====."""
+    corpus, _, asked = data.partition(b"\n=====\n")
+    put(folder, {"documents.csv": corpus, "asked.csv": asked})
+    return load_any(f"{folder / 'documents.csv'},{folder / 'asked.csv'}", validate="report")
+
+
+def arrow(**columns: object) -> bytes:
+    stream, table = io.BytesIO(), pa.table(columns)
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def saved(name: str) -> Callable[[Path, bytes], object]:
+    """Return a reader of a folder of `datasets.save_to_disk` in which one file is the input."""
+    files = {
+        "dataset_dict.json": b'{"splits": ["test", "dev"]}',
+        "test/state.json": b'{"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_split": "test"}',
+        "dev/state.json": b'{"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_split": "dev"}',
+        "test/data-00000-of-00001.arrow": arrow(question=["what", "who"], context=["that", "she"]),
+        "dev/data-00000-of-00001.arrow": arrow(question=["why"], context=["because"]),
+    }
+    return lambda folder, data: load_any(put(folder, {**files, name: data}), validate="report")
+
+
+def set_file(folder: Path, data: bytes) -> object:
+    """A `set.yaml` is a plan of a build, and the facts of the tasks in its folder."""
+    path = put(folder, {"set.yaml": data}) / "set.yaml"
+    for name, facts in set_facts(folder).items():
+        task_info(facts, name=name, source="x")
+    return read_set_file(path)
+
+
 def model(prefix: str, name: str) -> Callable[[Path, bytes], object]:
     return lambda folder, data: load_retriever(f"{prefix}:{put(folder, {name: data}) / name}")
 
@@ -213,6 +255,46 @@ FACTS = {
     "type": "retrieval",
 }
 FACTS |= {"licence": "MIT", "ignore_identical_ids": False, "reference": {"bm25_ndcg_at_10": 0.5}, "main_metric": "map"}  # type: ignore[dict-item]
+PAPER = {
+    "title": "A paper",
+    "year": 2020,
+    "authors": ["A. B"],
+    "url": "https://x.org",
+    "doi": "10.1/x",
+    "type": "paper",
+    "confidence": "human_verified",
+}
+METADATA = {
+    "references": [PAPER],
+    "useful_training_data": ["msmarco"],
+    "synthetic_data": {"guidance": "ask about names"},
+}
+SQUAD_ROW = {
+    "context": "The Nile is long.",
+    "qas": [
+        {"id": "1", "question": "What is long?", "is_impossible": False},
+        {"id": 2, "question": "Who?", "is_impossible": True},
+    ],
+}
+SQUAD = {"version": "2.0", "data": [{"title": "Nile", "paragraphs": [SQUAD_ROW, {"context": "Alps", "qas": []}]}]}
+SET = b"""title: Two sets
+licence: MIT
+options: {queries: 50, max_positives: 3, seed: 1}
+tasks:
+  en: {source: ./news, language: en, references: [{title: A paper, year: 2020}], options: {queries: 20}}
+  de: ./other
+"""
+STUDY = b"""tasks = ["NanoAlmanac/en", "./mine"]
+metrics = "ndcg_at_10"
+limit = 5
+costs = true
+[models]
+base = "bm25"
+[variants]
+truncate_dim = [64, 128]
+[chunking]
+chunk = [128, "none"]
+"""
 MANIFEST = {
     "schema_version": 1,
     "tasks": {"en": FACTS},
@@ -254,8 +336,21 @@ READERS = [
     Reader("clicks_jsonl", clicks("log.jsonl"), [CLICKS]),
     Reader("clicks_csv", clicks("log.csv"), [CLICKS_CSV]),
     Reader("clicks_opts", click_options, [b"?signal=ctr&at=0.1,0.3&min_impressions=2&positions=ips", b"?since=2026-01-01&eta=1&clip=5"]),
+    Reader("pairs_csv", questions_in("faq.csv"), [b'question,context,grade\nwhat?,"that, and more",1\nwho?,she,2\nwhat?,this,\n', b"anchor,positive,negative\na,b,c\n"]),
+    Reader("pairs_jsonl", questions_in("faq.jsonl"), [lines({"query": "a", "positive": ["b", "c"], "negative": ["d"]}, {"query": "e", "positive": ["f"], "negative": []})]),
+    Reader("pairs_parquet", questions_in("faq.parquet"), [parquet(question=["a", "b"], context=["c", "d"], context_id=["1", "2"])]),
+    Reader("pairs_arrow", questions_in("faq.arrow"), [arrow(question=["a", "b"], context=["c", "d"])]),
+    Reader("pairs_columns", questions_in("faq.csv", "?question=ask&context=reply"), [b"ask,reply\nwhat?,that\n"]),
+    Reader("squad_json", questions_in("squad.json"), [json.dumps(SQUAD).encode()]),
+    Reader("corpus_questions", corpus_and_questions, [b"id,text\nd0,zero\nd1,one\n=====\nquestion,document,grade\nhow?,d0,1\nwhy?,d0;d1,2\n"]),
+    Reader("saved_splits", saved("dataset_dict.json"), [b'{"splits": ["test", "dev"]}']),
+    Reader("saved_state", saved("test/state.json"), [b'{"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_split": "test"}']),
+    Reader("saved_arrow", saved("test/data-00000-of-00001.arrow"), [arrow(question=["a", "b"], context=["c", "d"])]),
+    Reader("set_yaml", set_file, [SET]),
+    Reader("study_toml", single("study.toml", study_words), [STUDY, b'models = ["bm25"]\ndata = "x.csv"\n']),
     Reader("documents", documents, [b"---\nlayout: page\n---\n# Leave\n<title>VPN</title><p>Ask <b>IT</b>.</p>\n=====\nquestion,file\nhow,page.html\n"]),
     Reader("task_json", task_with("task.json"), [json.dumps(FACTS).encode()]),
+    Reader("task_metadata", task_with("task.json"), [json.dumps(METADATA).encode()]),
     Reader("manifest_json", nano("manifest.json"), [json.dumps(MANIFEST).encode()]),
     Reader("nano_corpus", nano("corpus/en.parquet"), [parquet(_id=["d0", "d1"], text=["zero", "one"])]),
     Reader("nano_candidates", nano("bm25/en.parquet"), [parquet(**{"query-id": ["q0"], "corpus-ids": [["d1", "d0"]]})]),

@@ -17,6 +17,7 @@ from steelyard.datasets.formats.sidecar import read_json_object
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import CatalogueSource, FolderSource, source_of, typed_reference
 from steelyard.errors import SteelyardError
+from steelyard.files import parse_yaml
 
 if TYPE_CHECKING:
     from steelyard.datasets.hubs.remote import HubDataset
@@ -118,11 +119,9 @@ def parse_card(text: str, name: str, *, url: str = "", role: Literal["set", "sou
 
 def _front_matter(text: str) -> dict[str, Any]:
     """Return the fields of the front matter; nothing if it is not valid YAML."""
-    import yaml
-
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = parse_yaml(text)
+    except ValueError:
         return {}
     return {str(key): one for key, one in value.items()} if isinstance(value, dict) else {}
 

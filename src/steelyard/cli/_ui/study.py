@@ -56,7 +56,7 @@ def study_words(path: Path) -> list[str]:
         raise UsageError(f"the study does not exist: {path}", hint="check the path", path=path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise DataError(f"the study must be TOML, got: {error}", path=path, hint="see docs/studies.md") from error
     options = _options(table, path)
     words = _models(options.pop("models", None), path)
@@ -84,6 +84,9 @@ def _options(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _models(models: Any, path: Path) -> list[str]:
     """Return the models: a list of names, or names of one's own for them."""
+    if models is not None and not isinstance(models, dict | list):
+        expected = "a list of names, or a table of them"
+        raise DataError.invalid("models", expected=expected, found=models, path=path, field="models")
     pairs = list(models.items()) if isinstance(models, dict) else [("", model) for model in models or []]
     words = []
     for label, model in pairs:
@@ -116,8 +119,10 @@ def _option(name: str, value: Any, path: Path) -> list[str]:
 
 def _beside(text: str, path: Path) -> str:
     """Return a path of data relative to the study, if there is one."""
-    candidate = path.parent / text
-    return str(candidate) if not Path(text).exists() and candidate.exists() else text
+    from steelyard.datasets.references import path_exists
+
+    candidate = str(path.parent / text)
+    return candidate if not path_exists(text) and path_exists(candidate) else text
 
 
 def study_text(arguments: argparse.Namespace) -> str:

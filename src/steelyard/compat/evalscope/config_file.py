@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import DataError, MissingPart, UsageError
+from steelyard.errors import DataError, UsageError
+from steelyard.files import parse_yaml
 
 FORMS = ".yaml, .yml, .json, .toml or .py"
 CONFIG_NAME = "task_cfg"
@@ -63,7 +64,7 @@ def _from_text(text: str) -> Any:
 def _parsed(reader: Callable[[str], Any], content: str, where: str) -> Any:
     try:
         table = reader(content)
-    except (ValueError, OverflowError) as error:  # of JSON, TOML and `_yaml`; long digit strings are a ValueError, too
+    except (ValueError, OverflowError) as error:  # of JSON, TOML and YAML; long digit strings are a ValueError, too
         raise DataError(f"the config cannot be parsed: {error}", path=where, hint="correct it there") from error
     except RecursionError as error:
         raise _too_deep(where) from error
@@ -90,20 +91,6 @@ def _within_depth(value: object) -> bool:
 def _too_deep(where: str) -> DataError:
     expected = f"nested at most {DEEPEST} levels deep, with at most {LARGEST:,} values"
     return DataError(f"the config must be {expected}", path=where, expected=expected, hint=EXAMPLE)
-
-
-def _yaml(content: str) -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingPart(
-            "a config in YAML needs the package 'PyYAML'",
-            hint="pip install 'steelyard[evalscope]', or write it as JSON",
-        ) from error
-    try:
-        return yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
 
 
 def _python(content: str) -> Any:
@@ -156,6 +143,6 @@ _READERS: dict[str, Callable[[str], Any]] = {
     ".json": json.loads,
     ".py": _python,
     ".toml": tomllib.loads,
-    ".yaml": _yaml,
-    ".yml": _yaml,
+    ".yaml": parse_yaml,
+    ".yml": parse_yaml,
 }

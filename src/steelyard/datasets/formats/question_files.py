@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENT_ID, DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
 from steelyard.datasets.tables.files import format_of, plain_name, read_bytes, translated
+from steelyard.datasets.tables.jsonlines import without_halves
 from steelyard.datasets.tables.tabular import Named, Table, read_table
 from steelyard.types import Task, TaskInfo
 
@@ -338,19 +339,40 @@ def squad_rows(content: bytes, name: str, report: Report) -> pa.Table | None:
         return None
     rows: list[dict[str, str]] = []
     unanswerable = 0
-    for article in articles:
-        for paragraph in article["paragraphs"]:
-            for asked in paragraph.get("qas", ()):
-                if asked.get("is_impossible"):
-                    unanswerable += 1
-                    continue
-                row = {"question": asked.get("question"), "context": paragraph.get("context")}
-                row |= {"id": str(asked["id"])} if "id" in asked else {}
-                rows.append(row | ({"title": article["title"]} if article.get("title") else {}))
+    wrong: dict[int, str] = {}
+    for number, article in enumerate(articles, 1):
+        for paragraph, asked in _squad_questions(article, wrong, number):
+            if asked.get("is_impossible"):
+                unanswerable += 1
+                continue
+            row = {"question": asked.get("question"), "context": paragraph.get("context")}
+            row |= {"id": str(asked["id"])} if asked.get("id") is not None else {}
+            row |= {"title": article["title"]} if article.get("title") else {}
+            if all(isinstance(text, str) for text in row.values()):
+                rows.append(without_halves(row))
+            else:
+                wrong.setdefault(number, f"the article must have texts for question, context and title, got {row!r}")
+    if wrong:
+        report.add("row", name, next(iter(wrong.values())), wrong, remedy="write the file as SQuAD does")
     if unanswerable:
         many = "question is" if unanswerable == 1 else "questions are"
         report.add("pairs", name, f"{unanswerable:,} {many} marked as impossible, and not part of the task")
     return table_of_rows(rows) if rows else None
+
+
+def _squad_questions(article: Any, wrong: dict[int, str], number: int) -> Iterator[tuple[Any, Any]]:
+    """Yield each question of an article with its paragraph; what is not a list of objects goes to `wrong`."""
+    pairs = [(article, "paragraphs"), *((paragraph, "qas") for paragraph in _objects(article["paragraphs"]) or ())]
+    for value, key in pairs:
+        if (found := _objects(value.get(key, []))) is None:
+            wrong.setdefault(number, f"{key} of the article must be a list of objects, got {value[key]!r}")
+        elif key == "qas":
+            yield from ((value, asked) for asked in found)
+
+
+def _objects(value: Any) -> list[Any] | None:
+    """Return a list of objects; None if the value is anything else."""
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else None
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

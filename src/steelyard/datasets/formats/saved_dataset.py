@@ -38,7 +38,8 @@ def saved_splits(folder: Path) -> dict[str, list[str]]:
 
 def _files(folder: Path) -> list[str]:
     listed = read_json_object(folder / STATE).get("_data_files")
-    names = [str(file["filename"]) for file in listed if isinstance(file, dict)] if isinstance(listed, list) else []
+    files = [file.get("filename") for file in listed if isinstance(file, dict)] if isinstance(listed, list) else []
+    names = [name for name in files if isinstance(name, str)]
     for name in names:
         if not (folder / name).is_file():
             raise DataError("the file of a saved dataset does not exist", path=folder / name, hint="save it again")

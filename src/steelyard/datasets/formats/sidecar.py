@@ -27,6 +27,7 @@ from steelyard.datasets.language_codes import language_code, overall_language
 from steelyard.datasets.samples.constants import FORMS
 from steelyard.datasets.tables.files import os_error
 from steelyard.errors import DataError, printable
+from steelyard.files import parse_yaml
 from steelyard.types import TaskInfo
 
 if TYPE_CHECKING:
@@ -109,15 +110,12 @@ def read_sidecar(folder: Path) -> dict[str, Any]:
 
 def read_set_file(path: Path) -> dict[str, Any]:
     """Return the object in a `set.yaml`; an unknown key, also of a task, is a DataError with the near name."""
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = parse_yaml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"the file cannot be read: {error.strerror}", path=path, hint="check the path") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"the file must be YAML in UTF-8: {reason}", path=path, hint=SET_EXAMPLE) from error
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise DataError(f"the file must be YAML in UTF-8: {error}", path=path, hint=SET_EXAMPLE) from error
     if not isinstance(content, dict):
         found = type(content).__name__
         raise DataError.invalid("the file", expected="an object", found=found, path=path, hint=SET_EXAMPLE)
@@ -221,7 +219,7 @@ def _refuse(facts: Mapping[str, Any], tags: Any, name: str) -> None:
     }
     for key in (key for key, is_wrong in wrong.items() if is_wrong):
         raise DataError(
-            f"{key} must be {EXPECTED[key]}, got {json.dumps(facts[key], ensure_ascii=False)[:200]}",
+            f"{key} must be {EXPECTED[key]}, got {json.dumps(facts[key], ensure_ascii=False, default=str)[:200]}",
             where=name,
             field=key,
             found=facts[key],

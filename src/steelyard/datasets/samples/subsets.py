@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.samples.splits import find_splits
+from steelyard.files import parse_yaml
 
 TABLES = {"corpus", "queries", "qrels", "top_ranked"}
 """Configurations that are the tables of a retrieval task, and not subsets of it."""
@@ -36,11 +37,9 @@ def _configs(card: Path) -> list[dict[str, Any]]:
     text = card.read_text(encoding="utf-8", errors="replace")
     if not text.startswith("---\n"):
         return []
-    import yaml
-
     try:
-        front = yaml.safe_load(text[4:].partition("\n---")[0])
-    except yaml.YAMLError:
+        front = parse_yaml(text[4:].partition("\n---")[0])
+    except ValueError:
         return []
     listed = front.get("configs") if isinstance(front, dict) else None
     return [config for config in listed if isinstance(config, dict)] if isinstance(listed, list) else []

@@ -104,7 +104,8 @@ class Role:
         listed = list(dict.fromkeys(column.strip() for column in columns))
         matched = self.match(listed)
         unused = iter([column for column in listed if column not in matched.values()])
-        pairs = [f"{field.name}={quote(next(unused, 'COLUMN'), safe='')}" for field in self.missing(matched)]
+        shown = (quote(column, safe="", errors="replace") for column in unused)
+        pairs = [f"{field.name}={next(shown, 'COLUMN')}" for field in self.missing(matched)]
         return f"name the columns: '{name}?{'&'.join(pairs)}'"
 
     def missing(self, fields: Iterable[str]) -> list[Field]:

@@ -69,7 +69,9 @@ def as_texts(column: Any, add_problem: AddProblem, missing: str | None = "") -> 
         column.validate(full=True)
         texts = column.cast(TEXT)
     except pa.ArrowInvalid:
-        texts = _decode(column.cast(pa.large_binary()), add_problem)
+        raw = column.cast(pa.large_binary())
+        raw.validate(full=True)  # a damaged file may have offsets outside its bytes
+        texts = _decode(raw, add_problem)
     return texts if missing is None or texts.null_count == 0 else pc.fill_null(texts, missing)
 
 

@@ -113,7 +113,7 @@ def _records(path: Path, name: str, report: Report) -> Iterator[tuple[int, Any]]
             except (ValueError, RecursionError) as error:
                 no_json[row] = f"the line must be JSON ({error}), got {text.strip()[:60]!r}"
                 record = {}
-            if HALF.search(text) and (mended := _without_halves(record)) != record:
+            if HALF.search(text) and (mended := without_halves(record)) != record:
                 halves.append(row)
                 record = mended
             yield row, record
@@ -130,17 +130,17 @@ def _report_once(messages: dict[int, str], name: str, report: Report) -> None:
         report.add("row", name, next(iter(messages.values())), messages)
 
 
-def _without_halves(value: Any) -> Any:
+def without_halves(value: Any) -> Any:
     r"""Return the value with U+FFFD for every half of a surrogate pair, which UTF-8 cannot encode.
 
-    >>> _without_halves({"text": ["cut \ud83d", "whole \ud83d\ude00"]}) == {"text": ["cut \ufffd", "whole \U0001f600"]}
+    >>> without_halves({"text": ["cut \ud83d", "whole \ud83d\ude00"]}) == {"text": ["cut \ufffd", "whole \U0001f600"]}
     True
     """
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
-        return [_without_halves(item) for item in value]
-    return {key: _without_halves(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [without_halves(item) for item in value]
+    return {key: without_halves(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _array(path: Path, name: str, report: Report) -> list[Any]:
@@ -151,7 +151,7 @@ def _array(path: Path, name: str, report: Report) -> list[Any]:
         report.add("unreadable", name, f"the file must be JSON ({error})")
         return []
     records = records if isinstance(records, list) else [records]
-    if HALF.search(text) and (mended := _without_halves(records)) != records:
+    if HALF.search(text) and (mended := without_halves(records)) != records:
         rows = [row for row, (old, new) in enumerate(zip(records, mended, strict=True), 1) if old != new]
         report.add("encoding", name, HALF_FOUND, rows, remedy=HALF_REMEDY)
         return list(mended)

@@ -153,6 +153,8 @@ def _read_arrow(path: Path, name: str, role: Role, report: Report) -> dict[str, 
         head = bytes(source.read(6))
         source.seek(0)
         table = (pa.ipc.open_file if head == b"ARROW1" else pa.ipc.open_stream)(source).read_all()
+        for column in table.columns:
+            column.validate(full=pa.types.is_nested(column.type))  # texts are validated when they are converted
         return _select(table.schema, table.select, name, role, report)
 
 

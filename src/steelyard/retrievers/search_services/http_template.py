@@ -23,10 +23,11 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from steelyard.errors import DataError, UsageError
+from steelyard.files import parse_yaml
 from steelyard.http.secrets import VARIABLE, Secrets, is_sensitive, stored
 from steelyard.options import Options
 from steelyard.retrievers.search_services.json_path import JsonPath
-from steelyard.retrievers.search_services.request_options import RequestOptions, require
+from steelyard.retrievers.search_services.request_options import RequestOptions
 
 PLACE = re.compile(r"\{(query|k)\}")
 METHODS = ("GET", "POST", "PUT")
@@ -146,8 +147,8 @@ def _load(path: Path) -> dict[str, Any]:
     readers: dict[str, Callable[[str], Any]] = {
         ".toml": tomllib.loads,
         ".json": json.loads,
-        ".yaml": _read_yaml,
-        ".yml": _read_yaml,
+        ".yaml": parse_yaml,
+        ".yml": parse_yaml,
     }
     if path.suffix not in readers:
         raise UsageError.invalid(
@@ -187,14 +188,6 @@ def _load(path: Path) -> dict[str, Any]:
             "the depth of a template", expected=f"at most {MAX_DEPTH}", found=_depth(value), path=path
         )
     return value
-
-
-def _read_yaml(text: str) -> Any:
-    yaml = require("yaml", "PyYAML")
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
 
 
 def _depth(value: Any) -> int:
