@@ -173,7 +173,7 @@ def digests(work: Path) -> dict[str, str]:
 
     found = {}
     for path in outputs(work):
-        if path.suffix in SKIPPED:
+        if path.suffix in SKIPPED or path.name == "progress.jsonl":
             continue
         content = path.read_bytes()
         if path.suffix == ".json":
@@ -329,8 +329,13 @@ class Suite:
         return 2
 
 
-def inject(names: list[str], kills: int, disks: int, root: Path) -> tuple[dict[str, dict[str, int]], Bench]:
-    """Inject every fault into the commands; return how many of each, and the bench with its problems."""
+def inject(
+    names: list[str], kills: int, disks: int, root: Path, *, few: bool = False
+) -> tuple[dict[str, dict[str, int]], Bench]:
+    """Inject every fault into the commands; return how many of each, and the bench with its problems.
+
+    `few` leaves out four processes and clocks that jump.
+    """
     bench = Bench(make_data(root / "data"), root)
     mounts = can_mount(root)
     table: dict[str, dict[str, int]] = {}
@@ -340,9 +345,10 @@ def inject(names: list[str], kills: int, disks: int, root: Path) -> tuple[dict[s
             "kill -9": lambda suite=suite: suite.kills(kills),
             "SIGINT, SIGTERM": suite.signals,
             "two processes": lambda suite=suite: suite.several(2),
-            "four processes": lambda suite=suite: suite.several(4),
-            "clock jumps": suite.clock,
         }
+        if not few:
+            faults["four processes"] = lambda suite=suite: suite.several(4)
+            faults["clock jumps"] = suite.clock
         if mounts and disks:
             faults["full disk"] = lambda suite=suite: suite.full_disk(disks)
             faults["read-only disk"] = suite.read_only_disk
