@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +85,9 @@ def test_dtypes_of_a_transformer_are_tried(tmp_path: Path, monkeypatch: pytest.M
     by_name = {one.name: one for one in found.conditions}
     assert by_name["batch_size=1"].score is not None and by_name["dtype=bfloat16"].score is not None
     assert by_name["dtype=float8"].score is None and by_name["dtype=float8"].reason
+
+
+def test_without_torch_there_is_no_other_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = stability("bm25", TASK, batch_sizes=[1], dtypes=[], threads=[1])
+    assert found.to_dict()

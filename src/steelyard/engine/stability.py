@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.engine import evaluate
-from steelyard.errors import ModelError, SteelyardError, UsageError
+from steelyard.errors import MissingPart, ModelError, SteelyardError, UsageError
 from steelyard.results import Results
 from steelyard.retrievers import canonical
 from steelyard.spec import ModelSpec
@@ -182,7 +182,10 @@ def _accelerators() -> list[str]:
     """Return the accelerators of this machine, if torch is installed and sees any."""
     from steelyard.encoders.devices.choice import choose_devices
 
-    return [name for name in choose_devices(None) if name != "cpu"]
+    try:
+        return [name for name in choose_devices(None) if name != "cpu"]
+    except MissingPart:
+        return []
 
 
 def _limited_threads(count: int) -> AbstractContextManager[Any]:
