@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from steelyard.errors import UsageError
 from steelyard.types import Corpus, Guarded, Int64, Qrels, Queries, Ragged, Task
-from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, Problem, SummaryTask
+from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, Problem, SummaryTask
 
 Rows = npt.NDArray[np.intp]
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def limited(task: AnyTask, limit: int, seed: int, *, documents: bool = False) ->
     if isinstance(task, SummaryTask):
         human, machine = _pick(task.human, rows), _pick(task.machine, rows)
         return replace(task, human=human, machine=machine, gold=_pick(task.gold, rows))
-    return PairTask(task.info, _pick(task.first, rows), _pick(task.second, rows), task.gold[rows])
+    return replace(task, first=_pick(task.first, rows), second=_pick(task.second, rows), gold=task.gold[rows])
 
 
 def limited_queries(task: Task, limit: int, seed: int) -> Task:

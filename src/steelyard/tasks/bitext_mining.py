@@ -24,7 +24,8 @@ def score_bitext(task: PairTask, texts: Sequence[str], vectors: Float32, similar
     first, second = (vectors[[row_of[text] for text in side]] for side in (task.first, task.second))
     if similarity == "cosine":
         first, second, similarity = normalised(first), normalised(second), "dot"
-    predicted = top_k(first, second, 1, similarity=similarity).rows[:, 0].astype(np.int64)
+    nearest = top_k(first, second, 1, similarity=similarity)
+    predicted = nearest.rows[:, 0].astype(np.int64)
     gold = np.arange(len(task))
     correct = (predicted == gold).astype(np.float64)
     scores = Confusion.of(gold, predicted, len(task)).scores()
@@ -44,4 +45,10 @@ def score_bitext(task: PairTask, texts: Sequence[str], vectors: Float32, similar
         mean_intervals(values, metrics),
         described(len(task), "pairs"),
         QueryScores(tuple(map(str, range(len(task)))), None, {"accuracy": correct, "f1": values["f1"]}),
+        predictions={
+            "-".join(task.columns): [
+                {"corpus_id": row, "score": score}
+                for row, score in zip(predicted.tolist(), nearest.scores[:, 0].tolist(), strict=True)
+            ]
+        },
     )

@@ -63,11 +63,12 @@ def score_multilabel(task: LabelTask, texts: Sequence[str], vectors: Float32) ->
     row_of = {text: row for row, text in enumerate(texts)}
     tests = vectors[[row_of[text] for text in task.texts]]
     train, gold = _indicators(task)
-    experiments, exact = [], []
+    experiments, exact, predictions = [], [], []
     for rows in training_rows(task):
         training = vectors[[row_of[task.train_texts[row]] for row in rows]]
         predicted = _predict(training, train[rows], tests)
         experiments.append(_scores(gold, predicted))
+        predictions.append(predicted.tolist())
         exact.append((predicted == gold).all(axis=1))
     metrics = {name: float(np.mean([scores[name] for scores in experiments])) for name in experiments[0]}
     accuracy: Float64 = np.mean(exact, axis=0)
@@ -79,6 +80,7 @@ def score_multilabel(task: LabelTask, texts: Sequence[str], vectors: Float32) ->
         described(len(task), "test texts"),
         QueryScores(tuple(map(str, range(len(task)))), None, {"accuracy": accuracy}),
         fitted_by(),
+        predictions,
     )
 
 

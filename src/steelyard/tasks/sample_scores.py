@@ -30,7 +30,7 @@ class SampleScores:
     """A value for each pair or text, if a metric is computed from such values."""
     notes: ModelSettings = field(default_factory=dict)
     predictions: Any = None
-    """Labels by experiment, or clusters by problem or level, as mteb saves them; None if `samples` has the outputs."""
+    """What mteb saves: labels by experiment, clusters by problem or level, nearest texts; None if in `samples`."""
 
 
 def main_metric(info: TaskInfo, default: str, metrics: Mapping[str, float | None]) -> str:

@@ -44,6 +44,8 @@ def _manhattan(first: Float32, second: Float32) -> Float32:
     return np.asarray(-np.abs(first[:, None] - second[None]).sum(axis=-1), dtype=np.float32)
 
 
+PREDICTED = ("cosine_scores", "dot_scores", "similarity_scores", "human_scores")
+"""mteb's names of the outputs by text: each machine-made summary's similarities, and its score from 0 to 1."""
 COMPARED: dict[str, Compare] = {"cosine": _cosine, "dot": _dot, "euclidean": _euclidean, "manhattan": _manhattan}
 
 
@@ -53,12 +55,17 @@ def score_summaries(task: SummaryTask, texts: Sequence[str], vectors: Float32, s
     ways = {"": COMPARED[similarity], "cosine_": _cosine, "dot_": _dot}
     values: dict[str, list[float]] = {f"{name}{kind}": [] for name in ways for kind in ("pearson", "spearman")}
     used = []
+    predictions: dict[str, list[list[float]]] = {name: [] for name in PREDICTED}
+    lowest, highest = task.scale
     for number, (human, machine, gold) in enumerate(zip(task.human, task.machine, task.gold, strict=True)):
         people, made = (vectors[[row_of[text] for text in side]] for side in (human, machine))
         scores = {name: way(made, people).max(axis=1).astype(np.float64) for name, way in ways.items()}
         if any(len(set(column)) == 1 for column in (gold, scores["cosine_"].tolist(), scores["dot_"].tolist())):
             continue
         used.append(number)
+        scaled = (np.array(gold) - lowest) / (highest - lowest)
+        for name, column in zip(PREDICTED, (scores["cosine_"], scores["dot_"], scores[""], scaled), strict=True):
+            predictions[name].append(column.tolist())
         for name, column in scores.items():
             pearson, spearman = _correlations(np.array(gold, dtype=np.float64), column, task.with_p_values)
             values[f"{name}pearson"].append(pearson)
@@ -80,6 +87,7 @@ def score_summaries(task: SummaryTask, texts: Sequence[str], vectors: Float32, s
         described(len(used), "texts"),
         QueryScores(tuple(map(str, used)), None, columns),
         {"texts_left_out": len(task) - len(used)} if len(used) < len(task) else {},
+        predictions,
     )
 
 

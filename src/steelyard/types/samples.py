@@ -14,6 +14,8 @@ import numpy as np
 from steelyard.types import Float64, Task, TaskInfo
 from steelyard.types.hashing import of_columns
 
+PAIR_COLUMNS = ("sentence1", "sentence2")
+"""mteb's names of the two sides of a pair."""
 Label = int | str
 """Whole numbers stay numbers: classes are compared and sorted as in the source."""
 
@@ -33,6 +35,8 @@ class PairTask:
     second: tuple[str, ...]
     gold: Float64
     """Any scale for STS; 0 or 1 for pair classification."""
+    columns: tuple[str, str] = PAIR_COLUMNS
+    """The names of the two sides in the data; languages, if the subsets of a bitext task are columns of one table."""
 
     @property
     def name(self) -> str:
@@ -157,6 +161,14 @@ class SummaryTask:
     """The score of each machine-made summary."""
     with_p_values: bool = False
     """Whether p-values are averaged with the correlations, as in the first versions of mteb's tasks (issue 1156)."""
+    score_range: tuple[float, float] | None = None
+    """The lowest and highest possible score; None: those that occur. No metric depends on it."""
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and highest score."""
+        scores = [score for row in self.gold for score in row]
+        return self.score_range or (min(scores), max(scores))
 
     @property
     def name(self) -> str:

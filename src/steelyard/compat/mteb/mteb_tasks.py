@@ -176,9 +176,9 @@ def _summaries(task: SummaryTask) -> MtebTask:
         "machine_summaries": [list(summaries) for summaries in task.machine],
         "relevance": [list(scores) for scores in task.gold],
     }
-    scores = [score for row in task.gold for score in row]
+    lowest, highest = task.scale
     evaluator = DeprecatedSummarizationEvaluator if task.with_p_values else SummarizationEvaluator
-    traits = {"min_score": min(scores), "max_score": max(scores), "evaluator": evaluator}
+    traits = {"min_score": lowest, "max_score": highest, "evaluator": evaluator}
     return _made("AbsTaskSummarization", task, _splits({task.info.split: _table(columns)}), traits)
 
 

@@ -1,4 +1,4 @@
-"""Predictions as mteb and EvalScope write them: ranked lists, similarities of pairs, labels, clusters."""
+"""Predictions as mteb and EvalScope write them: ranked lists, similarities, labels, clusters, nearest texts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from steelyard.errors import ResultError
 from steelyard.files import read_cached, write_output
 from steelyard.results import Result
 from steelyard.results.store import attachment_path
+from steelyard.types.samples import PAIR_COLUMNS
 
 META = "mteb_model_meta"
 PAIRS = {
@@ -28,6 +29,8 @@ PAIRS = {
 }
 """mteb's names of the similarities of pairs."""
 DISTANCES = ("manhattan", "euclidean")
+PARALLEL = "parallel"
+"""mteb's subset of bitext tasks whose languages are columns of one table; it holds the pairs of languages."""
 
 
 def write_all_predictions(results: Iterable[Result], folder: Path) -> list[Path]:
@@ -63,6 +66,8 @@ def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | 
     path = folder / f"{file}_predictions.json"
     before = read_cached(path)
     parts = {name: part for name, part in before.items() if isinstance(part, dict) and before.get(META) == model.meta}
+    if result.facts.type == "bitext_mining":
+        subset, text = _with_other_pairs(subset, text, parts, result.facts.split)
     splits = {**parts.pop(subset, {}), result.facts.split: None}
     parts.pop(META, None)
     inner = ", ".join(
@@ -72,6 +77,14 @@ def write_predictions(result: Result, model: MtebModel, folder: Path) -> Path | 
     others = "".join(f"{json.dumps(name)}: {json.dumps(part)}, " for name, part in parts.items())
     write_output(path, f'{{"{META}": {json.dumps(model.meta)}, {others}{json.dumps(subset)}: {{{inner}}}}}\n'.encode())
     return path
+
+
+def _with_other_pairs(subset: str, text: str, parts: dict[str, Any], split: str) -> tuple[str, str]:
+    """Return mteb's subset of a bitext task and its predictions, with those of other pairs of languages."""
+    pairs = json.loads(text)
+    if "-".join(PAIR_COLUMNS) in pairs:
+        return subset, text
+    return PARALLEL, json.dumps({**parts.get(PARALLEL, {}).get(split, {}), **pairs})
 
 
 def _text(result: Result) -> str | None:

@@ -14,7 +14,7 @@ from steelyard.datasets.tables.columns import CANDIDATES
 from steelyard.datasets.tables.tabular import Table
 from steelyard.errors import DataError
 from steelyard.types import TaskInfo
-from steelyard.types.samples import Label, LabelTask, PairTask, SummaryTask
+from steelyard.types.samples import PAIR_COLUMNS, Label, LabelTask, PairTask, SummaryTask
 
 P_MRR = "p-MRR"
 OF_MTEB = "the data comes from mteb: check the task there, or give its files yourself"
@@ -23,9 +23,10 @@ OF_MTEB = "the data comes from mteb: check the task there, or give its files you
 def bitext(task: Any, part: Part, info: TaskInfo) -> PairTask:
     """Return a bitext task: two columns of a subset, or the columns of two languages of one table."""
     if task.parallel_subsets:
-        rows, names = task.dataset[part.split], part.hub_subset.split("-")
+        left, _, right = part.hub_subset.partition("-")
+        rows, names = task.dataset[part.split], (left, right)
     else:
-        rows, names = subset_of(task, part)[part.split], ["sentence1", "sentence2"]
+        rows, names = subset_of(task, part)[part.split], PAIR_COLUMNS
     first, second = (tuple(rows[name]) for name in names)
     if len(first) != len(second):
         raise DataError.invalid(
@@ -35,7 +36,7 @@ def bitext(task: Any, part: Part, info: TaskInfo) -> PairTask:
             where=info.name,
             hint="use the .v2 of the task, or evaluate it with mteb itself",
         )
-    return PairTask(info, texts_of(first, info), texts_of(second, info), np.ones(len(first)))
+    return PairTask(info, texts_of(first, info), texts_of(second, info), np.ones(len(first)), names)
 
 
 def multilabel(task: Any, part: Part, info: TaskInfo) -> LabelTask:
@@ -68,7 +69,7 @@ def summaries(task: Any, part: Part, info: TaskInfo) -> SummaryTask:
     )
     gold = tuple(tuple(map(float, scores)) for scores in rows[task.relevancy_column_name])
     with_p_values = task.evaluator.__name__ == "DeprecatedSummarizationEvaluator"
-    return SummaryTask(info, human, machine, gold, with_p_values)
+    return SummaryTask(info, human, machine, gold, with_p_values, (float(task.min_score), float(task.max_score)))
 
 
 def changed_documents(task: Any, part: Part) -> Table | None:
