@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +104,20 @@ def task_facts(name: str, options: LoadOptions | None = None) -> TaskInfo | None
     from steelyard.datasets.formats.folder import locate
 
     return locate(name)[0].info
+
+
+def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] | None:
+    """Return the documents (or samples) and the queries of a task without loading it; None if they are not known."""
+    from steelyard.datasets import builtin  # brings numpy
+
+    if name in builtin.infos():
+        counts: Mapping[str, float] = builtin.counts(settings).get(name, {})
+    else:
+        match = published.entry_of(name)
+        counts = match[0].counts if match is not None else {}
+    if "documents" in counts:
+        return int(counts["documents"]), int(counts.get("queries", 0))
+    return (int(counts["samples"]), 0) if "samples" in counts else None
 
 
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:

@@ -14,7 +14,16 @@ from steelyard.config import Settings
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
-from steelyard.engine.plan import Conditions, Evaluation, Model, ResultLookup, SaveRuns, facts_of, known_info
+from steelyard.engine.plan import (
+    Conditions,
+    Evaluation,
+    Model,
+    ResultLookup,
+    SaveRuns,
+    facts_of,
+    known_info,
+    known_sizes,
+)
 from steelyard.engine.runs import FORMS, PREDICTIONS, predictions_bytes, run_bytes
 from steelyard.engine.task_evaluator import SampleEvaluator, TaskEvaluator, depth_for
 from steelyard.engine.timing import EmissionsMeter, measured_emissions
@@ -56,9 +65,12 @@ class Batch:
         """Remove the leftovers of killed runs, report the plan, and check that the results folder can be written."""
         if self.lookup.store is not None:
             self.lookup.store.clean()
-        stored = self.lookup.count_stored(self.models, self.tasks, self.conditions)
-        self.listen(plan := Planned(len(self.models), len(self.tasks), stored))
-        if self.lookup.store is not None and stored < plan.evaluations:
+        stored = self.lookup.seem_stored(self.models, self.tasks, self.conditions)
+        sizes = known_sizes(self.tasks, self.conditions, self.settings) if len(self.tasks) > 1 else [None]
+        names = [model.shown for model in self.models]
+        plan = Planned(len(names), len(self.tasks), len(stored), names=names, sizes=sizes, stored_at=frozenset(stored))
+        self.listen(plan)
+        if self.lookup.store is not None and len(stored) < plan.evaluations:
             self.lookup.store.ready()
 
     def run_tasks(self) -> Iterator[Result]:

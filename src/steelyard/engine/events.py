@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steelyard.datasets.problems import Problem
 from steelyard.results import Result
@@ -25,6 +25,12 @@ class Planned:
     stored: int
     runs: int | None = None
     """Number of saved runs to score again; None for a batch of evaluations."""
+    names: Sequence[str] = field(default=(), compare=False)
+    """The names of the models, in the order of the evaluations."""
+    sizes: Sequence[tuple[int, int] | None] = field(default=(), compare=False)
+    """Documents (or samples) and queries of each task; None where they are not known before it is loaded."""
+    stored_at: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
+    """The evaluations that seem to be stored: a model and the place of a task."""
 
     @property
     def evaluations(self) -> int:

@@ -9,6 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, Literal
 
+from steelyard.config import Settings
 from steelyard.datasets.options import Generation
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.metrics import DEFAULT_METRICS, Metric, parse
@@ -252,14 +253,21 @@ class ResultLookup:
         return self.save_runs is None or attachment_path(path, f"run.{self.save_runs}").exists()
 
     def count_stored(self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions) -> int:
-        """Return the number of evaluations that seem to be stored, by file names alone: no data has been read yet."""
-        if self.store is None or self.strategy == "always":
-            return 0
-        if not self.store.folder.is_dir():
-            return 0
-        count = 0
+        """Return the number of evaluations that seem to be stored."""
+        return len(self.seem_stored(models, tasks, conditions))
+
+    def seem_stored(
+        self, models: Sequence[Model], tasks: Sequence[str | AnyTask], conditions: Conditions
+    ) -> list[tuple[str, int]]:
+        """Return the evaluations that seem to be stored, by file names alone: no data has been read yet.
+
+        Each is the name of a model in tables and the place of a task.
+        """
+        if self.store is None or self.strategy == "always" or not self.store.folder.is_dir():
+            return []
+        found: list[tuple[str, int]] = []
         stored: dict[Path, set[str]] = {}
-        for task in tasks:
+        for place, task in enumerate(tasks):
             info = known_info(task)
             slug = task_slug(info.name if info else str(task))
             relevant = conditions.relevant(lists=info is None or info.type in SEARCHED)
@@ -269,12 +277,39 @@ class ResultLookup:
                 if folder not in stored:
                     paths = (path for path in folder.glob("*@*.json") if self._seems_usable(path))
                     stored[folder] = {path.name.rpartition("@")[0] for path in paths}
-                count += slug in stored[folder]
-        return count
+                found += [(model.shown, place)] * (slug in stored[folder])
+        return found
 
     def _seems_usable(self, path: Path) -> bool:
         """Return what `_usable` would, without reading the file. A failure has no scores by query."""
         return self._has_run(path) if queries_path(path).exists() else self.strategy == "never"
+
+
+def known_sizes(
+    tasks: Sequence[str | AnyTask], conditions: Conditions, settings: Settings
+) -> list[tuple[int, int] | None]:
+    """Return the documents (or samples) and queries of each task; None if they are not known before it is loaded."""
+    from steelyard.datasets.names import task_counts
+
+    sizes: list[tuple[int, int] | None] = []
+    for task in tasks:
+        try:
+            counts = task_counts(task, settings) if isinstance(task, str) else None
+        except SteelyardError:
+            counts = None
+        if isinstance(task, Task):
+            counts = len(task.corpus), len(task.queries)
+        elif not isinstance(task, str):
+            counts = len(task), 0
+        if counts is not None and conditions.limit is not None:
+            documents, queries = counts
+            if conditions.limit_documents and queries:
+                counts = None
+            else:
+                limit = conditions.limit
+                counts = (documents, min(queries, limit)) if queries else (min(documents, limit), 0)
+        sizes.append(counts)
+    return sizes
 
 
 def known_info(task: str | AnyTask) -> TaskInfo | None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from steelyard.cli._ui.output import CLEAR, can_redraw, printable
+from steelyard.cli._ui.time_left import TimeLeft, opening_seconds, spent_on
 from steelyard.text.display import fit
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ PATIENCE = 2.0
 """Seconds after which work is shown that has no other sign of progress."""
 LINE_INTERVAL = 15.0
 """Seconds between two plain lines about the same work."""
+WORTH_A_LINE = 10.0
+"""Seconds left from which on the assumptions of the estimate are printed."""
 
 
 class Progress:
@@ -61,9 +64,11 @@ class Progress:
         self._cluster_start: tuple[float, int] | None = None
         self._activity = self._model = ""
         self._began = self._drawn = self._last = clock()
-        self._tasks = 0
-        self._seconds: dict[str, list[float]] = {}
-        self._finished_by_model: dict[str, int] = {}
+        self._planned: Planned | None = None
+        self._time_left = TimeLeft([])
+        self._ticks: list[tuple[float, int]] = []
+        self._loading = False
+        self._assumed: set[str] = set()
         self._cache_problems: set[str] = set()
         self._patience = PATIENCE if patience is None else patience
         self._timer: threading.Timer | None = None
@@ -86,13 +91,16 @@ class Progress:
                 self._plan(event)
             case events.Loading(task):
                 self._activity, self._steps, self._step = f"reading {task}", 0, 0
+                self._last, self._loading = self._clock(), True
             case events.Noticed(task, problems):
                 self._print_problems(task, problems)
             case events.Started(model, task, steps):
-                self._model = model
+                self._end_loading()
+                self._model, self._ticks, self._last = model, [], self._clock()
                 self._activity, self._steps, self._step, self._rate_start = f"{model} on {task}", steps, 0, None
             case events.Advanced(steps):
                 self._step += steps
+                self._ticks += [(self._clock(), steps)] * bool(steps)
                 # Stored vectors come first and take no time: the rate is that of the texts after them.
                 self._rate_start = self._rate_start or (self._clock(), self._step)
             case events.Finished(result, stored):
@@ -174,24 +182,30 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate the seconds left from what each model took so far and from the rate of the current evaluation.
+        """Estimate the seconds left from what was measured of each model and from the rate of the current evaluation.
 
         None before the first evaluation is finished, unless it is the only one.
         """
-        current = self._current_seconds_left
-        if not self._seconds:
-            return current if self.total - self.finished == 1 else None
-        means = {model: sum(seconds) / len(seconds) for model, seconds in self._seconds.items()}
-        # Saved runs: a model may have several of one task, or none.
-        remaining = {model: max(0, self._tasks - count) for model, count in self._finished_by_model.items()}
-        unseen = max(0, self.total - self.finished - sum(remaining.values()))
-        overall = sum(means.values()) / len(means)
-        everything = sum(means.get(model, overall) * count for model, count in remaining.items()) + unseen * overall
-        # Some of the rest is stored, and it is not known for which model: shrink all by the same share.
-        waiting = self.total - self.finished
-        fresh = max(0, waiting - max(0, self._expected - self.stored))
-        left = everything * fresh / waiting if waiting else 0.0
-        return left if current is None else current + max(0.0, left - means.get(self._model, overall))
+        return self._estimate()[0]
+
+    def _estimate(self) -> tuple[float | None, list[str]]:
+        """Return the seconds left, and what was assumed."""
+        current, waiting, plan = self._current_seconds_left, self.total - self.finished, self._planned
+        if plan is None or not self._time_left.paces:
+            return (current if waiting == 1 else None), []
+        if plan.runs is not None:  # a model may have several runs of one task, or none
+            paces = self._time_left.paces.values()
+            return waiting * sum(pace.seconds(None) for pace in paces) / len(paces), []
+        seen = self._time_left.places
+        names = plan.names or [*seen, *(f"\0{number}" for number in range(plan.models - len(seen)))]
+        left, assumed = self._time_left.left(names)
+        if self._expected and not plan.stored_at and waiting:  # it is not known which are stored
+            left *= max(0, waiting - max(0, self._expected - self.stored)) / waiting
+        if self._steps:
+            expected = self._time_left.of(self._model, seen.get(self._model, 0))
+            rest = max(0.0, expected - (self._clock() - self._last)) if current is None else current
+            left = rest + max(0.0, left - expected)
+        return left, assumed
 
     @property
     def _current_seconds_left(self) -> float | None:
@@ -201,7 +215,8 @@ class Progress:
         return (self._steps - self._step) * seconds / fresh if self._steps > self._step and fresh else None
 
     def _plan(self, plan: Planned) -> None:
-        self.total, self._expected, self._tasks = plan.evaluations, plan.stored, plan.tasks
+        self.total, self._expected, self._planned = plan.evaluations, plan.stored, plan
+        self._time_left = TimeLeft(list(plan.sizes) or [None] * plan.tasks, plan.stored_at)
         self._last = self._drawn = self._clock()  # do not count the loading of models in the first evaluation
         self._activity = ""
         stored = f", {plan.stored} of {plan.evaluations} may be stored already" if plan.stored else ""
@@ -222,11 +237,18 @@ class Progress:
         self.stored += stored
         self.evaluated += result.done and not stored
         self._steps = 0
-        self._finished_by_model[result.model] = self._finished_by_model.get(result.model, 0) + 1
-        seconds, self._last = self._clock() - self._last, self._clock()
+        self._end_loading()
+        elapsed, began, self._last = self._clock() - self._last, self._last, self._clock()
+        facts = result.facts
+        documents = facts.samples if facts.documents is None else facts.documents
+        size = None if documents is None else (documents, facts.queries or 0)
         if stored:
+            self._time_left.add(result.model, None, size)
             return
-        self._seconds.setdefault(result.model, []).append(seconds)
+        opening = opening_seconds(self._ticks, began)
+        spent = spent_on(result.timings if result.done else {}, result.notes, size, elapsed, opening)
+        self._time_left.add(result.model, spent, size)
+        self._ticks = []
         fresh = [problem for problem in dict.fromkeys(cache_problems(result)) if problem not in self._cache_problems]
         self._cache_problems.update(fresh)
         hidden = len(fresh) - MAX_PROBLEMS
@@ -235,6 +257,13 @@ class Progress:
         if not self.terminal:
             self._write(f"{self.finished}/{self.total}  {printable(_summary(result))}{self._left()}\n")
             self._drawn = self._clock()
+
+    def _end_loading(self) -> None:
+        """Count the time since the loading of a task began as that of loading."""
+        if self._loading:
+            now = self._clock()
+            self._time_left.add_reading(now - self._last)
+            self._last, self._loading = now, False
 
     def _draw(self, *, at_once: bool = False) -> None:
         """Draw the bar; on a terminal the start of an activity is drawn at once."""
@@ -258,7 +287,11 @@ class Progress:
         return f"  {rate:,.0f} texts/s" if rate >= 10 else f"  {rate:.1f} texts/s" if rate else ""
 
     def _left(self) -> str:
-        left = self.seconds_left
+        left, assumed = self._estimate()
+        fresh = [line for line in assumed if line not in self._assumed]
+        if fresh and left and left >= WORTH_A_LINE and self._planned and self._planned.sizes:
+            self._assumed.update(fresh)
+            self._write(f"{self._clear}time left assumes that {'; '.join(fresh)}\n")
         return f"  {duration(left)} left" if left else ""
 
     def _write(self, text: str) -> None:

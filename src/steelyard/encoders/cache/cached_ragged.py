@@ -16,7 +16,7 @@ import numpy.typing as npt
 from steelyard.config import Settings
 from steelyard.encoders.batching import raise_not_finite
 from steelyard.encoders.cache.blob_store import BlobStore
-from steelyard.encoders.cache.cached_encoder import Tally, measured
+from steelyard.encoders.cache.cached_encoder import Tally, measured, open_model
 from steelyard.encoders.streaming import ReportsUsage
 from steelyard.errors import ModelError
 from steelyard.types import Role
@@ -129,6 +129,7 @@ def encode_ragged(
     tick(len(texts) - len(unknown))
     parts = [kind.from_blobs([blob for blob in blobs if blob is not None])]
     order = [row for row, blob in enumerate(blobs) if blob is not None]
+    opening = open_model(encoder) if unknown else {}
     begin = time.perf_counter()
     step = PART_TEXTS * getattr(encoder, "workers", 1) if unknown else PART_TEXTS
     for start in range(0, len(unknown), step):
@@ -143,6 +144,7 @@ def encode_ragged(
     position[order] = np.arange(len(distinct))
     account = encoder.account() if isinstance(encoder, ReportsUsage) and unknown else {}
     problems = tuple(store.problems) if store is not None else ()
+    account = {**account, **opening}
     tally = Tally(len(texts), len(unknown), len(distinct) - len(unknown), problems, account, *costs)
     return kind.joined(parts).take(position[rows]), tally
 

@@ -1,0 +1,167 @@
+"""The time left of a run: what was measured of each model, applied to the sizes of the tasks to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Size = tuple[int, int]
+"""The documents (or samples) and the queries of a task."""
+STORED_COST = 0.02
+"""What a text whose vector is stored takes, relative to one that is encoded."""
+SLOW_START = 4.0
+"""A first batch that takes so many times longer than the others includes the opening of the model."""
+SIZES = "tasks of unknown size are as large as the mean of the others"
+MODELS = "models without a finished task take as long as the mean of the others"
+VECTORS = "as many vectors are stored as so far"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The seconds of one evaluation: by documents, by queries, and what does not depend on the size of the task."""
+
+    documents: float = 0.0
+    queries: float = 0.0
+    fixed: float = 0.0
+    size: Size | None = None
+    fresh: float = 1.0
+    """The share of the texts that had to be encoded."""
+
+
+@dataclass
+class Pace:
+    """What was measured of one model.
+
+    >>> pace = Pace()
+    >>> pace.add(Spent(documents=10.0, queries=1.0, fixed=0.5, size=(100, 10)))
+    >>> pace.seconds((1000, 20))
+    102.5
+    """
+
+    spent: list[Spent] = field(default_factory=list)
+    fresh: float = 1.0
+    """The share of texts to encode that is assumed: later tasks count more."""
+
+    def add(self, spent: Spent) -> None:
+        """Add one evaluation."""
+        self.fresh = spent.fresh if not self.spent else (self.fresh + spent.fresh) / 2
+        self.spent.append(spent)
+
+    def seconds(self, size: Size | None) -> float:
+        """Return the seconds of a task of some size; None: of the mean of those that were measured."""
+        measured = [spent for spent in self.spent if spent.size is not None]
+        if size is None or not measured:
+            return sum(spent.documents + spent.queries + spent.fixed for spent in self.spent) / len(self.spent)
+        documents = sum(spent.size[0] * _work(spent.fresh) for spent in measured if spent.size)
+        queries = sum(spent.size[1] * _work(spent.fresh) for spent in measured if spent.size)
+        by_documents = sum(spent.documents for spent in measured) / documents if documents else 0.0
+        by_queries = sum(spent.queries for spent in measured) / queries if queries else 0.0
+        fixed = sum(spent.fixed for spent in self.spent) / len(self.spent)
+        return (by_documents * size[0] + by_queries * size[1]) * _work(self.fresh) + fixed
+
+
+def _work(fresh: float) -> float:
+    return fresh + (1 - fresh) * STORED_COST
+
+
+@dataclass
+class TimeLeft:
+    """Estimates the time left of a batch, whose models finish the tasks in their order.
+
+    `stored` has the evaluations whose results seem to be stored: pairs of a model and the place of a task.
+    """
+
+    sizes: list[Size | None]
+    stored: frozenset[tuple[str, int]] = frozenset()
+    paces: dict[str, Pace] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    """The number of tasks that each model has finished."""
+    reading: Pace = field(default_factory=Pace)
+    read: int = 0
+    """The number of tasks that were loaded."""
+
+    def add_reading(self, seconds: float) -> None:
+        """Add the seconds of loading a task."""
+        self.read += 1
+        self.reading.add(Spent(fixed=seconds))
+
+    def add(self, model: str, spent: Spent | None, size: Size | None = None) -> None:
+        """Add an evaluation; `spent` is None if its result was stored."""
+        place = self.places.get(model, 0)
+        self.places[model] = place + 1
+        if place < len(self.sizes) and size is not None:
+            self.sizes[place] = size
+        if spent is not None:
+            self.paces.setdefault(model, Pace()).add(spent)
+
+    def of(self, model: str, place: int) -> float:
+        """Return the seconds of one evaluation to come; a model that was not measured takes as long as the mean."""
+        size = self._size(place)
+        paces = [self.paces[model]] if model in self.paces else list(self.paces.values())
+        return sum(pace.seconds(size) for pace in paces) / len(paces)
+
+    def left(self, models: Sequence[str]) -> tuple[float, list[str]]:
+        """Return the seconds of all evaluations to come, and what was assumed."""
+        waiting = [
+            (model, place)
+            for model in models
+            for place in range(self.places.get(model, 0), len(self.sizes))
+            if (model, place) not in self.stored
+        ]
+        if not self.paces or not waiting:
+            return 0.0, []
+        unread = len({place for _, place in waiting if place >= self.read})
+        reading = self.reading.seconds(None) * unread if self.reading.spent else 0.0
+        seconds = reading + sum(self.of(model, place) for model, place in waiting)
+        assumed = [SIZES] * any(self.sizes[place] is None for _, place in waiting)
+        assumed += [MODELS] * any(model not in self.paces for model, _ in waiting)
+        assumed += [VECTORS] * any(self.paces[model].fresh < 1 for model, _ in waiting if model in self.paces)
+        return seconds, assumed
+
+    def _size(self, place: int) -> Size | None:
+        known = [size for size in self.sizes if size is not None]
+        if place < len(self.sizes) and self.sizes[place] is not None:
+            return self.sizes[place]
+        return (sum(d for d, _ in known) // len(known), sum(q for _, q in known) // len(known)) if known else None
+
+
+def spent_on(
+    timings: Mapping[str, float], notes: Mapping[str, Any], size: Size | None, elapsed: float, opening: float = 0.0
+) -> Spent:
+    """Return the seconds of a result by what they depend on; `opening` seconds will not be spent again.
+
+    >>> timings = {"load": 3.0, "index": 10.0, "search": 2.0, "score": 1.0, "reused": 0.0}
+    >>> spent_on(timings, {"documents": {"texts_encoded": 50, "texts_from_cache": 50}}, (100, 10), 13.5, 4.0)
+    Spent(documents=6.0, queries=3.0, fixed=0.5, size=(100, 10), fresh=0.5)
+    """
+    opening = max(opening, _total(notes, "open_seconds"))
+    index = timings.get("index", 0.0) + timings.get("encode", 0.0)
+    reused = timings.get("reused", 0.0)
+    search = max(0.0, timings.get("search", 0.0) - max(0.0, reused - index))
+    index, score = max(0.0, index - reused - opening), timings.get("score", 0.0)
+    by_samples = size is not None and not size[1]
+    documents, queries = (index + search + score, 0.0) if by_samples else (index, search + score)
+    encoded, stored = _total(notes, "texts_encoded"), _total(notes, "texts_from_cache")
+    fresh = encoded / (encoded + stored) if encoded + stored else 1.0
+    return Spent(documents, queries, max(0.0, elapsed - opening - documents - queries), size, fresh)
+
+
+def _total(notes: Mapping[str, Any], name: str) -> float:
+    """Return the sum of a note over all parts of a model."""
+    parts = sum(_total(note, name) for note in notes.values() if isinstance(note, Mapping))
+    return float(notes.get(name, 0) or 0) + parts
+
+
+def opening_seconds(ticks: Sequence[tuple[float, int]], began: float) -> float:
+    """Return the seconds before the first batch that the model took to open, from the times of its batches.
+
+    >>> opening_seconds([(11.0, 10), (12.0, 10), (13.0, 10)], 0.0), opening_seconds([(2.0, 10), (3.0, 10)], 0.0)
+    (10.0, 0.0)
+    """
+    if len(ticks) < 2 or ticks[-1][0] <= ticks[0][0]:
+        return 0.0
+    pace = (ticks[-1][0] - ticks[0][0]) / sum(count for _, count in ticks[1:])
+    first = ticks[0][0] - began
+    usual = pace * ticks[0][1]
+    return first - usual if first > SLOW_START * usual else 0.0

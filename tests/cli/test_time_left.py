@@ -1,0 +1,155 @@
+"""The time left of simulated runs: models of different speeds, tasks of different sizes, stored results in between."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from steelyard.cli._ui.progress import Progress
+from steelyard.cli._ui.time_left import MODELS, SIZES, VECTORS, Size, Spent, TimeLeft, spent_on
+from steelyard.engine.events import Advanced, Finished, Loading, Planned, Started
+from steelyard.results import Result, TaskFacts
+
+
+@dataclass
+class Simulated:
+    """A model: seconds for a document, a query and a task, and for being opened once."""
+
+    name: str
+    document: float
+    query: float
+    task: float = 0.05
+    opening: float = 0.0
+    from_store: frozenset[int] = frozenset()
+    """Places of the tasks whose vectors are stored."""
+
+
+@dataclass
+class Simulation:
+    """A run whose events and times are made here; records after each evaluation what is estimated and what is true."""
+
+    models: Sequence[Simulated]
+    sizes: Sequence[Size]
+    unknown: frozenset[int] = frozenset()
+    stored: frozenset[tuple[str, int]] = frozenset()
+    reading: float = 0.0005
+    now: float = 0.0
+    times: list[tuple[float, float | None, bool]] = field(default_factory=list)
+    """After each evaluation: the time, the estimate, and whether every model was measured."""
+
+    def run(self) -> str:
+        stream, noise, measured = io.StringIO(), random.Random(7), set()
+        progress = Progress(stream, terminal=False, clock=lambda: self.now)
+        sizes = [None if place in self.unknown else size for place, size in enumerate(self.sizes)]
+        names = [model.name for model in self.models]
+        stored = len(self.stored)
+        progress(Planned(len(names), len(sizes), stored, names=names, sizes=sizes, stored_at=self.stored))
+        for place, (documents, queries) in enumerate(self.sizes):
+            progress(Loading(f"T/{place}"))
+            self.now += self.reading * (documents + queries)
+            for model in self.models:
+                facts = TaskFacts(documents=documents, queries=queries)
+                result = Result(f"T/{place}", model.name, {}, "k", metrics={"ndcg_at_10": 0.5}, facts=facts)
+                if (model.name, place) in self.stored:
+                    progress(Finished(result, True))
+                    continue
+                progress(Started(model.name, f"T/{place}", documents))
+                opening = 0.0 if model.name in measured else model.opening
+                self.now += opening
+                share = 0.01 if place in model.from_store else 1.0
+                batches, start = max(1, documents // 32), self.now
+                for _ in range(batches):
+                    self.now += model.document * documents / batches * share * noise.uniform(0.7, 1.3)
+                    progress(Advanced(documents // batches))
+                index, search = self.now - start + opening, model.query * queries * noise.uniform(0.7, 1.3) * share
+                self.now += search + model.task
+                texts = documents + queries
+                notes: dict[str, dict[str, float]] = {
+                    "documents": {"texts_encoded": 0 if share < 1 else texts, "texts_from_cache": texts}
+                }
+                if share == 1:
+                    notes["documents"]["texts_from_cache"] = 0
+                if opening and model.document > model.query:  # an encoder; of a reranker the batches show it
+                    notes["documents"]["open_seconds"] = opening
+                fields = {"timings": {"index": index, "search": search}, "notes": notes, "facts": facts}
+                progress(Finished(Result(f"T/{place}", model.name, {}, "k", metrics={}, **fields), False))  # type: ignore[arg-type]
+                measured.add(model.name)
+                self.times.append((self.now, progress.seconds_left, len(measured) == len(self.models)))
+        return stream.getvalue()
+
+    def worst(self, least: float = 1.0) -> float:
+        """Return the worst ratio of estimate and truth, both ways, once every model was measured."""
+        checked = [
+            max(left, least) / max(self.now - at, least)
+            for at, left, ready in self.times
+            if ready and left is not None and self.now - at > least
+        ]
+        assert len(checked) > 3
+        return max(max(ratio, 1 / ratio) for ratio in checked)
+
+
+SIZES_OF_TASKS = [(300, 50), (10_000, 200), (50, 400), (2_000, 50), (8_000, 30), (120, 1_000), (4_000, 100), (900, 9)]
+MODELS_OF_RUN = [
+    Simulated("bm25", 0.0002, 0.001),
+    Simulated("dense:large", 0.08, 0.02, opening=9.0),
+    Simulated("bm25 > rerank", 0.0002, 1.5, opening=5.0),
+]
+
+
+@pytest.mark.parametrize("turn", range(len(SIZES_OF_TASKS)))
+def test_after_the_first_task_of_every_model_the_estimate_is_within_a_factor_of_two(turn: int) -> None:
+    sizes = [*SIZES_OF_TASKS[turn:], *SIZES_OF_TASKS[:turn]]
+    simulation = Simulation(MODELS_OF_RUN, sizes)
+    simulation.run()
+    assert simulation.worst() < 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_stored_results_in_between_take_no_time(seed: int) -> None:
+    pairs = list(itertools.product([model.name for model in MODELS_OF_RUN], range(len(SIZES_OF_TASKS))))
+    stored = frozenset(random.Random(seed).sample(pairs, 10))
+    simulation = Simulation(MODELS_OF_RUN, SIZES_OF_TASKS, stored=stored)
+    simulation.run()
+    assert simulation.worst() < 2
+
+
+def test_tasks_of_unknown_size_are_the_mean_of_the_others_and_that_is_printed() -> None:
+    simulation = Simulation(MODELS_OF_RUN, [(2_000, 50), (1_500, 80), (3_000, 40), (1_800, 60)], frozenset({2, 3}))
+    printed = simulation.run()
+    assert simulation.worst() < 2
+    assert sum(SIZES in line for line in printed.splitlines()) == 1 and MODELS in printed
+
+
+def test_stored_vectors_count_next_to_nothing_and_that_is_printed() -> None:
+    model = Simulated("dense", 0.08, 0.02, from_store=frozenset(range(8)))
+    simulation = Simulation([model, MODELS_OF_RUN[2]], SIZES_OF_TASKS)
+    printed = simulation.run()
+    assert simulation.worst() < 2 and VECTORS in printed
+
+
+def test_a_model_that_was_not_measured_takes_as_long_as_the_mean() -> None:
+    left = TimeLeft([(100, 10), (200, 10)])
+    left.add("a", Spent(documents=10.0, size=(100, 10)))
+    assert left.left(["a", "b"]) == (pytest.approx(20 + 10 + 20), [MODELS])
+    left.add("b", Spent(documents=1.0, size=(100, 10)))
+    assert left.left(["a", "b"]) == (pytest.approx(20 + 2), [])
+
+
+def test_the_reused_first_stage_is_not_paid_again() -> None:
+    timings = {"index": 10.0, "search": 7.0, "reused": 12.0, "score": 0.0}
+    assert spent_on(timings, {}, (100, 10), 5.0) == Spent(0.0, 5.0, 0.0, (100, 10), 1.0)
+
+
+def test_samples_have_no_queries() -> None:
+    assert spent_on({"encode": 4.0, "score": 1.0}, {}, (100, 0), 5.5) == Spent(5.0, 0.0, 0.5, (100, 0), 1.0)
+
+
+def test_a_model_that_fails_takes_what_its_failures_took() -> None:
+    left = TimeLeft([(100, 10), (9_000, 10)])
+    left.add("a", spent_on({}, {}, (100, 10), 0.5))
+    assert left.left(["a"])[0] == pytest.approx(0.5)
