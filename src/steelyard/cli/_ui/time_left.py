@@ -53,12 +53,19 @@ class Pace:
         measured = [spent for spent in self.spent if spent.size is not None]
         if size is None or not measured:
             return sum(spent.documents + spent.queries + spent.fixed for spent in self.spent) / len(self.spent)
+        if len(measured) > 1 and _rate(measured[0]) > SLOW_START / 2 * max(map(_rate, measured[1:])):
+            measured = measured[1:]  # the first included what happens once, such as opening the model
         documents = sum(spent.size[0] * _work(spent.fresh) for spent in measured if spent.size)
         queries = sum(spent.size[1] * _work(spent.fresh) for spent in measured if spent.size)
         by_documents = sum(spent.documents for spent in measured) / documents if documents else 0.0
         by_queries = sum(spent.queries for spent in measured) / queries if queries else 0.0
         fixed = sum(spent.fixed for spent in self.spent) / len(self.spent)
         return (by_documents * size[0] + by_queries * size[1]) * _work(self.fresh) + fixed
+
+
+def _rate(spent: Spent) -> float:
+    documents, queries = spent.size or (0, 0)
+    return (spent.documents + spent.queries) / max(1.0, (documents + queries) * _work(spent.fresh))
 
 
 def _work(fresh: float) -> float:

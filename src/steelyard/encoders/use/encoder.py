@@ -88,6 +88,17 @@ class UseEncoder:
             positions.append(position)
         return self._network.vectors(ids)[positions]
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether the weights have been read."""
+        return "_network" in vars(self)
+
+    @property
+    def opened(self) -> UseEncoder:
+        """Read the weights now if they were not, and return the encoder."""
+        _ = self._tokenizer, self._network
+        return self
+
     @cached_property
     def _tokenizer(self) -> UseTokenizer:
         return UseTokenizer(_resource("sp.model"))
