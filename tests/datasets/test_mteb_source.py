@@ -6,15 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import mteb_parts
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hub_server import Repository, serve
+from mteb_repositories import searched, write
 
 import mteb
 from steelyard import evaluate
@@ -34,44 +31,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:To copy construct from a tensor"),
 ]
 
-Columns = Mapping[str, Sequence[Any]]
 RERANKING = "f77f0345c9b6ac0a2447a3a71483d5b27393cb35"
 STSB = "e036defee8f190911de6fc825a944b928c8cda53"
-
-
-def write(folder: Path, configs: Mapping[str, Mapping[str, Columns]]) -> None:
-    """A repository as the hub has it: Parquet files, and a card that lists them."""
-    card: list[str] = ["---", "configs:"]
-    told: list[str] = ["dataset_info:"]
-    for config, splits in configs.items():
-        card += [f"- config_name: {config}", "  data_files:"]
-        told += [f"- config_name: {config}", "  splits:"]
-        for split, columns in splits.items():
-            path = folder / config / f"{split}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
-            card += [f"  - split: {split}", f"    path: {config}/{split}.parquet"]
-            told += [f"  - name: {split}", "    num_bytes: 1", f"    num_examples: {len(next(iter(columns.values())))}"]
-    (folder / "README.md").write_text("\n".join([*card, *told, "---", ""]))
-
-
-def searched(task: Any, split: str, lists: bool) -> dict[str, dict[str, Columns]]:
-    judged = [
-        (query, task.corpus.ids[row] if row >= 0 else "elsewhere", int(grade))
-        for number, query in enumerate(task.queries.ids)
-        for row, grade in zip(task.qrels.rows_of(number), task.qrels.grades_of(number), strict=True)
-    ]
-    query, document, grade = zip(*judged, strict=True)
-    configs: dict[str, dict[str, Columns]] = {
-        "corpus": {split: {"id": task.corpus.ids, "title": task.corpus.titles, "text": task.corpus.bodies}},
-        "queries": {split: {"id": task.queries.ids, "text": task.queries.texts}},
-        "qrels": {split: {"query-id": query, "corpus-id": document, "score": grade}},
-    }
-    if lists:
-        ranked = next(iter(task.candidates.values()))
-        names = [[task.corpus.ids[row] for row in ranked.rows_of(q)] for q in range(len(task.queries))]
-        configs["top_ranked"] = {split: {"query-id": task.queries.ids, "corpus-ids": names}}
-    return configs
 
 
 @pytest.fixture(scope="module")
