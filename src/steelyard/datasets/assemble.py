@@ -96,7 +96,8 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
     usable = validation.one_per_pair(table, query, distinct, grades, usable & given, report)
     positive = usable & (grades > 0)
     if report.missing_judgements != "error" and positive.any() and outside[positive].all():
-        report.add("nothing-there", table.name, "none of the relevant documents is in the corpus")
+        first = table["document"][int(np.argmax(positive))].as_py()
+        report.add("nothing-there", table.name, f"none of the relevant documents is in the corpus, such as {first!r}")
     if report.missing_judgements == "ignore":
         usable &= ~outside
     judged = np.unique(query[usable])
