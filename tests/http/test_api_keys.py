@@ -35,6 +35,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STEELYARD_TEST_KEY", KEY)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    for variable in ("STEELYARD_OFFLINE", "HF_HUB_OFFLINE"):  # of whoever runs the tests
+        monkeypatch.delenv(variable, raising=False)
     return tmp_path / "home"
 
 
