@@ -207,7 +207,7 @@ def _expansion(options: Options) -> dict[str, Any] | None:
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerTokens:
     """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
-    hub = Options(id, {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    hub = Options(f"late:{id}", {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
     folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
     key = cache_key(given, settings)
     found: TransformerTokens = deferred(TransformerTokens, folder, given, lambda: _loaded(folder, folder.weights, key))

@@ -133,7 +133,7 @@ def _read(matrix: Any) -> SparseVectors:
 
 def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerSparse:
     """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
-    hub = Options(id, {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    hub = Options(f"sparse:{id}", {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
     folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
     key = cache_key(given, settings)
     found: TransformerSparse = deferred(TransformerSparse, folder, given, lambda: _loaded(folder, folder.weights, key))
