@@ -153,3 +153,9 @@ def test_a_model_that_fails_takes_what_its_failures_took() -> None:
     left = TimeLeft([(100, 10), (9_000, 10)])
     left.add("a", spent_on({}, {}, (100, 10), 0.5))
     assert left.left(["a"])[0] == pytest.approx(0.5)
+
+
+def test_long_documents_take_more_time_than_short_ones() -> None:
+    left = TimeLeft([(100, 10), (1_000, 10)], lengths=[500.0, 10.0])
+    left.add("a", Spent(documents=10.0, size=(100, 10)), (100, 10))
+    assert left.left(["a"])[0] == pytest.approx(10 * 1_000 * 10 / (100 * 500), rel=0.05)

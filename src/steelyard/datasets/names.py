@@ -120,6 +120,21 @@ def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] 
     return (int(counts["samples"]), 0) if "samples" in counts else None
 
 
+def document_length(name: str, settings: Settings | None = None) -> float | None:
+    """Return about how long a document of a task is, relative to those of other tasks; None if it is not known."""
+    from steelyard.datasets import builtin  # brings numpy
+    from steelyard.datasets.builtin import store
+
+    if name in builtin.infos():
+        home, counts = (settings or Settings.load()).home, builtin.counts(settings).get(name, {})
+        found = [store.corpus_bytes(one, home).get(name) for one in builtin.SETS]
+        size = next((size for size in found if size), None)
+        return size / counts["documents"] if size and counts.get("documents") else None
+    match = published.entry_of(name)
+    length = match[0].counts.get("document_chars") if match is not None else None
+    return float(length) if length else None
+
+
 def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
     if not reference.strip():  # an empty path would be the current folder
         raise UsageError.invalid(

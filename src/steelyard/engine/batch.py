@@ -22,6 +22,7 @@ from steelyard.engine.plan import (
     SaveRuns,
     facts_of,
     known_info,
+    known_lengths,
     known_sizes,
 )
 from steelyard.engine.runs import FORMS, PREDICTIONS, predictions_bytes, run_bytes
@@ -67,8 +68,17 @@ class Batch:
             self.lookup.store.clean()
         stored = self.lookup.seem_stored(self.models, self.tasks, self.conditions)
         sizes = known_sizes(self.tasks, self.conditions, self.settings) if len(self.tasks) > 1 else [None]
+        lengths = known_lengths(self.tasks, self.settings) if len(self.tasks) > 1 else [None]
         names = [model.shown for model in self.models]
-        plan = Planned(len(names), len(self.tasks), len(stored), names=names, sizes=sizes, stored_at=frozenset(stored))
+        plan = Planned(
+            len(names),
+            len(self.tasks),
+            len(stored),
+            names=names,
+            sizes=sizes,
+            lengths=lengths,
+            stored_at=frozenset(stored),
+        )
         self.listen(plan)
         if self.lookup.store is not None and len(stored) < plan.evaluations:
             self.lookup.store.ready()

@@ -29,6 +29,8 @@ class Planned:
     """The names of the models, in the order of the evaluations."""
     sizes: Sequence[tuple[int, int] | None] = field(default=(), compare=False)
     """Documents (or samples) and queries of each task; None where they are not known before it is loaded."""
+    lengths: Sequence[float | None] = field(default=(), compare=False)
+    """About how long a document of each task is, relative to those of the others; None where it is not known."""
     stored_at: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
     """The evaluations that seem to be stored: a model and the place of a task."""
 

@@ -312,6 +312,19 @@ def known_sizes(
     return sizes
 
 
+def known_lengths(tasks: Sequence[str | AnyTask], settings: Settings) -> list[float | None]:
+    """Return about how long a document of each task is; None if it is not known before the task is loaded."""
+    from steelyard.datasets.names import document_length
+
+    lengths: list[float | None] = []
+    for task in tasks:
+        try:
+            lengths.append(document_length(task, settings) if isinstance(task, str) else None)
+        except SteelyardError:
+            lengths.append(None)
+    return lengths
+
+
 def known_info(task: str | AnyTask) -> TaskInfo | None:
     """Return what is known of a task without loading it; None if nothing is, or it cannot be read."""
     if not isinstance(task, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Size = tuple[int, int]
@@ -81,6 +81,8 @@ class TimeLeft:
 
     sizes: list[Size | None]
     stored: frozenset[tuple[str, int]] = frozenset()
+    lengths: list[float | None] = field(default_factory=list)
+    """About how long a document of each task is: a long one takes more time."""
     paces: dict[str, Pace] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     """The number of tasks that each model has finished."""
@@ -100,7 +102,8 @@ class TimeLeft:
         if place < len(self.sizes) and size is not None:
             self.sizes[place] = size
         if spent is not None:
-            self.paces.setdefault(model, Pace()).add(spent)
+            scaled = None if spent.size is None else self._scaled(spent.size, place)
+            self.paces.setdefault(model, Pace()).add(replace(spent, size=scaled))
 
     def of(self, model: str, place: int) -> float:
         """Return the seconds of one evaluation to come; a model that was not measured takes as long as the mean."""
@@ -127,10 +130,18 @@ class TimeLeft:
         return seconds, assumed
 
     def _size(self, place: int) -> Size | None:
-        known = [size for size in self.sizes if size is not None]
-        if place < len(self.sizes) and self.sizes[place] is not None:
-            return self.sizes[place]
+        known = [self._scaled(size, at) for at, size in enumerate(self.sizes) if size is not None]
+        if place < len(self.sizes) and (size := self.sizes[place]) is not None:
+            return self._scaled(size, place)
         return (sum(d for d, _ in known) // len(known), sum(q for _, q in known) // len(known)) if known else None
+
+    def _scaled(self, size: Size, place: int) -> Size:
+        """Return the size with documents as long as the mean; a length that is not known is the mean."""
+        known = [length for length in self.lengths if length]
+        length = self.lengths[place] if place < len(self.lengths) else None
+        if not length:
+            return size
+        return max(1, round(size[0] * length * len(known) / sum(known))), size[1]
 
 
 def spent_on(

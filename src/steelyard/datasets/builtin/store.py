@@ -90,6 +90,17 @@ def counts(builtin: BuiltinSet, home: Path) -> dict[str, dict[str, int]]:
     }
 
 
+def corpus_bytes(builtin: BuiltinSet, home: Path) -> dict[str, int]:
+    """Return the size of the file of each task's documents by name; nothing if the set was not built."""
+    manifest = read_json_object(folder_of(builtin, home) / MANIFEST)
+    files = manifest.get("files", {})
+    return {
+        str(facts["name"]): int(files[path]["bytes"])
+        for task, facts in manifest.get("tasks", {}).items()
+        if (path := f"corpus/{task}.parquet") in files and "name" in facts
+    }
+
+
 def load(builtin: BuiltinSet, info: TaskInfo, home: Path) -> Task:
     """Return one task of the set."""
     from steelyard.datasets.formats.folder import locate
