@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,9 +32,9 @@ DRIVER = """
 import sys, json
 from cluster_models import task
 from steelyard import evaluate
-model, executor, folder, poison = sys.argv[1:]
+models, executor, folder, poison = sys.argv[1:]
 tasks = [task("Mine/one", 1600), task("Mine/two", 1200, poison=poison == "yes")]
-results = evaluate([model, "bm25"], tasks, results=folder, executor=executor)
+results = evaluate(models.split(), tasks, results=folder, executor=executor)
 print(json.dumps([[result.model, result.task, result.status] for result in results]))
 """
 LETTERS = "dense:cluster_models:letters?version=1"
@@ -72,8 +73,8 @@ class Lab:
         return {"STEELYARD_TEST_LOG": str(self.log)}
 
     @contextmanager
-    def driver(self, model: str = LETTERS, *, poison: bool = False) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, "-W", "ignore", "-c", DRIVER, model, f"ray?address={self.address}"]
+    def driver(self, models: str = LETTERS, *, poison: bool = False) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-W", "ignore", "-c", DRIVER, models, f"ray?address={self.address}"]
         command += [str(self.folder / "results"), "yes" if poison else "no"]
         process = subprocess.Popen(
             command, env=self.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -126,8 +127,26 @@ def reference(folder: Path) -> dict[str, object]:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     path = os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")])
     script = "import ray_cluster; ray_cluster.main()"
-    with working(script, tmp_path_factory.mktemp("ray"), PYTHONPATH=path, RAY_DEDUP_LOGS="0") as process:
-        yield process
+    mark = f"STEELYARD_TEST_CLUSTER={uuid.uuid4().hex}"  # every process of the cluster inherits it
+    name, _, value = mark.partition("=")
+    more = {"PYTHONPATH": path, "RAY_DEDUP_LOGS": "0", "RAY_ADDRESS": "", name: value}
+    try:
+        with working(script, tmp_path_factory.mktemp("ray"), **more) as process:
+            yield process
+    finally:
+        for pid in processes_with(mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def processes_with(mark: str) -> list[int]:
+    """Return the processes with that in their environment; none on systems without /proc."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
 
 
 @pytest.fixture
@@ -166,9 +185,9 @@ def test_killed_driver_does_only_the_rest(lab: Lab) -> None:
 
 def test_poisoned_task_is_given_up_and_the_other_is_not(lab: Lab) -> None:
     lab.add("a"), lab.add("b")
-    with lab.driver("dense:cluster_models:poisoned?version=1", poison=True) as driver:
-        statuses = lab.finish(driver)
     model = "dense:cluster_models:poisoned?version=1"
+    with lab.driver(f"{model} bm25", poison=True) as driver:
+        statuses = lab.finish(driver)
     assert statuses == [[model, "Mine/one", "done"], ["bm25", "Mine/one", "done"], [model, "Mine/two", "failed"],
                         ["bm25", "Mine/two", "done"]]  # fmt: skip
     failure = next(

@@ -55,6 +55,13 @@ def poisoned(texts: Sequence[str]) -> Float32:
     return vectors
 
 
+def hanging(texts: Sequence[str]) -> Float32:
+    """Encode like `letters`, but never return for a text that contains a word."""
+    if any(POISON in text for text in texts):
+        time.sleep(3600)
+    return letters(texts)
+
+
 def task(name: str, documents: int, *, poison: bool = False) -> Task:
     """Return a task of texts of about 550 characters, so that 512 of them make a shard."""
     generator = np.random.default_rng([len(name), documents])

@@ -135,8 +135,11 @@ def working(script: str, home: Path, **more: str) -> Iterator[Worker]:
     finally:
         assert process.stdin and process.stdout
         process.stdin.close()
-        process.wait(timeout=60)
-        process.stdout.close()
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+            process.stdout.close()
 
 
 def parquet(table: pa.Table | None = None, /, *, row_group_size: int | None = None, **columns: Any) -> bytes:

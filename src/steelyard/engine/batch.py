@@ -138,10 +138,12 @@ class Batch:
 
     def _evaluate(self, evaluation: Evaluation, evaluator: Evaluator, interrupts: Interrupts) -> Result:
         model = evaluation.model
-        steps = evaluator.steps(model.retriever) if model.retriever is not None else 0
-        self.listen(Started(model.shown, evaluation.task, steps))
+        steps = attempt(lambda: evaluator.steps(model.retriever) if model.retriever is not None else 0)
+        self.listen(Started(model.shown, evaluation.task, 0 if isinstance(steps, Failed) else steps))
         if model.failure is not None:
             return self.failed(evaluation, Failed(model.failure, ""))
+        if isinstance(steps, Failed):
+            return self.failed(evaluation, steps)
         with interrupts.allowed():
             outcome = attempt(lambda: self._result_with_runs(evaluation, evaluator))
         if isinstance(outcome, Failed):
@@ -154,6 +156,7 @@ class Batch:
         with measured_emissions(self.emissions, name) as emitted:
             result = evaluator.evaluate(evaluation, lambda done: self.listen(Advanced(done)))
         result = replace(result, notes={**result.notes, **emitted}) if emitted else result
+        digest([result.settings, result.notes, result.index_bytes])  # an error of this model if a file cannot hold them
         if isinstance(evaluator, SampleEvaluator):  # there are no ranked lists
             saved = self.lookup.save_runs is not None and evaluator.predictions is not None
             return result, {PREDICTIONS: predictions_bytes(evaluator.predictions)} if saved else {}
@@ -218,13 +221,16 @@ def attempt(work: Callable[[], T], *, raises: type[SteelyardError] | tuple[()] =
     """Return the value of the work, or its failure. One of the two places where every error is caught."""
     try:
         return work()
-    except Exception as error:  # a model or a task may fail in any way; the others go on
-        if isinstance(error, raises):
+    except (Exception, SystemExit) as error:  # a model or a task may fail in any way; the others go on
+        if isinstance(error, raises) or Interrupts.raised(error):
             raise
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         if isinstance(error, SteelyardError):
             return Failed(Failure(type(error).__name__, error.message, error.hint), where)
+        if isinstance(error, SystemExit):
+            message = f"the code tried to end the process: exit({'' if error.code is None else repr(error.code)})"
+            return Failed(Failure("SystemExit", message, "raise an error instead"), where)
         return Failed(Failure(type(error).__name__, str(error) or "no message"), where)
 
 

@@ -11,12 +11,24 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError, ModelError, UnknownName
 from steelyard.types import Int32, Ragged, Run, Task
+from steelyard.types.protocols import Index
 from steelyard.types.samples import AnyTask, LabelTask, PairTask, SummaryTask
 from steelyard.types.task_info import SEARCHED
 
 _CONTRACT = (
     "Index.search returns lists best first, ties by the lower row, no row twice, padding of -1 and -inf at the end"
 )
+
+
+def check_index(index: Index, model: str) -> Index:
+    """Return what `Retriever.index` returned if it can be searched; otherwise raise a ModelError."""
+    missing = [name for name in ("search", "size_bytes", "notes") if not hasattr(index, name)]
+    if missing:
+        raise ModelError(
+            f"{model} must return an Index, got {type(index).__name__} without {', '.join(missing)}",
+            hint="an Index has search, size_bytes and notes",
+        )
+    return index
 
 
 def check_run(run: Run, task: Task, model: str) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -54,6 +55,11 @@ class Interrupts:
         number, self._waiting = self._waiting, None
         if number is not None and number in self._handlers:
             self._handlers[number](number, frame)
+
+    @classmethod
+    def raised(cls, error: BaseException) -> bool:
+        """Return whether the handler of a signal raised the error, and not the work that it stopped."""
+        return any(frame.f_code is cls._deliver.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
     @contextmanager
     def allowed(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.engine.check import check_run
+from steelyard.engine.check import check_index, check_run
 from steelyard.engine.plan import Conditions, Evaluation
 from steelyard.engine.run_scores import RESAMPLING, score_run, stage_notes
 from steelyard.engine.timing import Clock, peak_memory_bytes, reset_peak_memory
@@ -100,7 +100,7 @@ class TaskEvaluator:
         task, clock = self.task, Clock()
         reset_peak_memory()
         with clock.phase("index"):
-            index = retriever.index(task.corpus, task.info, tick)
+            index = check_index(retriever.index(task.corpus, task.info, tick), retriever.name)
         one_more = task.info.ignore_identical_ids  # so that the list is full without the query's own document
         with clock.phase("search"):
             if self._own_lists is None:

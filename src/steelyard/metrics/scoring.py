@@ -90,10 +90,13 @@ def score(
 
 def compute(metric: Metric, ranking: Ranking) -> Float64:
     """Return one metric for every query; a plug-in that does not return one finite number for each raises an error."""
-    values = np.asarray(metric.compute(ranking), dtype=np.float64)
+    returned = np.asarray(metric.compute(ranking))
     queries = len(ranking.run)
-    if values.shape != (queries,) or not np.isfinite(values).all():
-        finite = "" if np.isfinite(values).all() else " with NaN or infinity"
+    numbers = returned.dtype.kind in "bfiu"
+    values = returned.astype(np.float64, copy=False) if numbers else np.zeros(returned.shape)
+    if not numbers or values.shape != (queries,) or not np.isfinite(values).all():
+        finite = f" of type {returned.dtype}" if not numbers else ""
+        finite = finite if np.isfinite(values).all() else " with NaN or infinity"
         raise SteelyardError(
             f"the metric {metric} of {METRICS.origin(metric.name)} must return one finite number for each of "
             f"{queries:,} queries, got an array of shape {values.shape}{finite}",

@@ -63,6 +63,8 @@ class Executor(Protocol):
     name: str
     shards_per_call: int
     """Shards that a worker gets at once."""
+    timeout: float | None
+    """Seconds that a worker may take for a shard, None for no limit; then it is stopped and the shard is given up."""
 
     def capacity(self, group: Group) -> int:
         """Return how many workers of a group may run at a time."""
@@ -137,6 +139,7 @@ class Dispatcher:
             yield None
             for event in self._executor.wait(POLL_SECONDS):
                 yield from self._handle(event)
+            yield from self._overdue()
 
     def _plan_ahead(self) -> None:
         capacity = max((self._executor.capacity(group) for group in self._groups), default=1)
@@ -262,6 +265,21 @@ class Dispatcher:
             for work in [work for work in self._waiting if work.shard.group == worker.group]:
                 self._waiting.remove(work)
                 yield self._give_up(work, f"no worker could be started: {reason}")
+
+    def _overdue(self) -> Iterator[Outcome]:
+        """Stop the workers that have exceeded the time limit, and give up the shards that nobody else computes."""
+        limit = self._executor.timeout
+        if limit is None:
+            return
+        now = time.monotonic()
+        for number, worker in list(self._workers.items()):
+            if not worker.works or now - worker.since <= limit * len(worker.works):
+                continue
+            self._remove(number)
+            for work in worker.works:
+                if work.shard.id in self._unfinished and not self._holders(work):
+                    reason = f"it took longer than the time limit of {limit:g} seconds, and its worker was stopped"
+                    yield self._give_up(work, reason)
 
     def _remove(self, number: int) -> None:
         self._workers.pop(number)

@@ -23,7 +23,7 @@ from steelyard.engine.executors.worker import GroupWorker
 from steelyard.options import Options
 from steelyard.results import Failure
 
-OPTIONS = ("workers", "threads")
+OPTIONS = ("workers", "threads", "timeout")
 
 
 def cores() -> int:
@@ -47,6 +47,7 @@ class ProcessExecutor:
         given = Options("the executor processes", dict(options or {}), OPTIONS)
         self._limit = given.whole("workers", cores())
         self._threads = given.whole("threads", max(1, cores() // self._limit))
+        self.timeout = given.number("timeout", None)
         self._children: dict[int, _Child] = {}
         self._numbers = count()
         self._context = get_context("spawn")
@@ -127,5 +128,5 @@ def _serve(connection: Connection, group: Group, threads: int) -> None:
 
 
 def from_options(options: Mapping[str, str]) -> ProcessExecutor:
-    """Return the executor with the options of `--executor processes?workers=N&threads=N`."""
+    """Return the executor with the options of `--executor processes?workers=N&threads=N&timeout=SECONDS`."""
     return ProcessExecutor(options)

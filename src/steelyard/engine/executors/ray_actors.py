@@ -22,7 +22,7 @@ from steelyard.models.model_cards import Card, card
 from steelyard.options import Options
 from steelyard.spec import ModelSpec
 
-OPTIONS = ("address", "workers", "cpus", "gpus", "memory")
+OPTIONS = ("address", "workers", "cpus", "gpus", "memory", "timeout")
 MEMORY_PER_PARAMETER = 6
 """Bytes: four of the weight, and half as much again for a batch."""
 
@@ -71,6 +71,7 @@ class RayExecutor:
         given = Options("the executor ray", dict(options or {}), OPTIONS)
         self._ray = _ray()
         self._workers = given.whole("workers", None)
+        self.timeout = given.number("timeout", None)
         self._cpus = given.number("cpus", 1.0, minimum=0)
         self._gpus = given.number("gpus", None, minimum=0)
         memory = given.text("memory")

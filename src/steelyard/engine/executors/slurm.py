@@ -35,6 +35,7 @@ class SlurmExecutor:
     """Submits one job per call, at most `workers` at a time."""
 
     name = "slurm"
+    timeout = None  # the option `minutes` is that of a job
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
         given = Options("the executor slurm", dict(options or {}), OPTIONS)
