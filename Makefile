@@ -5,7 +5,7 @@ WORKERS ?= 2
 SEED ?= 1
 CASES ?= 100000
 
-.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench clean
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench audit sbom clean
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -80,6 +80,19 @@ lowest: ## Run the demo with the lowest allowed versions of the core's dependenc
 
 bench: .venv/dev ## Measure Steelyard side by side with its peers, each in its own environment; write docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(CASE)
+
+.venv/tools/ok: .venv/ok
+	$(PYTHON) -m venv .venv/tools
+	.venv/tools/bin/python -m pip install --quiet pip-audit cyclonedx-bom
+	@touch $@
+
+audit: .venv/core .venv/tools/ok ## Look up known vulnerabilities of all that is installed in .venv, with pip-audit; needs the network
+	.venv/tools/bin/pip-audit --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+
+sbom: .venv/core .venv/tools/ok ## Write a list of all that is installed in .venv to build/sbom.json, as CycloneDX
+	@mkdir -p build
+	.venv/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+	  --of JSON -o build/sbom.json $(BIN)/python
 
 clean: ## Remove what was built here
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache

@@ -15,10 +15,10 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, BinaryIO
 
-from steelyard.errors import ResultError
+from steelyard.errors import DataError, ResultError
 
 try:
     import fcntl
@@ -34,6 +34,26 @@ OLD = 3600.0
 HASHES = "hashes"
 SMALL = 1 << 20
 """Files below this size are hashed faster than a stored hash is looked up."""
+
+
+def path_inside(folder: Path, name: str, file: str) -> Path:
+    """Return the path of a file that another file of the folder, `file`, names; an error if it leads out of the folder.
+
+    Links of the folder itself are followed: hubs store files as links into their caches.
+
+    >>> path_inside(Path("set"), "corpus/0.parquet", "state.json").as_posix()
+    'set/corpus/0.parquet'
+    """
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or PureWindowsPath(name).drive:
+        raise DataError.invalid(
+            f"a path in {file}",
+            expected="inside its folder",
+            found=name,
+            path=folder / file,
+            hint="do not use data of unknown origin; name files relative to the folder, without ..",
+        )
+    return folder / name
 
 
 def write_atomic(path: Path, *parts: bytes | memoryview) -> None:

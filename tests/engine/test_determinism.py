@@ -1,4 +1,4 @@
-"""The same scores and keys, and the same files, however often, in which order and with how many threads a batch runs."""
+"""The same scores, keys and files, however often, in which order and with how many threads a batch runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import pytest
 from executor_parts import stored_results
 
 SUPPORT = Path(__file__).parents[1] / "support"
-MODELS = ("bm25", "dense:use-multilingual-v3", "[bm25, dense:use-multilingual-v3]", "dense:cluster_models:letters?version=1")
+MODELS = (
+    "bm25",
+    "dense:use-multilingual-v3",
+    "[bm25, dense:use-multilingual-v3]",
+    "dense:cluster_models:letters?version=1",
+)
 TASKS = ("NanoAlmanac/en", "NanoAlmanac/de")
 SCRIPT = """
 import json, sys
@@ -50,7 +55,9 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], Any]:
     [{}, {"threads": 2}, {"reverse": True}, {"executor": "processes?workers=2"}],
     ids=["again", "two threads", "other order", "processes"],
 )
-def test_scores_keys_and_files_are_the_same(change: dict[str, Any], first: tuple[set[str], Any], tmp_path: Path) -> None:
+def test_scores_keys_and_files_are_the_same(
+    change: dict[str, Any], first: tuple[set[str], Any], tmp_path: Path
+) -> None:
     lines, files = run(tmp_path, **change)
     assert lines == first[0]
     assert files == first[1]

@@ -112,6 +112,24 @@ def test_a_batch_that_kills_its_worker_is_given_up(tmp_path: Path, logged: Path)
     assert good.done and bad.error is not None and bad.error.type == "WorkerError"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_secrets_reach_no_child_process(tmp_path: Path, logged: Path) -> None:
+    """Keys of the settings are neither in the environment nor in the command line of workers, nor sent to them."""
+    secret = "sk-test-9f8e7d6c5b4a"
+    settings = Settings.load(home=tmp_path / "home", secrets={"MY_KEY": secret})
+    model = "dense:cluster_models:observed?version=1"
+    (result,) = steelyard.evaluate(
+        model, task("Mine/one", 30), settings=settings, executor="processes?workers=1", results=tmp_path / "results"
+    )
+    assert result.done
+    seen = Path(f"{logged}.process").read_bytes()
+    assert b"multiprocessing" in seen and secret.encode() not in seen
+    groups, _ = groups_of(load_models([model], settings=settings), settings, Conditions())
+    assert [group.settings.secrets for group in groups] == [{}]
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
+
+
 def test_batches_are_ordered_by_length_and_hash_whatever_the_order() -> None:
     texts = [f"{'x' * (row % 7)} {row}" for row in range(2 * PART_TEXTS + 5)]
     batches = [[texts[row] for row in rows] for rows in planned_batches(texts)]

@@ -172,7 +172,7 @@ def test_killed_worker_and_killed_raylet(lab: Lab) -> None:
 def test_killed_driver_does_only_the_rest(lab: Lab) -> None:
     lab.add("a"), lab.add("b")
     with lab.driver() as driver:
-        lab.wait_for(5)
+        lab.wait_for(7)
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     before = lab.counts()
@@ -180,7 +180,7 @@ def test_killed_driver_does_only_the_rest(lab: Lab) -> None:
         lab.finish(driver)
     lab.check()
     again = lab.counts() - before
-    assert len(set(again) & set(before)) <= 2  # at most what the two workers had in hand
+    assert len(set(again) & set(before)) <= 2 * 2  # two workers, and two calls for the shard that each had in hand
 
 
 def test_poisoned_task_is_given_up_and_the_other_is_not(lab: Lab) -> None:

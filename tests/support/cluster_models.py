@@ -55,6 +55,14 @@ def poisoned(texts: Sequence[str]) -> Float32:
     return vectors
 
 
+def observed(texts: Sequence[str]) -> Float32:
+    """Encode like `letters`, and append the environment and the command line of this process to the log."""
+    with Path(os.environ["STEELYARD_TEST_LOG"] + ".process").open("ab") as file:
+        for part in ("environ", "cmdline"):
+            file.write(Path("/proc/self", part).read_bytes())
+    return letters(texts)
+
+
 def hanging(texts: Sequence[str]) -> Float32:
     """Encode like `letters`, but never return for a text that contains a word."""
     if any(POISON in text for text in texts):

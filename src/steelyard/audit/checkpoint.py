@@ -66,7 +66,7 @@ class Checkpoint:
             state = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
             if state["key"] != self.key:
                 return None
-            table = np.load(self.folder / state["matches"])
+            table = np.load(self.folder / state["matches"], allow_pickle=False)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):  # a damaged state is as good as none
             return None
         return (state, table) if table.dtype == MATCH else None

@@ -12,7 +12,7 @@ from typing import Any
 
 from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart
-from steelyard.files import file_hash
+from steelyard.files import file_hash, path_inside
 
 NOT_DOWNLOADED = (
     "onnx/*",
@@ -90,7 +90,7 @@ class ModelFolder:
 
     def json(self, name: str) -> Any:
         """Return the contents of a JSON file of the folder; None if it does not exist."""
-        path = self.path / name
+        path = path_inside(self.path, name, "modules.json")  # the only file that names others
         if not path.is_file():
             return None
         try:

@@ -115,7 +115,7 @@ class ShardedMatrix:
     @classmethod
     def open(cls, paths: Sequence[str | Path]) -> ShardedMatrix:
         """Map files of float32 matrices of one width; nothing is read yet."""
-        shards = tuple(np.load(path, mmap_mode="r") for path in paths)
+        shards = tuple(np.load(path, mmap_mode="r", allow_pickle=False) for path in paths)
         for path, shard in zip(paths, shards, strict=True):
             if shard.ndim != 2 or shard.dtype != np.float32 or shard.shape[1] != shards[0].shape[1]:
                 raise DataError.invalid(

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
+import api_server
 import numpy as np
 import pytest
 from search_servers import Reply, SearchService
@@ -242,6 +243,14 @@ def test_permanent_failures_end_the_task(
     service.faults = [reply] * 2
     with pytest.raises(ModelError, match=message):
         search(f"http:{template(tmp_path, service, concurrency=1, retries=1)}", task)
+
+
+def test_a_redirect_is_not_followed(task: Task, service: SearchService, tmp_path: Path) -> None:
+    with api_server.serve() as other:
+        service.faults = [Reply(307, {}, {"Location": other.url})] * 2
+        with pytest.raises(ModelError, match="307"):
+            search(f"http:{template(tmp_path, service, concurrency=1, retries=1)}", task)
+        assert not other.requests
 
 
 def test_connections_are_kept(task: Task, service: SearchService, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from steelyard.datasets.formats.question_files import corpus_and_questions, pair
 from steelyard.datasets.formats.sidecar import read_json_object, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.errors import DataError, UnknownName
+from steelyard.files import path_inside
 
 STATE = "state.json"
 SPLITS = "dataset_dict.json"
@@ -32,7 +33,10 @@ def saved_splits(folder: Path) -> dict[str, list[str]]:
     if (folder / SPLITS).is_file():
         names = read_json_object(folder / SPLITS).get("splits")
         splits = names if isinstance(names, list) else []
-        return {str(split): [f"{split}/{name}" for name in _files(folder / str(split))] for split in splits}
+        return {
+            str(split): [f"{split}/{name}" for name in _files(path_inside(folder, str(split), SPLITS))]
+            for split in splits
+        }
     return {"": _files(folder)} if (folder / STATE).is_file() else {}
 
 
@@ -41,7 +45,7 @@ def _files(folder: Path) -> list[str]:
     files = [file.get("filename") for file in listed if isinstance(file, dict)] if isinstance(listed, list) else []
     names = [name for name in files if isinstance(name, str)]
     for name in names:
-        if not (folder / name).is_file():
+        if not path_inside(folder, name, STATE).is_file():
             raise DataError("the file of a saved dataset does not exist", path=folder / name, hint="save it again")
     if not names:
         raise DataError(f"{STATE} must name the Arrow files of the dataset", path=folder, hint="save it again")

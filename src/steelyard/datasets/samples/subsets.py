@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.samples.splits import find_splits
-from steelyard.files import parse_yaml
+from steelyard.files import parse_yaml, path_inside
 
 TABLES = {"corpus", "queries", "qrels", "top_ranked"}
 """Configurations that are the tables of a retrieval task, and not subsets of it."""
@@ -23,6 +23,8 @@ def card_subsets(folder: Path) -> dict[str, Splits]:
     for config in _configs(folder / CARD):
         splits: dict[str, tuple[str, ...]] = {}
         for split, patterns in _patterns(config.get("data_files")):
+            for pattern in patterns:
+                path_inside(folder, pattern, CARD)
             paths = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
             names = [path.relative_to(folder).as_posix() for path in paths]
             splits |= {split: tuple(names)} if split and names else find_splits(names) if names else {}

@@ -122,12 +122,12 @@ class ShardedBuilder:
         for own in fields(postings):
             path = self._folder / f"{number}.{own.name}.npy"
             np.save(path, getattr(postings, own.name))
-            arrays[own.name] = np.load(path, mmap_mode="r")
+            arrays[own.name] = np.load(path, mmap_mode="r", allow_pickle=False)
         return Postings(**arrays)
 
 
 def _portions(paths: Sequence[Path]) -> Iterable[Portion]:
     for path in paths:
-        with np.load(path) as arrays:
+        with np.load(path, allow_pickle=False) as arrays:
             counts = {name: int(arrays[name]) for name in ("first_row", "documents")}
             yield Portion(**{own.name: arrays[own.name] for own in fields(Portion)} | counts)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
-from steelyard.files import write_atomic
+from steelyard.files import path_inside, write_atomic
 from steelyard.types import Ragged, Task
 
 CARD, EVALUATION, MANIFEST = "README.md", "eval.yaml", "manifest.json"
@@ -83,7 +83,7 @@ def changed_files(folder: Path, manifest: Mapping[str, Any], only: Collection[st
         if only is not None and name not in only:
             continue
         expected = facts.get("sha256") if isinstance(facts, dict) else None
-        if expected and _hash(folder / name) != expected:
+        if expected and _hash(path_inside(folder, name, MANIFEST)) != expected:
             changed.append(name)
     return changed
 

@@ -173,6 +173,11 @@ def load_complete(folder: ModelFolder, load: Callable[[], Any]) -> Any:
         except importlib.import_module("safetensors").SafetensorError as error:
             hint = "download or copy the file again"
             raise ModelError(f"the weights of {folder.id} cannot be read: {error}", hint=hint) from error
+        except importlib.import_module("pickle").UnpicklingError as error:  # torch would explain how to run the code
+            raise ModelError(
+                f"the weights of {folder.id} must contain tensors only, got pickled code or a damaged file",
+                hint="use a model with safetensors; do not load this one unless you know its origin",
+            ) from error
         finally:
             logger.removeHandler(reports)
             logger.setLevel(level)
