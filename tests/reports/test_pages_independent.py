@@ -2,65 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-import pytrec_eval
+from page_oracles import Lists, as_run, evaluate, noisy_lists, qrels_of
 
 from steelyard.datasets import load_task
 from steelyard.reports.pages import Profile, TaskValues, measure_task
 from steelyard.reports.pages.measure.text_languages import read
-from steelyard.types import Run, Task
+from steelyard.types import Task
 
 KINDS = ("bm25", "dense", "hybrid")
-Lists = list[list[str]]
-
-
-def noisy_lists(task: Task, seed: int, quality: float) -> Lists:
-    """Random lists of all documents that rank each relevant document near the top with a probability."""
-    draw = random.Random(seed)
-    lists = []
-    for query in range(len(task.queries)):
-        order = list(range(len(task.corpus)))
-        draw.shuffle(order)
-        for row in task.qrels.rows_of(query).tolist():
-            if row >= 0 and draw.random() < quality:
-                order.remove(row)
-                order.insert(draw.randrange(12), row)
-        lists.append([task.corpus.ids[row] for row in order])
-    return lists
-
-
-def qrels_of(task: Task) -> dict[str, dict[str, int]]:
-    return {
-        task.queries.ids[q]: {
-            task.corpus.ids[row]: int(grade)
-            for row, grade in zip(task.qrels.rows_of(q).tolist(), task.qrels.grades_of(q).tolist(), strict=True)
-        }
-        for q in range(len(task.queries))
-    }
-
-
-def evaluate(task: Task, lists: Lists, metric: str = "ndcg_cut_10") -> np.ndarray:
-    run = {
-        task.queries.ids[q]: {document: float(len(ids) - n) for n, document in enumerate(ids)}
-        for q, ids in enumerate(lists)
-    }
-    scores = pytrec_eval.RelevanceEvaluator(qrels_of(task), {metric}).evaluate(run)
-    return np.array([scores.get(id_, {}).get(metric, 0.0) for id_ in task.queries.ids])
-
-
-def as_run(task: Task, lists: Lists) -> Run:
-    rows = np.array([[task.corpus.row_of[id_] for id_ in ids] for ids in lists], dtype=np.int32)
-    return Run(rows, np.tile(-np.arange(rows.shape[1], dtype=np.float32), (len(rows), 1)))
 
 
 @pytest.fixture(scope="module")
 def measured() -> tuple[Task, dict[str, Lists], TaskValues]:
     task = load_task("NanoAlmanac/pool")
-    lists = {kind: noisy_lists(task, n, 0.35 + 0.15 * n) for n, kind in enumerate(KINDS)}
+    lists = {kind: noisy_lists(task, n, lambda q, row, n=n: 0.35 + 0.15 * n) for n, kind in enumerate(KINDS)}  # type: ignore[misc]
     profiles = [Profile(kind, f"{kind}-lists", as_run(task, found)) for kind, found in lists.items()]  # type: ignore[arg-type]
     return task, lists, measure_task(task, profiles)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -23,8 +24,11 @@ SAMPLE = 1_000
 
 TOKENIZER = "SentencePiece of the default encoder (use-multilingual-v3)"
 
-_WORDS = Grams(han_kana=(1,), hangul=(10_000,), unspaced=(1,))
+_WORDS = Grams(han_kana=(1,), unspaced=(1,))
 """Words between spaces and punctuation; in a script without spaces each character or cluster is one."""
+
+_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
+"""Korean has spaces: its letters count like those of other words, so that a number and its ending are one word."""
 
 
 def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
@@ -47,8 +51,13 @@ def lengths(texts: Sequence[str], settings: Settings | None = None) -> Lengths:
 
 
 def word_counts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the number of words of each text."""
-    return np.bincount(find_tokens(texts, _WORDS).owners, minlength=len(texts)).astype(np.int64)
+    """Return the number of words of each text.
+
+    >>> word_counts(["In 1970 war es", "1970년 댐", "1970年"]).tolist()
+    [4, 2, 2]
+    """
+    spelled = [text if text.isascii() else _HANGUL.sub("x", text) for text in texts]
+    return np.bincount(find_tokens(spelled, _WORDS).owners, minlength=len(texts)).astype(np.int64)
 
 
 def spread(values: npt.NDArray[np.int64]) -> Spread:
