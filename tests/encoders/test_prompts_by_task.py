@@ -19,8 +19,8 @@ from steelyard import evaluate, load_retriever
 from steelyard.encoders.prompts import task_prompt_name
 from steelyard.retrievers.composite import for_task
 from steelyard.types import Corpus, Qrels, Queries, Role, Task, TaskInfo
-from steelyard.types.samples import MTEB_TYPES as TYPES
 from steelyard.types.samples import PairTask
+from steelyard.types.task_info import MTEB_TYPES as TYPES
 
 NAMES = [f"{name}{role}" for name in ("TNews", *TYPES.values()) for role in ("", "-query", "-document")]
 PROMPTS = {"query": "q: ", "Retrieval-query": "find: ", "STS": "compare: ", "Mine": "mine: ", "Mine-document": "text: "}

@@ -108,7 +108,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def _report(results: Results, folder: Path, arguments: argparse.Namespace) -> Path:
     """Write the report; tasks that were given as paths are read again for their texts."""
     paths = [task for task in arguments.tasks if Path(task.partition("::")[0].partition(",")[0]).exists()]
-    return write_report(results, folder, tasks=paths, settings=arguments.settings)
+    # The names of the evaluated tasks have the type that --type chose.
+    evaluated = [task for task in _tasks(arguments) if isinstance(task, str)] if paths else []
+    tasks = [task for task in evaluated if any(path in task for path in paths)]
+    return write_report(results, folder, tasks=tasks, settings=arguments.settings)
 
 
 def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output) -> None:
