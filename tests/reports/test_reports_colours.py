@@ -85,5 +85,5 @@ def test_everything_stands_out_from_the_paper(scheme: str) -> None:
     colours = schemes()[scheme]
     for number in range(SERIES_CLASSES):
         assert contrast(colours[f"s{number}"], colours["paper"]) >= CLEAR, f"s{number}"
-    for name in ("ink", "soft", "good", "bad", "s0"):  # s0 is the colour of links, too
+    for name in ("ink", "soft", "good", "bad", "accent"):  # accent is the colour of links
         assert min(contrast(colours[name], colours[back]) for back in ("paper", "wash")) >= READABLE, name
