@@ -160,5 +160,6 @@ def test_the_dockerfile_is_linted_and_built_where_docker_exists(tmp_path: Path) 
     done = subprocess.run([linter, str(ROOT / "Dockerfile")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     docker = shutil.which("docker")
-    if docker is not None and os.environ.get("CI"):
+    engine = docker is not None and subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0
+    if docker is not None and engine and os.environ.get("CI"):  # a client without an engine cannot build
         subprocess.run([docker, "build", "-q", str(ROOT)], check=True)

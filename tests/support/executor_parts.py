@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Any
 
 TIMINGS = {"evaluation_time", "created", "timings", "peak_memory_bytes", "provenance", "search_seconds"}
-TIMINGS |= {"encode_seconds", "encode_seconds_stored"}
-OBTAINED = {"texts_encoded", "texts_from_cache", "cache_problems", "encode_seconds", "encode_seconds_stored"}
+TIMINGS |= {"encode_seconds", "encode_seconds_stored", "open_seconds"}
+OBTAINED = {
+    "texts_encoded",
+    "texts_from_cache",
+    "cache_problems",
+    "encode_seconds",
+    "encode_seconds_stored",
+    "open_seconds",
+}
 
 
 def comparable(path: Path) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _sample(block: bytes) -> list[Mapping[str, Any]]:
     for line in block.split(b"\n", SAMPLE)[:SAMPLE]:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             records.append(record)

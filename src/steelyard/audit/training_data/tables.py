@@ -111,7 +111,7 @@ def read_array(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
         content = bytes(stream.read())
     try:
         records = json.loads(content.decode("utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         hint = "write JSON Lines, one object a line"
         raise DataError(f"not valid JSON: {error}", where=path.name, hint=hint) from error
     if isinstance(records, dict):  # {"data": [...]}

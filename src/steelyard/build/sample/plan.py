@@ -110,7 +110,7 @@ def _located(source: str, folder: Path) -> str:
     """Return a source whose path is relative to the folder of the file."""
     parts = [part.strip() for part in source.split(",")]
     inside = [folder / part.partition("::")[0] for part in parts]
-    if all(part.startswith((".", "~")) or place.exists() for part, place in zip(parts, inside, strict=True)):
+    if all(part.startswith((".", "~")) or path_exists(str(place)) for part, place in zip(parts, inside, strict=True)):
         return ",".join(part if part.startswith("~") else str(folder / part) for part in parts)
     return source
 

@@ -96,6 +96,10 @@ def _variants(evaluation: dict[str, Any]) -> Iterator[tuple[str, dict[str, float
                 yield f"{row['name']} {label}".strip(), values
 
 
+def _rows(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _queries(data: dict[str, Any]) -> dict[str, tuple[list[str], list[float]]]:
     """Return nDCG@10 and recall@100 of each query from the first ranking and the judgements."""
     artifacts = data.get("artifacts")
@@ -103,11 +107,11 @@ def _queries(data: dict[str, Any]) -> dict[str, tuple[list[str], list[float]]]:
     if not isinstance(rankings, dict):
         return {}
     grades: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in rankings.get("qrels") or []:
+    for row in _rows(rankings.get("qrels")):
         if isinstance(row, dict) and text(row.get("query_id")) and text(row.get("corpus_id")):
             grades[str(row["query_id"])][str(row["corpus_id"])] = whole(row.get("score", 1)) or 0
     lists: dict[str, list[str]] = {}
-    for row in rankings.get("rankings") or []:
+    for row in _rows(rankings.get("rankings")):
         if isinstance(row, dict) and isinstance(row.get("corpus_ids"), list):
             lists.setdefault(str(row.get("query_id")), [str(item) for item in row["corpus_ids"]])
     if not grades or not lists:
