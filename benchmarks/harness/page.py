@@ -44,11 +44,11 @@ HEAD = """# Benchmarks
 Steelyard side by side with what a user would pick instead. `make bench` measures everything again and writes this page;
 `python benchmarks/run.py --list` lists the cases, each of which is one file in `benchmarks/cases`.
 
-Every measurement is a fresh process, in an environment of the peer's own, on the same input. Rounds are interleaved;
-the order changes from round to round. Times are medians with the lowest and the highest value. A ratio is the peer's
-median divided by ours: above 1, Steelyard is faster. Memory is the highest resident memory of the process. A case is
-void if the answers of the contestants differ by more than its tolerance. Absolute times depend on the machine; compare
-ratios.
+Every measurement is a fresh process on the same input: each peer in an environment of its own, or all in one with
+`--here`, as in the record below. Rounds are interleaved; the order changes from round to round. Times are medians with
+the lowest and the highest value. A ratio is the peer's median divided by ours: above 1, Steelyard is faster. Memory is
+the highest resident memory of the process. A case is void if the answers of the contestants differ by more than its
+tolerance. Absolute times depend on the machine; compare ratios.
 """
 
 
