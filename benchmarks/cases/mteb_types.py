@@ -49,10 +49,10 @@ def ours(data: Data) -> Callable[[], dict[str, float]]:
 
 
 def with_mteb(data: Data) -> Callable[[], dict[str, float]]:
+    import mteb
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta, ScoringFunction
 
-    import mteb
     from steelyard.compat.mteb import as_mteb_task
 
     task, small, lookup = data

@@ -290,9 +290,8 @@ def test_data_of_ones_own_of_every_type(models: dict[str, Path], tmp_path: Path)
 
 
 def test_mteb_reads_the_files(models: dict[str, Path], tmp_path: Path) -> None:
-    from mteb.results import TaskResult
-
     import mteb
+    from mteb.results import TaskResult
 
     results = run_task(example(ONE_STAGE, models, tmp_path / "first"))
     assert isinstance(results, Results)

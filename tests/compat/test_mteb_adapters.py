@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import mteb
 import mteb_parts
 import numpy as np
 import pytest
 
-import mteb
 from steelyard import evaluate
 from steelyard.compat.mteb import as_mteb_model, as_mteb_task
 from steelyard.encoders.backends.function import from_function as encoder

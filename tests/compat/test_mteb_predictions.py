@@ -9,10 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mteb
 import mteb_parts
 import pytest
 
-import mteb
 from steelyard import evaluate
 from steelyard.cli import main
 from steelyard.compat.mteb import as_mteb_model, as_mteb_task

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mteb
 import pytest
 
-import mteb
 from steelyard.datasets import benchmark_names, evaluated_names
 from steelyard.errors import MissingPart, UnknownName, UsageError
 

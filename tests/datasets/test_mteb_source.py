@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mteb
 import mteb_parts
 import pytest
 from hub_server import Repository, serve
 from mteb_repositories import searched, write
 
-import mteb
 from steelyard import evaluate
 from steelyard.build.source.source import open_sources
 from steelyard.cli import main

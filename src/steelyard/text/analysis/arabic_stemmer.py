@@ -3,7 +3,7 @@
 A word of up to ten letters is one integer with six bits per letter, the last letter lowest. A step of the algorithm is
 then one table look-up, by the three letters at the end or at the beginning of the word. Other words (foreign letters,
 vowel marks at the beginning, long words) and rare branches of the algorithm are passed to Snowball, so that every stem
-is Snowball's; a test compares the two. `benchmarks/own_parts.py` compares the speed.
+is Snowball's; a test compares the two. `benchmarks/studies/own_parts.py` compares the speed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Language identification: by script first, then by function words and letters.
 
 There is no trained model and no random choice: a text gets the same language on every machine.
-`benchmarks/own_parts.py` compares it with libraries.
+`benchmarks/studies/own_parts.py` compares it with libraries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evidence of letter trigrams for each language.
 
 `trigrams.txt` lists the frequent trigrams of each language, the most frequent first; the rank gives the frequency by
-Zipf's law. `benchmarks/bm25_trigrams.py` writes it, from the translations of Django and Sphinx, the names of
+Zipf's law. `benchmarks/studies/bm25_trigrams.py` writes it, from the translations of Django and Sphinx, the names of
 CLDR, our function words, and counts of Wikipedia that come with langdetect (Apache-2.0; copyright Cybozu Labs, Inc.).
 """
 

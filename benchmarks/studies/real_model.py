@@ -1,8 +1,8 @@
 """Six tasks with a real model, cold, in mteb and in Steelyard: CPU seconds and peak memory of the whole process.
 
-    python benchmarks/real_model.py --data DIR                 # tasks of six types in DIR, and MiniLM
-    python benchmarks/real_model.py --data DIR --limit 100     # of fewer queries, pairs and texts
-    python benchmarks/real_model.py --data DIR --model PATH
+    python benchmarks/studies/real_model.py --data DIR                 # tasks of six types in DIR, and MiniLM
+    python benchmarks/studies/real_model.py --data DIR --limit 100     # of fewer queries, pairs and texts
+    python benchmarks/studies/real_model.py --data DIR --model PATH
 
 Each side is a process of its own with an empty store: imports, loading and encoding count (user and system seconds
 of the process and its threads). Both read the same files through our readers, and mteb gets the tasks in memory. mteb
@@ -62,9 +62,9 @@ def reranking(task: Any) -> Any:
 
 
 def run_mteb(model: str, some: list[Any]) -> dict[str, float]:
+    import mteb
     from sentence_transformers import SentenceTransformer
 
-    import mteb
     from steelyard.compat.mteb import as_mteb_task
 
     encoder = SentenceTransformer(model, device="cpu")
@@ -142,5 +142,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # this folder, in which mteb.py would be the package
     sys.exit(main())

@@ -1,6 +1,6 @@
 """The walk of a newcomer through the leaderboard in Chromium: clicks and seconds from the first page to the answer.
 
-    python benchmarks/board_walk.py WAREHOUSE RESULTS
+    python benchmarks/studies/board_walk.py WAREHOUSE RESULTS
 
 On the public results: find the best open model under 500 M parameters for Chinese retrieval, compare it with the
 runner-up, open the task they differ on most. On results of one's own, with saved runs: compare the two best models,

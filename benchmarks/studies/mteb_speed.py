@@ -1,12 +1,12 @@
 """The same tasks with the same vectors in mteb and in Steelyard: equal figures, and what each spends outside the model.
 
-    python benchmarks/mteb.py                                     # all six types
-    python benchmarks/mteb.py --small
-    python benchmarks/mteb.py --data DIR --model dense:ID         # mteb's own classes on the repositories in DIR
+    python benchmarks/studies/mteb_speed.py                                     # all six types
+    python benchmarks/studies/mteb_speed.py --small
+    python benchmarks/studies/mteb_speed.py --data DIR --model dense:ID  # mteb's own classes on the repositories in DIR
 
 Both sides look their vectors up in one table, so the model is free, and what that costs is taken off. CPU seconds of
 the process on one thread, medians of interleaved repetitions, without imports and without reading files. Steelyard's
-share holds intervals, values by query and a hash of the data, which mteb does not have. With --data (`_cmteb_data.py`
+share holds intervals, values by query and a hash of the data, which mteb does not have. With --data (`cmteb_data.py`
 lays such repositories out) the tasks are mteb's own C-MTEB classes, which read the files themselves, against our
 readers. `undefined`: keys that are null here because every query has the same value, where mteb divides two rounding
 errors.
@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
+from pathlib import Path
 
-sys.path.pop(0)  # this folder, in which this file would be the package `mteb`
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `harness`
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -29,31 +31,29 @@ import statistics  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable, Iterator, Sequence  # noqa: E402
-from dataclasses import replace  # noqa: E402
-from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+import mteb  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from mteb.models.abs_encoder import AbsEncoder  # noqa: E402
 from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
 
-import mteb  # noqa: E402
+from harness.made_tasks import retrieval, table_of, task_of  # noqa: E402
 from steelyard import evaluate  # noqa: E402
 from steelyard.compat.mteb import as_mteb_task  # noqa: E402
 from steelyard.datasets import load_any  # noqa: E402
 from steelyard.encoders.backends.function import from_function  # noqa: E402
 from steelyard.retrievers.dense import DenseRetriever  # noqa: E402
 from steelyard.tasks import texts_of  # noqa: E402
-from steelyard.types import Corpus, Float32, Qrels, Queries, Ragged, Task, TaskInfo  # noqa: E402
-from steelyard.types.samples import AnyTask, Bootstrap, ClusterTask, LabelTask, PairTask, Problem  # noqa: E402
+from steelyard.types import Float32, Task  # noqa: E402
+from steelyard.types.samples import AnyTask  # noqa: E402
 
 LIMIT = 10.0
 """How many times less CPU retrieval on 10,000 x 200 has to take."""
 ALLOWED = 1e-6
 """The largest difference of any key."""
-TOPICS = 15
-WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "rivers", "run", "to", "seas")
+KINDS = ("retrieval", "reranking", "sts", "pair_classification", "classification", "clustering", "sampled")
 INTERVAL_CODE = (
     "steelyard.tasks.correlation._resampled",
     "steelyard.tasks.separation._resampled",
@@ -75,7 +75,7 @@ CHINESE = {
     "ThuNewsClusteringS2S": "test",
     "CLSClusteringS2S.v2": "test",
 }
-"""Tasks that `_cmteb_data.py` lays out, and a split of each."""
+"""Tasks that `cmteb_data.py` lays out, and a split of each."""
 
 
 class Lookup:
@@ -110,58 +110,10 @@ def ours(lookup: Lookup) -> DenseRetriever:
     return DenseRetriever("dense:lookup", from_function(lambda texts: lookup(texts), "lookup", batch_size=1 << 20))
 
 
-def texts(kind: str, count: int) -> list[str]:
-    return [f"{kind} {n % TOPICS} {' '.join(WORDS[(n + i) % len(WORDS)] for i in range(24))} {n}" for n in range(count)]
-
-
-def vectors_for(some: Sequence[str], dimension: int) -> dict[str, Float32]:
-    """Random vectors that lie around the topic of their text."""
-    draw = np.random.default_rng(0)
-    centres = draw.standard_normal((TOPICS, dimension)).astype(np.float32)
-    noise = draw.standard_normal((len(some), dimension)).astype(np.float32)
-    topic = np.array([int(text.split()[1]) for text in some])
-    return dict(zip(some, centres[topic] + 2 * noise, strict=True))
-
-
-def retrieval(documents: int, queries: int, candidates: int = 0) -> Task:
-    draw = np.random.default_rng(1)
-    corpus = Corpus.of([f"d{n:07}" for n in range(documents)], texts("document", documents))
-    asked = Queries(tuple(f"q{n:05}" for n in range(queries)), tuple(texts("query", queries)))
-    judged = np.concatenate([draw.choice(documents, 5, replace=False) for _ in range(queries)])
-    info = TaskInfo("Made/retrieval", language="en")
-    lists = {}
-    if candidates:
-        info = replace(info, name="Made/reranking", type="reranking", main_metric="map_at_1000")
-        others = [draw.choice(documents, candidates - 5, replace=False) for _ in range(queries)]
-        rows = [np.unique(np.append(judged[5 * q : 5 * q + 5], others[q])) for q in range(queries)]
-        offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
-        lists["top_ranked"] = Ragged(offsets, np.concatenate(rows).astype(np.int32))
-    grades = draw.integers(1, 3, len(judged))
-    return Task(info, corpus, asked, Qrels.of(np.repeat(np.arange(queries), 5), judged, grades, queries=queries), lists)
-
-
 def made(small: bool) -> Iterator[AnyTask]:
     """A task of each type, of the size that such tasks have."""
-    size = 10 if small else 1
-    yield retrieval(10_000 // size, 200 // size)
-    yield retrieval(10_000 // size, 200 // size, candidates=100 // size)
-    draw = np.random.default_rng(2)
-    pairs = 5_000 // size
-    first, second = tuple(texts("left", pairs)), tuple(texts("right", pairs))
-    yield PairTask(TaskInfo("Made/sts", type="sts"), first, second, draw.integers(0, 11, pairs) / 2)
-    gold = draw.integers(0, 2, pairs).astype(float)
-    yield PairTask(TaskInfo("Made/pairs", type="pair_classification"), first, second, gold)
-    train, test = tuple(texts("train", 6_000 // size)), tuple(texts("test", 4_000 // size))
-    labels = [tuple(int(text.split()[1]) for text in some) for some in (train, test)]
-    info = TaskInfo("Made/classification", type="classification")
-    yield LabelTask(info, train, labels[0], test, labels[1], samples_per_label=32)
-    info = TaskInfo("Made/clustering", type="clustering")
-    points = texts("point", 4_000 // size)
-    parts = [points[start::4] for start in range(4)]
-    yield ClusterTask(info, tuple(Problem(tuple(p), tuple((int(t.split()[1]),) for t in p)) for p in parts))
-    whole = Problem(tuple(points), tuple((int(text.split()[1]),) for text in points))
-    info = replace(info, name="Made/clustering, sampled")
-    yield ClusterTask(info, (whole,), Bootstrap(documents=2048 // size, size=2048 // size))
+    for kind in KINDS:
+        yield task_of(kind, 10 if small else 1)
 
 
 def all_texts(task: AnyTask) -> list[str]:
@@ -282,17 +234,7 @@ def again(task: AnyTask) -> AnyTask:
 
 
 def table_for(task: AnyTask) -> Lookup:
-    """Vectors of all texts; a query's lies among those of its documents."""
-    if isinstance(task, LabelTask):
-        return Lookup(vectors_for([*task.train_texts, *task.texts], 256))
-    if isinstance(task, ClusterTask):
-        return Lookup(vectors_for([text for problem in task.problems for text in problem.texts], 256))
-    found = vectors_for(all_texts(task), 384)
-    if isinstance(task, Task):
-        for number, query in enumerate(task.queries.texts):
-            near = [found[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
-            found[query] = np.mean(near, axis=0) + 0.3 * found[query]
-    return Lookup(found)
+    return Lookup(table_of(task))
 
 
 def warm_up() -> None:
@@ -353,7 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--data", type=Path, help="a folder of repositories, as _cmteb_data.py writes them")
+    parser.add_argument("--data", type=Path, help="a folder of repositories, as cmteb_data.py writes them")
     parser.add_argument("--tasks", nargs="+", choices=CHINESE, default=list(CHINESE), help="with --data: which")
     parser.add_argument("--model", default="dense", help="whose vectors are looked up with --data")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 """Races by simulation and on real per-query scores: how often the best model is dropped, and what is saved.
 
-    python benchmarks/race.py                     the tables of docs/race.md; exit 1 if an error rate is above alpha
-    python benchmarks/race.py --repeats 2000
+    python benchmarks/studies/race.py                 tables of docs/race.md; exit 1 if an error rate is above alpha
+    python benchmarks/studies/race.py --repeats 2000
 
 1. Equal models: all have the same expected score on every task, so that every drop is an error.
 2. One better model: how many rounds until all others are dropped.
@@ -108,7 +108,7 @@ def whole_race(data: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=1_000)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
     arguments = parser.parse_args()
     worst = 0.0
     print("| scores | models | gain of the best | best dropped | decided | rounds of 10 |\n|---|---|---|---|---|---|")

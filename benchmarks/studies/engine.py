@@ -1,6 +1,6 @@
 """One task of 10,000 documents and 200 queries, from a Nano-set on disk to stored results.
 
-    python benchmarks/engine.py
+    python benchmarks/studies/engine.py
 
 Two models: BM25, and dense search over given vectors (so that no encoder hides the rest). Shown are the seconds of
 each phase, and the time outside the model as a multiple of the bare matrix product and top-k in numpy. Outside the

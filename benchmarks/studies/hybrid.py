@@ -1,7 +1,7 @@
 """Fusion of BM25 and the default encoder on real sets: the default method against RRF, other sums and both models.
 
-    python benchmarks/hybrid.py                    tables of docs/hybrid.md; exit 1 if the default misses its goals
-    python benchmarks/hybrid.py --data ../shared/data --sets held-out
+    python benchmarks/studies/hybrid.py                 tables of docs/hybrid.md; exit 1 if the default misses its goals
+    python benchmarks/studies/hybrid.py --data ../shared/data --sets held-out
 
 The built-in sets are always evaluated; `--data` adds folders of other real sets (skipped if there are none). The rule
 of the default method was chosen on the development sets and checked on the others; docs/hybrid.md records what was
@@ -87,7 +87,7 @@ def scores(task: str | Task, encoder: str) -> tuple[dict[str, float], bool]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
     parser.add_argument("--sets", choices=["development", "held-out", "all"], default="all")
     parser.add_argument("--encoder", default="dense:use-multilingual-v3")
     parser.add_argument("--tasks", nargs="*", help="only these, by the names above")

@@ -1,8 +1,8 @@
 """The default encoder against the package that its weights come from.
 
-    python benchmarks/encoder.py
-    python benchmarks/encoder.py --texts 240 --threads 1
-    python benchmarks/encoder.py --texts 12000 --only vaswani_en cmdd_medical_zh   # the size of a Nano-set
+    python benchmarks/studies/encoder.py
+    python benchmarks/studies/encoder.py --texts 240 --threads 1
+    python benchmarks/studies/encoder.py --texts 12000 --only vaswani_en cmdd_medical_zh   # the size of a Nano-set
 
 Both encode the same texts in turns: passages in several languages where `../shared/data` is there, and source code of
 the standard library. Ours starts each turn with nothing remembered, both with the memory that they have. It computes a
@@ -32,7 +32,7 @@ from steelyard.encoders.use.encoder import UseEncoder
 from steelyard.encoders.use.pieces import EMPTY
 from steelyard.types import Float32
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 TEXTS, REPEATS, TOLERANCE = 1000, 3, 1e-5
 REST = 0.3
 """Seconds before a turn: for a tenth of one after a product the threads of BLAS go on turning, in anybody's way."""

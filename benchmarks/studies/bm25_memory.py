@@ -1,7 +1,7 @@
 """Memory of BM25: what a corpus takes, what indexing adds at its peak, and what stays afterwards.
 
-    python benchmarks/bm25_memory.py tiny 1000000     # many tiny documents
-    python benchmarks/bm25_memory.py text 300         # a corpus of so many MB
+    python benchmarks/studies/bm25_memory.py tiny 1000000     # many tiny documents
+    python benchmarks/studies/bm25_memory.py text 300         # a corpus of so many MB
 
 Every run is one process; figures are resident memory (MB) from /proc, so it runs on Linux only.
 """

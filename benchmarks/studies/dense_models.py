@@ -1,6 +1,6 @@
 """Encoding with a model of sentence-transformers: our batches against the library's own `encode`.
 
-    python benchmarks/dense_models.py MODEL [TEXTS.jsonl]
+    python benchmarks/studies/dense_models.py MODEL [TEXTS.jsonl]
 
 Both use the same loaded weights and encode the same texts in turns, paragraphs and short questions mixed as in a
 corpus; without a file, functions of the standard library. Shown are medians of seconds (of the clock and of the

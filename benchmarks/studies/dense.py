@@ -1,6 +1,6 @@
 """What dense search costs beside the bare matrix product and top-k, vectors given.
 
-    python benchmarks/dense.py
+    python benchmarks/studies/dense.py
 
 Index, search and metrics of one task of 10,000 documents and 200 queries through Steelyard's code, in turns with
 `queries @ documents.T` and `argpartition` in numpy. The limit is 3 times the bare product.

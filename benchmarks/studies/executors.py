@@ -1,7 +1,7 @@
 """Executors: the rate of Ray against that of processes, and what a task costs when all vectors are there.
 
-    python benchmarks/executors.py rate        # CPU-bound tasks: Ray on 2 cores must reach 0.8 of `processes`
-    python benchmarks/executors.py overhead    # CPU ms for each evaluation, product and top-k included: at most 50
+    python benchmarks/studies/executors.py rate        # CPU-bound tasks: Ray on 2 cores must reach 0.8 of `processes`
+    python benchmarks/studies/executors.py overhead    # CPU ms per evaluation, product and top-k included: 50 or less
 
 The rate is that of the shards alone: both executors have started their workers and loaded the models before.
 """

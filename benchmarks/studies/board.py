@@ -1,6 +1,6 @@
 """The leaderboard in Chromium: time to the first view, bytes over the wire, time of a sort, a filter and a search.
 
-    python benchmarks/board.py WAREHOUSE [BENCHMARK]
+    python benchmarks/studies/board.py WAREHOUSE [BENCHMARK]
 
 Serves the warehouse on loopback and opens it in Debian's Chromium. Medians of five rounds, in milliseconds: wall time,
 and processor time of the page's main thread (script, style, layout, paint), which does not depend on other programs.

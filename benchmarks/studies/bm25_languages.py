@@ -1,8 +1,8 @@
 """How often the languages of texts are told, and told right: by the pages of tasks, and by BM25's choice of analysers.
 
-    python benchmarks/bm25_languages.py [FOLDER]
-    python benchmarks/bm25_languages.py --messages [/usr/share/locale]
-    python benchmarks/bm25_languages.py --tutors [/usr/share/vim/vim90/tutor]
+    python benchmarks/studies/bm25_languages.py [FOLDER]
+    python benchmarks/studies/bm25_languages.py --messages [/usr/share/locale]
+    python benchmarks/studies/bm25_languages.py --tutors [/usr/share/vim/vim90/tutor]
 
 Of the built-in names of things (NanoCLDR) every id ends in the language. FOLDER holds tasks whose names say the
 languages of queries and documents: tatoeba_deu2eng, xquad_ar2en, xquad_th.
@@ -30,7 +30,7 @@ from steelyard.text.language_id.detect import LANGUAGES_OF, UNDECIDED, detect, d
 from steelyard.text.languages import canonical
 from steelyard.types import Task, TaskInfo
 
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(__file__).parents[3] / "shared"
 _PROGRAM = re.compile(r"[%<>\\_{}=\[\]|/@#~`$*]|--|\d{3,}|\.\.\.|[A-Z]{3,}|\w\.\w")
 NAMES = ("names-to-english", "names-across-scripts", "names-in-all-languages")
 FOLDERS = (

@@ -1,10 +1,11 @@
 """The parts that Steelyard computes itself, against the libraries that a user would pick.
 
     pip install py3langid lingua-language-detector
-    python benchmarks/own_parts.py language      # language identification: py3langid, lingua
-    python benchmarks/own_parts.py arabic        # the Arabic stemmer: PyStemmer
+    python benchmarks/studies/own_parts.py language      # language identification: py3langid, lingua
+    python benchmarks/studies/own_parts.py arabic        # the Arabic stemmer: PyStemmer
 
-`benchmarks/encoder.py` compares the default encoder with the package of its weights. docs/why-own-parts.md has results.
+`benchmarks/studies/encoder.py` compares the default encoder with the package of its weights.
+docs/why-own-parts.md has results.
 
 Texts for language identification are held out: the lessons of Vim (sentences of 5 to 15 words, in
 languages that share a script), and passages and sentences of `../shared/data`. Every detector may return any language.
@@ -30,7 +31,7 @@ from steelyard.text.languages import canonical
 from steelyard.text.tokenizer.tokens import Words
 from steelyard.text.tokenizer.vocabulary import Readers
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 TUTORS = Path("/usr/share/vim/vim90/tutor")
 COLLECTIONS = {"xquad_en": "en", "xquad_zh": "zh", "xquad_ar": "ar", "xquad_th": "th", "jsquad_ja": "ja"}
 TATOEBA = {"tatoeba_cmn2eng": "zh", "tatoeba_deu2eng": "de", "tatoeba_hin2eng": "hi", "tatoeba_jpn2eng": "ja"}

@@ -1,7 +1,7 @@
 """Fusing two top-500 lists of 10,000 queries, against ranx (compiled, parallel): interleaved repetitions, medians.
 
-    python benchmarks/fusion.py                    20 times ranx or better
-    python benchmarks/fusion.py --queries 1000 --repeat 5
+    python benchmarks/studies/fusion.py                    20 times ranx or better
+    python benchmarks/studies/fusion.py --queries 1000 --repeat 5
 
 Before anything is timed, the fused scores of 200 queries are compared, document by document. Making ranx's runs from
 dictionaries and compiling its functions is not counted.

@@ -1,6 +1,6 @@
 """The results warehouse: import of a folder of result files, a second import, queries, board views, memory.
 
-    python benchmarks/warehouse.py path/to/embeddings-benchmark/results
+    python benchmarks/studies/warehouse.py path/to/embeddings-benchmark/results
 
 Wall and processor seconds of one run: where they differ much, the machine was busy with other work.
 """

@@ -1,6 +1,6 @@
 """Lay real Chinese data out as the repositories of C-MTEB are, to try and to compare with `--data-dir`.
 
-    python benchmarks/_cmteb_data.py SOURCE OUT [--generation v1|v2]
+    python benchmarks/studies/cmteb_data.py SOURCE OUT [--generation v1|v2]
 
 SOURCE holds plain sets (`tnews_zh/train.jsonl`, `stsb_zh/pairs.jsonl` ...). OUT gets a folder for each repository
 (`C-MTEB/ATEC`, `mteb/T2Retrieval` ...): file names, columns and types of the hub's, with a card that tells the

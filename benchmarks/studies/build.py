@@ -1,6 +1,6 @@
 """Cutting a Nano-set from generated documents: time and memory, against loading the same source whole.
 
-    python benchmarks/build.py [--docs 1000000] [--no-load] [--no-mining] [--kill] [--folder DIR]
+    python benchmarks/studies/build.py [--docs 1000000] [--no-load] [--no-mining] [--kill] [--folder DIR]
 
 Each step runs in a process of its own, so that its peak memory is its own. The same cut from half the documents
 shows what a document more costs. `--kill` also ends the mining cut with SIGKILL half-way, goes on, and compares the

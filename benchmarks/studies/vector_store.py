@@ -1,6 +1,6 @@
 """Looking up stored vectors: 100,000 texts, against one SQLite table, and against the matrix in one file.
 
-    python benchmarks/vector_store.py [TEXTS] [DIMENSION]
+    python benchmarks/studies/vector_store.py [TEXTS] [DIMENSION]
 
 SQLite (Python's own) holds the same keys and vectors, and is asked as quickly as it can be: a join with a table of the
 keys. `np.load` is the floor: it knows the rows before, and finds nothing.

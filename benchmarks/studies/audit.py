@@ -1,8 +1,8 @@
 """Speed, recall and precision of the leakage audit, next to datasketch, rensa and semhash.
 
-    python benchmarks/audit.py                       40,000 training rows of 100 words against 10,000 evaluation texts
-    python benchmarks/audit.py --rows 1000000        more training rows (datasketch and rensa read fewer of them)
-    python benchmarks/audit.py --semantic EN ZH      two folders with parallel queries, such as xquad_en and xquad_zh
+    python benchmarks/studies/audit.py                 40,000 training rows of 100 words against 10,000 evaluation texts
+    python benchmarks/studies/audit.py --rows 1000000  more training rows (datasketch and rensa read fewer of them)
+    python benchmarks/studies/audit.py --semantic EN ZH  two folders with parallel queries, as xquad_en and xquad_zh
 
 The texts are made: words of a Zipfian vocabulary with frequent phrases, so that unrelated texts share shingles as real
 ones do. One training row in ten is an edited evaluation text, with a Jaccard similarity from 0.5 to 1. The truth is

@@ -1,6 +1,6 @@
 """How long do the tests of a whole leaderboard take? All pairs of 55 models on 550 tasks of 200 queries.
 
-`python benchmarks/compare.py` runs three parts and checks their targets:
+`python benchmarks/studies/compare.py` runs three parts and checks their targets:
 
 1. every statistic of all 1,485 pairs on every task, and of the means over tasks (target: 60 s and 2 GB on 2 cores);
    then the same through `steelyard.compare`, from 30,250 results in memory;

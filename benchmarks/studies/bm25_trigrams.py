@@ -1,7 +1,7 @@
 """Writes `steelyard/text/trigrams.txt`, the frequent trigrams of letters by language, anew.
 
     pip install django sphinx langdetect
-    python benchmarks/bm25_trigrams.py
+    python benchmarks/studies/bm25_trigrams.py
 
 Counted in translations that come under a BSD licence (Django's and Sphinx's), in the names of CLDR that Babel brings
 and in our own function words; joined with what langdetect (Apache-2.0) counted in Wikipedia. A language that one of

@@ -1,6 +1,6 @@
 """The pages of a task of 10,000 documents and 200 queries, once its runs are stored: the whole command, from a shell.
 
-    python benchmarks/pages.py
+    python benchmarks/studies/pages.py
 
 Shown are the seconds of `steelyard pages SET --rebuild` in all three forms, beside those of a process that only reads
 the set (`load_task`) and of the same command where pages are up to date, which take turns; and the ratios. Figures are

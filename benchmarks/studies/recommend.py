@@ -1,7 +1,7 @@
 """`steelyard recommend` on a real set: the table of docs/recommend.md, and how stable its latencies are.
 
-    python benchmarks/recommend.py                         BM25 and the default encoder on NanoStdlib
-    python benchmarks/recommend.py --task ../shared/data/cranfield_en
+    python benchmarks/studies/recommend.py                         BM25 and the default encoder on NanoStdlib
+    python benchmarks/studies/recommend.py --task ../shared/data/cranfield_en
 
 The whole recommendation is made twice from the same vectors. Quality must be the same; the medians of the latencies
 are compared, which shows how much of a difference between two choices may come from the machine.

@@ -1,9 +1,9 @@
 """Corpora larger than memory: CPU time and memory of exact search at growing sizes, and how they grow.
 
-    python benchmarks/large_corpus.py dense     # up to 2 million x 384, vectors in .npy shards on disk (3 GB)
-    python benchmarks/large_corpus.py bm25      # shards with global statistics, against the index in memory
-    python benchmarks/large_corpus.py late      # MaxSim over a mapped file of token vectors
-    python benchmarks/large_corpus.py index     # what approximate indexes lose, and what they save
+    python benchmarks/studies/large_corpus.py dense     # up to 2 million x 384, vectors in .npy shards on disk (3 GB)
+    python benchmarks/studies/large_corpus.py bm25      # shards with global statistics, against the index in memory
+    python benchmarks/studies/large_corpus.py late      # MaxSim over a mapped file of token vectors
+    python benchmarks/studies/large_corpus.py index     # what approximate indexes lose, and what they save
 
 The exponent is fitted to CPU seconds over documents on a logarithmic scale: 1 is linear. The projection to 8.8 million
 documents (MS MARCO) uses the rate of the largest size. The limit of memory for `dense` is 2 GB.

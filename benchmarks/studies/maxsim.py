@@ -1,6 +1,6 @@
 """MaxSim over ragged token matrices, against a plain padded einsum in torch and sentence-transformers' own scoring.
 
-python benchmarks/maxsim.py [--documents 2000] [--queries 100] [--dimension 128] [--repetitions 5]
+python benchmarks/studies/maxsim.py [--documents 2000] [--queries 100] [--dimension 128] [--repetitions 5]
 
 All three score every query with every document and keep the best 100; scores are checked to agree. Times are medians
 of interleaved repetitions, on as many threads as the libraries take.

@@ -1,6 +1,6 @@
 """nDCG@10 of BM25's forms, parameters and analysers on real tasks: what the defaults were chosen by.
 
-    python benchmarks/bm25_quality.py [FOLDER] [--queries 1000] [--reference bm25.json] [--only-reference | --code]
+    python benchmarks/studies/bm25_quality.py [FOLDER] [--queries 1000] [--reference FILE] [--only-reference | --code]
 
 FOLDER holds a folder for each task: corpus.jsonl, queries.jsonl, qrels.tsv, task.json. The reference is a file of
 figures and CPU seconds of HAKARI-Bench's BM25 on the first 200 queries. Ours are those of reading, indexing and
@@ -39,7 +39,7 @@ TASKS = {
     "xquad_en": "en", "cranfield_en": "en", "vaswani_en": "en", "xquad_ar": "ar", "xquad_th": "th", "xquad_zh": "zh",
     "cmrc2018_zh": "zh", "cmdd_medical_zh": "zh", "jsquad_ja": "ja", "xquad_pool6": "multilingual",
 }  # fmt: skip
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(__file__).parents[3] / "shared"
 REPEATS = 7
 SAME_PACKAGES = ("ar", "ja", "th")
 GRID = [(k1, b) for k1 in (0.6, 0.9, 1.2, 1.5, 2.0) for b in (0.4, 0.6, 0.75, 0.9)]
