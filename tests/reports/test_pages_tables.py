@@ -39,7 +39,7 @@ def figures(name: str, **more: Any) -> TaskValues:
         category=entry.category,
         queries=queries,
         documents=int(counts["documents"]),
-        positives=Positives(positives, positives / queries, 1, 1.0, most, several, several / queries),
+        positives=Positives(positives / queries, 1, 1.0, most, positives, several, several / queries),
         query_lengths=Lengths(Spread(counts["query_chars"], 0, 0.0, 0)),
         document_lengths=Lengths(Spread(counts["document_chars"], 0, 0.0, 0)),
         profiles=tuple(

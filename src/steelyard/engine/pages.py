@@ -239,7 +239,7 @@ class _Builder:
 
     def _steps(self, name: str, number: int, tasks: int) -> Callable[[str], None]:
         """Return a function to call with each step of a task."""
-        from steelyard.reports.pages.measure.measure_task import STEPS
+        from steelyard.reports.pages.measure.measure_pages import STEPS
 
         total, done = len(STEPS) + 2, 0
 

@@ -9,8 +9,7 @@ Every sentence on a page is made from a finding, and every finding from a value 
 
 from __future__ import annotations
 
-from steelyard.reports.pages.measure.measure_group import measure_group
-from steelyard.reports.pages.measure.measure_task import measure_task
+from steelyard.reports.pages.measure.measure_pages import measure_group, measure_task
 from steelyard.reports.pages.measure.page_inputs import Audit, Profile, stored_profiles
 from steelyard.reports.pages.measure.page_values import PAGE_SCHEMA, GroupValues, TaskValues
 from steelyard.reports.pages.render.writing import FORMATS, write_pages

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, listed
-from steelyard.reports.pages.measure.page_inputs import LABELS
+from steelyard.reports.pages.measure.page_inputs import LABELS, METRIC_NAMES
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
-from steelyard.reports.pages.render.tables import METRIC_NAMES
 
 
 def of_task(task: TaskValues) -> Iterator[Finding]:

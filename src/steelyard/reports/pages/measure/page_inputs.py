@@ -19,6 +19,14 @@ LABELS: Mapping[Kind, str] = {"bm25": "BM25", "dense": "Dense", "hybrid": "Reran
 KINDS: tuple[Kind, ...] = ("bm25", "dense", "hybrid")
 """The profiles that every page has."""
 
+METRIC_NAMES = {
+    "ndcg_at_10": "nDCG@10",
+    "hit_rate_at_10": "hit@10",
+    "recall_at_100": "recall@100",
+    "pooled_recall_at_100": "pooled recall@100",
+}
+"""The names of metrics on a page."""
+
 HYBRIDS = ("reranking_hybrid", "hybrid")
 SAFEGUARD_DEPTH = 100
 """Lists of this length have one more row for a safeguard."""
@@ -35,11 +43,6 @@ class Profile:
     stored: bool = False
     safeguards: int = 0
     """The number of lists with a safeguard: a relevant document that was inserted for rerankers."""
-
-    @property
-    def label(self) -> str:
-        """The name of the profile in tables."""
-        return LABELS[self.kind]
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,19 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The distribution of values."""
+class Summary:
+    """The mean, the median and the ends of a distribution."""
 
     mean: float
     min: int
     median: float
     max: int
+
+
+@dataclass(frozen=True)
+class Spread(Summary):
+    """The distribution of lengths."""
+
     histogram: Histogram | None = None
     """With bins that double: 1, 2-3, 4-7 ..."""
 
@@ -47,14 +53,10 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Positives:
+class Positives(Summary):
     """Relevant documents per query."""
 
     count: int
-    mean: float
-    min: int
-    median: float
-    max: int
     multi_positive_queries: int
     multi_positive_share: float
     judgements: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,11 @@ from steelyard.http.service import Refused, Service
 from steelyard.http.traffic import Traffic
 from steelyard.options import Options
 from steelyard.reports.pages.findings.sentences import language_name
+from steelyard.reports.pages.measure.page_inputs import METRIC_NAMES
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import Draft, DroppedSentence, NoteText
+from steelyard.reports.pages.measure.profile_scores import METRICS
 from steelyard.reports.pages.prose.checking import Facts, problem, split_sentences
-from steelyard.reports.pages.prose.facts import statements, task_languages
 from steelyard.reports.pages.render.blocks import Page
 from steelyard.spec import parse
 
@@ -138,3 +139,36 @@ def facts_of(task: TaskValues, known: list[str]) -> Facts:
     """Return the facts against which a draft is checked."""
     names = frozenset(language_name(code).partition(" (")[0] for code in task_languages(task))
     return Facts(tuple(known), names, {one.label: one.ndcg_at_10 for one in task.main})
+
+
+def statements(task: TaskValues, page: Page) -> list[str]:
+    """Return every fact of the page as a statement of its own."""
+    return list(dict.fromkeys((*_scores(task), *_names(task), *(one.sentence for _, one in page.findings))))
+
+
+def _scores(task: TaskValues) -> Iterator[str]:
+    """Yield one statement for each score, so that a number belongs to one profile and one metric."""
+    for one in task.profiles:
+        for metric in METRICS:
+            value = getattr(one, metric)
+            if value is not None:
+                yield f"{one.label} {METRIC_NAMES[metric]} = {value:.4f}"
+
+
+def _names(task: TaskValues) -> Iterator[str]:
+    yield f"The task is {task.name} of the set {task.nano_set}."
+    yield f"The data comes from {task.dataset}." if task.dataset else "The origin of the data is not recorded."
+    yield from (f"{one.label} is {one.config}." for one in task.profiles)
+    yield from (f"Source: {one.title} ({one.year}), {one.type}." for one in task.sources)
+    yield from (one.text for one in task.cards)
+    if task.description:
+        yield task.description
+    for code in sorted(task_languages(task)):
+        yield f"A language of the task is {language_name(code)}."
+
+
+def task_languages(task: TaskValues) -> set[str]:
+    """Return the codes of the languages that the task declares or that were identified."""
+    profile = task.language_profile
+    found = {*profile.query_languages, *profile.document_languages} if profile else set()
+    return ({*task.languages} | found) - {"und"}

@@ -11,24 +11,15 @@ from steelyard import __version__
 from steelyard.reports.components.charts import legend
 from steelyard.reports.components.markup import Markup, join, tag
 from steelyard.reports.pages.findings.sentences import paragraph
-from steelyard.reports.pages.render.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Links,
-    Note,
-    Page,
-    Paragraph,
-    Picture,
-    Points,
-    Quote,
-    Section,
-    Table,
-)
-from steelyard.reports.pages.render.note_markup import prose
+from steelyard.reports.pages.render import blocks
 from steelyard.reports.pages.render.tables import LENGTH
 
 _NUMBER = re.compile(r"[-+]?[\d,.]+%?( \[[-\d.]+, [-\d.]+\])?|-|not found")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(.*)")
+_INLINE = re.compile(
+    r"\[(?P<label>[^\]]+)\]\((?P<url>https?://[^\s)]+)\)|\*\*(?P<strong>[^*]+)\*\*|(?<!\w)[*_](?P<em>[^*_]+)[*_](?!\w)"
+    r"|`(?P<code>[^`]+)`"
+)
 _LONG = 60
 """From this number of characters on, a cell is a text in any language and direction."""
 
@@ -38,7 +29,7 @@ def style() -> Markup:
     return Markup(resources.files("steelyard.reports").joinpath("page.css").read_text(encoding="utf-8"))
 
 
-def html_page(page: Page) -> str:
+def html_page(page: blocks.Page) -> str:
     """Return the text of the HTML file."""
     head = tag(
         "head",
@@ -64,36 +55,36 @@ def _anchor(heading: str) -> str:
     return heading.lower().replace(" ", "-")
 
 
-def _section(section: Section) -> Markup:
+def _section(section: blocks.Section) -> Markup:
     heading = tag(f"h{section.level}", section.heading)
     return tag("section", heading, *map(_block, section.blocks), id=_anchor(section.heading))
 
 
-def _block(block: Block) -> Markup:
+def _block(block: blocks.Block) -> Markup:
     match block:
-        case Paragraph():
+        case blocks.Paragraph():
             return tag("p", paragraph(block.findings))
-        case Points():
+        case blocks.Points():
             return tag("ul", *(tag("li", one.sentence) for one in block.findings))
-        case Note():
+        case blocks.Note():
             return tag("div", prose(block.text), tag("p", block.origin, class_="soft"), class_="note")
-        case Code():
+        case blocks.Code():
             return tag("details", tag("summary", block.language or "text"), tag("pre", block.text))
-        case Quote():
+        case blocks.Quote():
             return tag("blockquote", tag("p", block.text, dir="auto"), tag("p", f"— {block.source}"))
-        case Table():
+        case blocks.Table():
             return _table(block)
-        case Bullets():
+        case blocks.Bullets():
             return tag("ul", *(tag("li", f"{name}: {value}") for name, value in block.items))
-        case Picture():
+        case blocks.Picture():
             marks = legend(block.legend) if len(block.legend) > 1 else None
             size = "half" if block.small else None
             return tag("figure", marks, block.svg, tag("figcaption", block.caption), class_=size)
-        case Links():
+        case blocks.Links():
             return tag("p", *(tag("a", label, href=f"{slug}.html") for label, slug in block.items), class_="links")
 
 
-def _table(table: Table) -> Markup:
+def _table(table: blocks.Table) -> Markup:
     columns = list(zip(*table.rows, strict=True))
     numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
     kinds = ["number" if is_number else None for is_number in numeric]
@@ -105,7 +96,7 @@ def _table(table: Table) -> Markup:
     return join(tag("div", whole, class_="scroll"), tag("p", table.note, class_="soft") if table.note else None)
 
 
-def _linked(table: Table, kinds: Sequence[str | None], names: Sequence[str | None]) -> Iterator[list[Markup]]:
+def _linked(table: blocks.Table, kinds: Sequence[str | None], names: Sequence[str | None]) -> Iterator[list[Markup]]:
     """Yield the cells of each row, the first one as a link if it has a page."""
     for row, slug in zip_longest(table.rows, table.links):
         cells = list(map(_cell, row, kinds, names))
@@ -123,3 +114,40 @@ def _cell(text: str, kind: str | None, column: str | None) -> Markup:
     if len(text) >= _LONG:
         return tag("td", text, class_="text", dir="auto", data_label=column)
     return tag("td", text, class_=kind, data_label=column)
+
+
+def prose(text: str) -> Markup:
+    r"""Return the text as HTML.
+
+    >>> print(prose("One *two*.\n\n- a <b>\n- [c](https://d.e)"))
+    <p>One <em>two</em>.</p><ul><li>a &lt;b&gt;</li><li><a href="https://d.e">c</a></li></ul>
+    """
+    return join(*(_note_block(block) for block in re.split(r"\n\s*\n", text.strip()) if block.strip()))
+
+
+def _note_block(block: str) -> Markup:
+    lines = block.splitlines()
+    if _ITEM.match(lines[0]):
+        items: list[str] = []
+        for line in lines:
+            match = _ITEM.match(line)
+            if match:
+                items.append(match[1])
+            else:
+                items[-1] += f" {line.strip()}"
+        return tag("ul", *(tag("li", _inline(item)) for item in items))
+    return tag("p", _inline(" ".join(line.strip() for line in lines)))
+
+
+def _inline(text: str) -> Markup:
+    parts: list[Markup | str] = []
+    last = 0
+    for match in _INLINE.finditer(text):
+        parts.append(text[last : match.start()])
+        if match["label"]:
+            parts.append(tag("a", match["label"], href=match["url"]))
+        else:
+            name = "strong" if match["strong"] else "em" if match["em"] else "code"
+            parts.append(tag(name, match[name]))
+        last = match.end()
+    return join(*parts, text[last:])

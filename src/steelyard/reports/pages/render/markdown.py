@@ -6,64 +6,51 @@ import html
 import re
 
 from steelyard.reports.pages.findings.sentences import isolated, paragraph
-from steelyard.reports.pages.render.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Links,
-    Note,
-    Page,
-    Paragraph,
-    Picture,
-    Points,
-    Quote,
-    Section,
-    Table,
-)
+from steelyard.reports.pages.render import blocks
 from steelyard.reports.pages.render.tables import LENGTH
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
-def markdown(page: Page) -> str:
+def markdown(page: blocks.Page) -> str:
     """Return the text of the Markdown file."""
     parts = [f"# {_plain(page.title)}", *(_section(page, one) for one in page.sections)]
     return "\n\n".join(parts) + "\n"
 
 
-def picture_file(page: Page, picture: Picture) -> str:
+def picture_file(page: blocks.Page, picture: blocks.Picture) -> str:
     """Return the name of a figure's file."""
     return f"{page.slug}.{picture.name}.svg"
 
 
-def _section(page: Page, section: Section) -> str:
+def _section(page: blocks.Page, section: blocks.Section) -> str:
     return "\n\n".join([f"{'#' * section.level} {section.heading}", *(_block(page, one) for one in section.blocks)])
 
 
-def _block(page: Page, block: Block) -> str:
+def _block(page: blocks.Page, block: blocks.Block) -> str:
     match block:
-        case Paragraph():
+        case blocks.Paragraph():
             return _plain(paragraph(block.findings))
-        case Points():
+        case blocks.Points():
             return "\n".join(f"- {_plain(one.sentence)}" for one in block.findings)
-        case Note():
+        case blocks.Note():
             return f"{block.text.strip()}\n\n*{_plain(block.origin)}*"
-        case Code():
+        case blocks.Code():
             return f"```{block.language}\n{block.text.strip()}\n```"
-        case Quote():
+        case blocks.Quote():
             return f"> {_plain(' '.join(block.text.split()))}\n>\n> — {_plain(block.source)}"
-        case Table():
+        case blocks.Table():
             return _table(block)
-        case Bullets():
+        case blocks.Bullets():
             return "\n".join(f"- {name}: {_plain(value)}" for name, value in block.items)
-        case Picture():
+        case blocks.Picture():
             # Brackets would end the alt text, so they are written as entities.
             return f"![{_plain(block.caption)}]({picture_file(page, block)})"
-        case Links():
+        case blocks.Links():
             return ", ".join(f"[{_plain(label)}]({slug}.md)" for label, slug in block.items)
 
 
-def _table(table: Table) -> str:
+def _table(table: blocks.Table) -> str:
     cells = [[_cell(cell) for cell in row] for row in table.rows]
     for row, slug in zip(cells, table.links, strict=False):
         row[0] = f"[{row[0]}]({slug}.md)"

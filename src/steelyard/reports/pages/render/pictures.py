@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from steelyard.reports.components.charts import Dot, Panel, Spot, bars, bubbles, dot_plot, heat_map, histograms
 from steelyard.reports.pages.findings.sentences import language_name
-from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS, Kind
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS, METRIC_NAMES, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
 from steelyard.reports.pages.measure.part_values import Lengths, ProfileValues
+from steelyard.reports.pages.measure.profile_scores import METRICS
 from steelyard.reports.pages.render.blocks import Picture
 from steelyard.reports.pages.thresholds import FEW
 
 MOST_LANGUAGES = 25
 """Maximum number of rows of a heat map; the JSON file has all."""
-
-METRICS = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "recall_at_100": "recall@100"}
 
 
 def scores(task: TaskValues) -> Picture | None:
@@ -26,7 +25,9 @@ def scores(task: TaskValues) -> Picture | None:
     labels = tuple(one.label for one in main)
     dots = [[_dot(one, metric) for one in main] for metric in METRICS]
     caption = f"Scores of {task.name} by profile, with 95 % intervals where values by query are known."
-    return Picture("scores", caption, dot_plot(list(METRICS.values()), labels, dots, caption), labels)
+    return Picture(
+        "scores", caption, dot_plot([METRIC_NAMES[metric] for metric in METRICS], labels, dots, caption), labels
+    )
 
 
 def _dot(one: ProfileValues, metric: str) -> Dot | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name, script_name
-from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS
+from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS, METRIC_NAMES
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import Draft, FailureMode, ProfileValues, SliceValues, Source, Text
 from steelyard.reports.pages.render.blocks import Bullets, Code, Table, table
@@ -15,7 +15,6 @@ from steelyard.results.schema import with_interval
 from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Interval
 
-METRIC_NAMES = {"ndcg_at_10": "nDCG@10", "hit_rate_at_10": "hit@10", "pooled_recall_at_100": "pooled recall@100"}
 LENGTH = re.compile(r" (\[\d+ chars\])$")
 """The length that `with_length` adds to a text."""
 MOST_PAIRS = 12

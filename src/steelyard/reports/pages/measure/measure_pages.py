@@ -1,8 +1,8 @@
-"""Measure all values of a task's page from the task and its runs."""
+"""Measure all values of a task's page from the task and its runs, and those of a group's page from its tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,27 +12,36 @@ from steelyard.reports.pages.diagnose.encoder_languages import undeclared
 from steelyard.reports.pages.diagnose.evidence import Evidence
 from steelyard.reports.pages.measure.failure_modes import examples, failures
 from steelyard.reports.pages.measure.origins import leakage, origin
-from steelyard.reports.pages.measure.page_inputs import KINDS, Context, Profile
-from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.page_inputs import KINDS, Context, Kind, Profile
+from steelyard.reports.pages.measure.page_values import GroupValues, LanguageRow, TaskValues
 from steelyard.reports.pages.measure.part_values import (
     Bubble,
     LanguageProfile,
     Lengths,
     Positives,
+    ProfileValues,
+    PublishedCount,
+    PublishedScore,
     Tendencies,
 )
 from steelyard.reports.pages.measure.profile_scores import Measured, by_kind, ceiling, compare_values, measure_all
-from steelyard.reports.pages.measure.published_scores import published_counts, published_scores
 from steelyard.reports.pages.measure.query_properties import tendencies
 from steelyard.reports.pages.measure.query_slices import slices
 from steelyard.reports.pages.measure.significance import spearman
 from steelyard.reports.pages.measure.text_languages import Reading, language_profile, overlap, read
 from steelyard.reports.pages.measure.text_lengths import lengths
 from steelyard.reports.pages.thresholds import MOST, NEARLY_ALL, PASSAGE_WORDS, QUESTIONS, SENTENCE_WORDS, SHORT_WORDS
-from steelyard.types import Task
+from steelyard.types import Interval, Task
 
 STEPS = ("languages", "lengths", "profiles", "slices", "diagnosis")
 """The steps of `measure_task`, in order."""
+
+PUBLISHED = {
+    "ndcg_at_10": "ndcg_at_10",
+    "hit_at_10": "hit_rate_at_10",
+    "pooled_recall_at_100": "pooled_recall_at_100",
+}
+"""The names of published scores (after the profile's), and ours."""
 
 
 def measure_task(
@@ -148,3 +157,79 @@ def _gains(reading: Reading, main: Sequence[Measured]) -> tuple[tuple[Bubble, ..
     cells, counts = np.unique(np.rint(np.column_stack((overlaps, gains)) * 10).astype(int), axis=0, return_counts=True)
     grid = tuple(Bubble(x / 10, y / 10, n) for (x, y), n in zip(cells.tolist(), counts.tolist(), strict=True))
     return grid, spearman(overlaps, gains)
+
+
+def published_scores(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
+    """Return our scores and the published ones, for profiles that have both."""
+    found: list[PublishedScore] = []
+    for one in main:
+        for theirs, ours in PUBLISHED.items():
+            published = context.published.get(f"{one.kind}_{theirs}")
+            here = getattr(one.values, ours)
+            if published is not None and here is not None:
+                interval = _of_difference(one.values, ours, published)
+                found.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
+    return tuple(found)
+
+
+def _of_difference(figures: ProfileValues, metric: str, published: float) -> Interval | None:
+    """Return our interval minus the published score. Pooled recall has that of recall if both are equal."""
+    if metric == "pooled_recall_at_100" and figures.recall_at_100 == figures.pooled_recall_at_100:
+        metric = "recall_at_100"
+    interval = figures.intervals.get(metric)
+    return interval and Interval(interval.low - published, interval.high - published, interval.level)
+
+
+def published_counts(task: Task, published: Mapping[str, float]) -> tuple[PublishedCount, ...]:
+    """Return the numbers of queries, documents and relevant documents here and of the published scores."""
+    here = {
+        "queries": len(task.queries),
+        "documents": len(task.corpus),
+        "positives": int(task.qrels.positives.sum()),
+    }
+    return tuple(PublishedCount(what, n, int(published[what])) for what, n in here.items() if what in published)
+
+
+def measure_group(name: str, tasks: Sequence[TaskValues]) -> GroupValues:
+    """Return all values of a group's page."""
+    distinct = dict.fromkeys(source for task in tasks for source in task.sources)
+    common = [kind for kind in KINDS if tasks and all(task.profile(kind) for task in tasks)]
+    values = {kind: np.array([_ndcg(task, kind) for task in tasks]) for kind in common}
+    return GroupValues(
+        name=name,
+        tasks=tuple(tasks),
+        languages=_languages(tasks),
+        sources=tuple(distinct),
+        means={kind: float(scores.mean()) for kind, scores in values.items()},
+        comparisons=compare_values(values),
+    )
+
+
+def _ndcg(task: TaskValues, kind: Kind) -> float:
+    profile = task.profile(kind)
+    assert profile is not None
+    return profile.ndcg_at_10
+
+
+def _languages(tasks: Sequence[TaskValues]) -> tuple[LanguageRow, ...]:
+    """Return the queries by language. A task in one language with few exceptions counts as a whole."""
+    sums: dict[str, tuple[int, int, dict[Kind, float]]] = {}
+    for task in tasks:
+        for language, queries, means in _task_languages(task):
+            count, total, weighted = sums.get(language, (0, 0, {}))
+            added = {kind: weighted.get(kind, 0.0) + mean * queries for kind, mean in means.items()}
+            sums[language] = (count + 1, total + queries, added)
+    ranked = sorted(sums.items(), key=lambda item: (-item[1][1], item[0]))
+    return tuple(
+        LanguageRow(language, count, total, {kind: value / total for kind, value in weighted.items()})
+        for language, (count, total, weighted) in ranked
+    )
+
+
+def _task_languages(task: TaskValues) -> list[tuple[str, int, dict[Kind, float]]]:
+    cut = [part for part in task.slices if part.dimension == "language"]
+    if cut:
+        return [(part.name, part.queries, dict(part.ndcg_at_10)) for part in cut]
+    whole = {profile.kind: profile.ndcg_at_10 for profile in task.main}
+    shown = next(iter(task.language_profile.query_languages), task.language) if task.language_profile else task.language
+    return [(shown, task.queries, whole)]
