@@ -12,7 +12,7 @@ import pytest
 from audit_parts import edited, label_task, made_texts
 
 from steelyard.audit import Audit, audit
-from steelyard.audit.checkpoint import Checkpoint
+from steelyard.audit.scan import Checkpoint
 from steelyard.audit.training_data import jsonlines
 
 EVALUATION = made_texts(np.random.default_rng(1), 30)

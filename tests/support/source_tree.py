@@ -1,4 +1,4 @@
-"""Measurements of the source tree: files, folders, importers, cycles. `python tests/support/source_tree.py [-v]` prints them."""
+"""Measurements of the source tree; `python tests/support/source_tree.py [-v]` prints them."""
 
 from __future__ import annotations
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.audit.audit_file import Audit
-from steelyard.audit.checkpoint import Checkpoint
+from steelyard.audit.audit_file import Audit, record
 from steelyard.audit.evaluation_side import DEFAULT_PARTS, EvaluationSide, collect
 from steelyard.audit.findings import Findings, find
 from steelyard.audit.lexical.matcher import LEVELS, SEMANTIC, Matcher, Thresholds
-from steelyard.audit.scan import Progress, Scan, Scanner, no_progress
+from steelyard.audit.scan import Checkpoint, Progress, Scan, Scanner, no_progress
 from steelyard.audit.semantic import SemanticIndex
 from steelyard.audit.training_data import TrainingFile, training_files
 from steelyard.datasets import load_any, task_names
@@ -150,7 +149,7 @@ def _with_consequences(
         written["drop"] = consequences.drop([task for _, task in loaded], contaminated, wanted.drop)
     if wanted.record:
         references = {task.name: reference for reference, task in loaded if reference is not None}
-        written["record"] = consequences.record(result, references)
+        written["record"] = record(result, references)
     if wanted.results is not None:
         rescored = (consequences.rescore(task, wanted.results) for task in findings.tasks)
         scores = [score for score in rescored if score is not None]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.cost_tables import encoding_lines, show_costs, with_costs
-from steelyard.cli._ui.evaluation_options import add_stored, add_work
-from steelyard.cli._ui.mteb_options import add_files, named_tasks, note_splits, write_files
+from steelyard.cli._ui.evaluation_options import add_files, add_stored, add_work, named_tasks, note_splits, write_files
 from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with_model_options
 from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.process import silence_datasets

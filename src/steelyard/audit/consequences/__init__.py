@@ -2,7 +2,6 @@
 
 from steelyard.audit.consequences.clean import clean
 from steelyard.audit.consequences.drop import drop
-from steelyard.audit.consequences.record import record
 from steelyard.audit.consequences.rescore import rescore
 
-__all__ = ["clean", "drop", "record", "rescore"]
+__all__ = ["clean", "drop", "rescore"]

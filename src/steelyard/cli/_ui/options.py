@@ -1,4 +1,4 @@
-"""Options that several verbs share: where data comes from, how models are loaded, and how values are read."""
+"""Options that several verbs share: where data comes from, how models are loaded, where results are stored."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from steelyard.datasets.references import TYPES
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
+    import argparse
+
     from steelyard.cli._ui.output import Output
+    from steelyard.results import Result, ResultStore
     from steelyard.spec import ModelSpec
+
 
 __all__ = ["TYPES"]
 
@@ -244,3 +248,23 @@ def unknown_languages(languages: Sequence[str]) -> Iterator[str]:
         near = next(iter(difflib.get_close_matches(language.casefold(), codes, n=1, cutoff=0.8)), None)
         suggestion = f": the code of {names[codes[near]]} is {codes[near]}" if near else ""
         yield f"unknown language code {language!r}{suggestion}"
+
+
+def store_of(arguments: argparse.Namespace) -> ResultStore:
+    """Return the store of results; a ResultError if its path is a file."""
+    from steelyard.errors import ResultError
+    from steelyard.results import ResultStore
+
+    store = ResultStore(arguments.results or arguments.settings.results)
+    if store.folder.is_file():
+        raise ResultError(
+            f"the results folder must be a folder, got the file {store.folder}",
+            hint="name a folder with -o",
+            path=store.folder,
+        )
+    return store
+
+
+def stored_results(arguments: argparse.Namespace, output: Output, *, task: str | None = None) -> list[Result]:
+    """Return every result in the folder, or those of one task; damaged files are noted and skipped."""
+    return store_of(arguments).find(task=task, report=lambda error: output.note(f"skipped: {error}"))

@@ -1,16 +1,16 @@
-"""The results of a run as tables, or as JSON."""
+"""The results of a run as tables or as JSON: scores, the stages of pipelines and fusions, and truncated texts."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
-
-from steelyard.cli._ui.stage_tables import print_stages, truncation_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.cli._ui.output import Output
-    from steelyard.results import Results
+    from steelyard.cli._ui.output import Cell, Output
+    from steelyard.results import Result, Results
 
 
 def show_results(results: Results, output: Output, *, metrics: Sequence[str] = (), summary: bool = False) -> None:
@@ -62,3 +62,98 @@ def _show_scores(results: Results, output: Output, metrics: Sequence[str]) -> No
     if variants:
         (output.line if main else output.note)("")
         output.table(columns, variants, fold=True)
+
+
+MAX_TASKS = 3
+"""Tasks that a warning names; of more it prints the number."""
+KINDS = ("documents", "queries", "texts")
+
+
+def print_stages(results: Sequence[Result], output: Output) -> None:
+    """Print the stages with their gains and recall ceilings, then each warning once."""
+    from steelyard.cli._ui.output import line_width
+
+    models: dict[str, list[Result]] = {}
+    for result in results:
+        if result.notes.get("stages"):
+            models.setdefault(result.model, []).append(result)
+    if not models:
+        return
+    output.note(f"\n{_tables(models, line_width(sys.stderr))}")
+    for line in _warnings(models):
+        output.note(line)
+
+
+def _tables(models: Mapping[str, Sequence[Result]], max_width: int | None) -> str:
+    """Return one table of all stages; if it is too wide, one of each pipeline below its name."""
+    from steelyard.cli._ui.output import format_table
+    from steelyard.reports.run_report.stages import stages_of
+    from steelyard.results import HEADLINES, MAIN_METRIC
+    from steelyard.text.display import broken_at
+
+    rows: dict[str, list[list[Cell]]] = {}
+    for model, done in models.items():
+        for stage in stages_of(done):
+            gain = None if stage.gain is None else f"{stage.gain:+.4f}"
+            rows.setdefault(model, []).append([stage.name, stage.value, gain, stage.ceiling])
+    columns = ["stage", HEADLINES[MAIN_METRIC], "gain", "recall ceiling"]
+    named = [["" if place else model, *row] for model, own in rows.items() for place, row in enumerate(own)]
+    whole = format_table(["pipeline", *columns], named)
+    if max_width is None or len(whole.partition("\n")[0]) <= max_width:
+        return whole
+    tables = (
+        "\n".join([*broken_at(model, max_width), format_table(columns, own, max_width)]) for model, own in rows.items()
+    )
+    return "\n\n".join(tables)
+
+
+def _warnings(models: dict[str, list[Result]]) -> list[str]:
+    affected: dict[str, list[str]] = {}
+    for done in models.values():
+        for result in done:
+            for stage in result.notes["stages"]:
+                if "warning" in stage:
+                    tasks = affected.setdefault(f"{stage['model']}: {stage['warning']}", [])
+                    if result.task not in tasks:
+                        tasks.append(result.task)
+    lines = []
+    for warning, tasks in affected.items():
+        named = ", ".join(tasks) if len(tasks) <= MAX_TASKS else f"{len(tasks)} tasks"
+        lines.append(f"{warning} ({named})")
+    return lines
+
+
+def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
+    """Yield a line for each model that truncated texts; counted where texts were encoded.
+
+    >>> from steelyard.results import Result
+    >>> notes = {"documents": {"texts_encoded": 40, "texts_cut": 3}, "queries": {"texts_encoded": 9, "texts_cut": 0}}
+    >>> limits = {"model_settings": {"max_seq_length": 256}}
+    >>> list(truncation_lines([Result("T/a", "dense:X", limits, "1", notes=notes), Result("T/a", "bm25", {}, "2")]))
+    ['dense:X read only the beginning of 3 of 40 documents; add ?chunk=128 to its name to read all of them in passages']
+    """
+    counts: dict[str, dict[str, list[int]]] = {}
+    hints: dict[str, str] = {}
+    for result in results:
+        for kind in KINDS:
+            note = result.notes.get(kind)
+            if isinstance(note, Mapping) and note.get("texts_cut"):
+                noun = "passages" if kind == "documents" and "passages" in result.notes else kind
+                truncated, total = counts.setdefault(result.model, {}).setdefault(noun, [0, 0])
+                counts[result.model][noun] = [truncated + note["texts_cut"], total + note.get("texts_encoded", 0)]
+                if kind == "documents":
+                    hints[result.model] = _chunk_hint(result)
+    for model, kinds in counts.items():
+        parts = (f"{truncated:,} of {total:,} {kind}" for kind, (truncated, total) in kinds.items())
+        yield f"{model} read only the beginning of {' and '.join(parts)}{hints.get(model, '')}"
+
+
+def _chunk_hint(result: Result) -> str:
+    """Return the option that reads whole documents in passages: half of what it can read at once, or shorter ones."""
+    settings = result.settings.get("model_settings") or {}
+    own = settings.get("chunking", {}).get("chunk")
+    limit = settings.get("max_seq_length") or settings.get("max_length") or settings.get("document_length") or 512
+    size = min(own or limit, limit) // 2
+    if size < 1:
+        return ""
+    return f"; add ?chunk={size} to its name to read all of them in {'shorter ' if own else ''}passages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli._ui.stored_results import stored_results
+from steelyard.cli._ui.options import stored_results
 from steelyard.cli.list.listing import Listing, Row, same_names
 
 if TYPE_CHECKING:

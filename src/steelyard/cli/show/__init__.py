@@ -113,7 +113,7 @@ def _model_or_metric(name: str) -> Kind | None:
 
 def _show_result(arguments: argparse.Namespace, output: Output, *, only: bool) -> int:
     """Show the result whose key starts with the name."""
-    from steelyard.cli._ui.stored_results import store_of
+    from steelyard.cli._ui.options import store_of
 
     store = store_of(arguments)
     try:

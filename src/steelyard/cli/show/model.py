@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli._ui.stored_results import stored_results
+from steelyard.cli._ui.options import stored_results
 from steelyard.cli._ui.wording import byte_size, print_fact, short
 from steelyard.cli.list.models import short_number
 

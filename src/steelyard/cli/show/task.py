@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli._ui.stored_results import stored_results
+from steelyard.cli._ui.options import stored_results
 from steelyard.cli._ui.wording import print_fact, short
 from steelyard.cli.show import group as show_group
 from steelyard.cli.show.task_profile import print_facts, print_profile

@@ -1,18 +1,25 @@
-"""The report as one self-contained HTML file: verdicts, rates, matches side by side, scores, what was not read."""
+"""The HTML reports of audits, each one self-contained file: style inside, no script, nothing fetched.
+
+The report of a leakage audit has verdicts, rates, matches side by side with what differs marked, scores, and what was
+not read; the report on the overlap of evaluation sets has findings and two matrices.
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from steelyard.audit.audit_file import Audit
+from steelyard.audit.between import BetweenAudit
 from steelyard.audit.findings import Match, TaskFindings
 from steelyard.audit.kept_apart import REASONS
-from steelyard.audit.report.differences import side_by_side
-from steelyard.audit.report.document import document
 from steelyard.audit.verdict import VERDICTS, Rate
+from steelyard.audit.within import MEANINGS, WithinAudit
 from steelyard.files import write_atomic
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 
@@ -193,3 +200,107 @@ def _legend(audit: Audit) -> Markup:
         else None
     )
     return join(tag("p", settings, class_="soft"), tag("p", line) if line else None, tag("dl", *words))
+
+
+STYLES = (("steelyard.reports", "page.css"), ("steelyard.audit", "audit.css"))
+
+
+def document(title: str, intro: str, sections: Mapping[str, Markup]) -> str:
+    """Return a whole page; sections without content are left out."""
+    style = "".join(resources.files(package).joinpath(name).read_text(encoding="utf-8") for package, name in STYLES)
+    head = tag(
+        "head",
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    bodies = (tag("section", tag("h2", name), body) for name, body in sections.items() if body)
+    body = tag("body", tag("main", tag("h1", title), tag("p", intro, class_="soft"), *bodies))
+    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+
+
+TOKEN = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+|[^\w\s]+|\s+")
+"""A character of a script without spaces, a word, punctuation, or space."""
+LONGEST = 1_500
+"""Characters of a text that are shown."""
+
+
+def side_by_side(one: str, other: str) -> tuple[Markup, Markup]:
+    """Return both texts as HTML; what one of them lacks is in `<del>` on the left and in `<ins>` on the right.
+
+    >>> side_by_side("The Nile is long.", "The nile was long")
+    ('The Nile <del>is</del> long<del>.</del>', 'The nile <ins>was</ins> long')
+    """
+    left, right = TOKEN.findall(one[:LONGEST]), TOKEN.findall(other[:LONGEST])
+    matcher = difflib.SequenceMatcher(
+        None, list(map(str.casefold, left)), list(map(str.casefold, right)), autojunk=False
+    )
+    first: list[Markup | str] = []
+    second: list[Markup | str] = []
+    for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
+        ours, theirs = "".join(left[start:stop]), "".join(right[other_start:other_stop])
+        first.append(ours if kind == "equal" or not ours else tag("del", ours))
+        second.append(theirs if kind == "equal" or not theirs else tag("ins", theirs))
+    first += ["…"] if len(one) > LONGEST else []
+    second += ["…"] if len(other) > LONGEST else []
+    return join(*first), join(*second)
+
+
+TITLES = {"queries": "Shared queries and samples", "documents": "Shared documents"}
+
+
+def write_overlap_report(created: str, within: Sequence[WithinAudit], between: BetweenAudit | None, path: Path) -> Path:
+    """Write the report, whole or not at all, and return the path."""
+    sections = {"Within each set": _within(within)}
+    if between is not None:
+        sections |= {title: _matrix(between, side) for side, title in TITLES.items()}
+    write_atomic(path, document("Overlap of evaluation sets", created, sections).encode(errors="replace"))
+    return path
+
+
+def _within(audits: Sequence[WithinAudit]) -> Markup:
+    rows = [
+        tag(
+            "tr",
+            tag("th", one.task, scope="row"),
+            tag("td", MEANINGS[finding.kind]),
+            tag("td", f"{finding.count:,}", class_="number"),
+            tag("td", f"{finding.total:,}", class_="number"),
+            tag(
+                "td",
+                "; ".join(
+                    ", ".join(f"{key} {value}" for key, value in example.items()) for example in finding.examples[:3]
+                ),
+            ),
+        )
+        for one in audits
+        for finding in one.overlaps
+        if finding.count
+    ]
+    if not rows:
+        return tag("p", "No set repeats anything of itself.")
+    heads = tag("tr", *map(th, ("Task", "Finding", "Count", "Of", "First ones")))
+    return table("Findings within each set", [heads], rows)
+
+
+def _matrix(between: BetweenAudit, side: str) -> Markup:
+    """Return the share of each row's texts that are in each column's task."""
+    shares = between.near[side]
+    rows = []
+    for row, name in enumerate(between.tasks):
+        cells = (
+            tag("td", "-" if row == column else _percent(float(shares[row, column])), class_="number")
+            for column in range(len(between.tasks))
+        )
+        rows.append(tag("tr", tag("th", f"{row + 1}. {name}", scope="row"), *cells))
+    heads = tag("tr", th("Of these, equal or near-duplicate in"), *(th(str(row + 1)) for row in range(len(rows))))
+    return join(table(TITLES[side], [heads], rows))
+
+
+def _percent(share: float) -> str:
+    """Return a share for a cell; nothing at all is left blank.
+
+    >>> _percent(0.0), _percent(0.004), _percent(1.0)
+    ('', '0.4%', '100.0%')
+    """
+    return f"{share:.1%}" if share else ""
