@@ -15,7 +15,6 @@ need as fields: `option`, `path`, `row`, `field`, `found`, `expected`. Tests ass
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -95,6 +94,8 @@ class UnknownName(UsageError):
         self, kind: str, name: str, known: Iterable[str], *, hint: str | None = None, option: str | None = None
     ) -> None:
         folded = {other.casefold(): other for other in known}
+        import difflib  # only for errors
+
         near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
         guess = f"did you mean {' or '.join(map(repr, near))}?" if near else None
         super().__init__(f"unknown {kind} {name!r}", hint=guess or hint, option=option, found=name)

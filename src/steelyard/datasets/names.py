@@ -15,6 +15,7 @@ from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.references import HUB_PREFIXES, PREFIXES, TYPES, has_type, names_file, path_exists
 from steelyard.datasets.sources import SOURCES, FolderSource, source_of
 from steelyard.errors import UnknownName, UsageError
+from steelyard.types.task_metadata import TaskMetadata
 
 if TYPE_CHECKING:
     from steelyard.types import TaskInfo
@@ -70,24 +71,27 @@ def matching_names(
     codes = same_languages(languages)
     if not codes and type is None:
         return list(names)
-    return [name for name in names if _matches(task_facts(name, options), codes, type)]
+    return [name for name in names if _matches(task_facts(name, options, metadata=False), codes, type)]
 
 
 def known_names() -> list[str]:
     """Return every name that needs no path: built-in tasks, then published ones."""
-    from steelyard.datasets import builtin  # brings numpy
+    from steelyard.datasets import builtin
 
     return [*builtin.infos(), *catalogue.entries()]
 
 
-def task_facts(name: str, options: LoadOptions | None = None) -> TaskInfo | None:
-    """Return what is known of a task without loading it; None if nothing is."""
-    from steelyard.datasets import builtin  # brings numpy
+def task_facts(name: str, options: LoadOptions | None = None, *, metadata: bool = True) -> TaskInfo | None:
+    """Return what is known of a task without loading it; None if nothing is.
+
+    Without `metadata`, the references and splits of published tasks are not read.
+    """
+    from steelyard.datasets import builtin
 
     if name in builtin.infos():
         return builtin.infos()[name]
     if (match := published.entry_of(name)) is not None:
-        return match[0].info
+        return match[0].info if metadata else match[0].described(TaskMetadata())
     if has_type(name) and "://" not in name:
         from steelyard.datasets.samples.location import locate_samples
 
@@ -108,7 +112,7 @@ def task_facts(name: str, options: LoadOptions | None = None) -> TaskInfo | None
 
 def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] | None:
     """Return the documents (or samples) and the queries of a task without loading it; None if they are not known."""
-    from steelyard.datasets import builtin  # brings numpy
+    from steelyard.datasets import builtin
 
     if name in builtin.infos():
         counts: Mapping[str, float] = builtin.counts(settings).get(name, {})
@@ -122,7 +126,7 @@ def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] 
 
 def document_length(name: str, settings: Settings | None = None) -> float | None:
     """Return about how long a document of a task is, relative to those of other tasks; None if it is not known."""
-    from steelyard.datasets import builtin  # brings numpy
+    from steelyard.datasets import builtin
     from steelyard.datasets.builtin import store
 
     if name in builtin.infos():

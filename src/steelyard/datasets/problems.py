@@ -6,7 +6,6 @@ reading shows everything that has to be fixed.
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -228,9 +227,13 @@ class Report:
         first, others = stopping[0], stopping[1:]
         tail = ""
         if others and reference:
+            import shlex
+
             tail = f", and {len(others)} more: `steelyard show {shlex.quote(reference)}` lists them"
         elif others:
             shown = "; ".join(f"{problem.where}: {problem.found}" for problem in others[:SHOWN])
+            import shlex
+
             tail = f", and {len(others)} more: {shown}{' ...' if len(others) > SHOWN else ''}"
         raise DataError(
             first.found,

@@ -15,6 +15,8 @@ PLAIN = {"±": "+-", "×": "x", "→": "->", "…": "...", "–": "-", "µ": "u"
 
 def display_width(text: str) -> int:
     """Return how many terminal cells the text takes: wide East Asian characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,6 +235,8 @@ def unknown_languages(languages: Sequence[str]) -> Iterator[str]:
     """
     if not languages:
         return
+    import difflib
+
     from babel import Locale
 
     from steelyard.datasets.language_codes import KEPT, language_code

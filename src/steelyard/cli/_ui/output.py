@@ -273,9 +273,11 @@ def _text(value: Cell) -> str:
 
 def line_width(stream: TextIO) -> int | None:
     """Return the width of the terminal; None for a file."""
+    if not stream.isatty():
+        return None
     import shutil  # imports compression libraries
 
-    return shutil.get_terminal_size().columns if stream.isatty() else None
+    return shutil.get_terminal_size().columns
 
 
 def can_redraw(stream: TextIO) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -16,11 +17,28 @@ SHARED = ("--json", "-q", "--quiet", "-v", "--verbose")
 class HelpFormatter(argparse.HelpFormatter):
     """Format help the same on every Python: `-l, --languages LANG`, as Python 3.13 does."""
 
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"width": _width(), **settings})
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
         return f"{', '.join(action.option_strings)} {value}"
+
+
+def _width() -> int:
+    """Return the width of a help page, as argparse does, without importing the compression libraries of `shutil`."""
+    try:
+        columns = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        columns = 0
+    if columns <= 0:
+        try:
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+        except (AttributeError, ValueError, OSError):  # closed, detached, or not a terminal
+            columns = 80
+    return (columns or 80) - 2
 
 
 class Parser(argparse.ArgumentParser):
@@ -112,6 +130,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _suggestion(self, word: str, known: Sequence[str]) -> str:
+        import difflib
+
         near = difflib.get_close_matches(word, known, n=1)
         return f"did you mean {near[0]}?" if near else f"run `{self.prog} --help` to list the options"
 

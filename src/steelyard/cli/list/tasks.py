@@ -25,8 +25,9 @@ def task_rows(
     type: str | None = None,
     category: str | None = None,
     group: str | None = None,
+    metadata: bool = True,
 ) -> list[Row]:
-    """Return the known facts of every task that matches, without loading any."""
+    """Return the known facts of every task that matches, without loading any; without `metadata`, no focus."""
     from steelyard.datasets import builtin, catalogue
     from steelyard.datasets.names import known_names, matching_names, task_facts, task_names
 
@@ -36,11 +37,11 @@ def task_rows(
     except UnknownName as error:
         raise UnknownName("group", error.name, error.near, hint="run `steelyard list groups`") from error
     for name in names:
-        info = task_facts(name)
+        info = task_facts(name, metadata=metadata)
         if info is None or (category is not None and info.category != category):
             continue
         entry = catalogue.entries().get(name)
-        counts = dict(entry.counts) if entry else builtin_counts.get(name, {})
+        counts = entry.counts if entry else builtin_counts.get(name, {})
         rows.append(
             {
                 "task": name,
@@ -65,14 +66,14 @@ def task_rows(
     return rows
 
 
-def _matching(arguments: argparse.Namespace) -> list[Row]:
+def _matching(arguments: argparse.Namespace, *, metadata: bool = False) -> list[Row]:
     filters: dict[str, Any] = {name: getattr(arguments, name) for name in ("languages", "type", "category", "group")}
-    return task_rows(**filters)
+    return task_rows(**filters, metadata=metadata)
 
 
 def tasks(arguments: argparse.Namespace, output: Output) -> Listing:
     """Return the tasks that match the filters."""
-    rows = _matching(arguments)
+    rows = _matching(arguments, metadata=output.json)  # no column of the table
     output.detail("BM25, dense and hybrid: published nDCG@10")
     if any(row["builtin"] and row["queries"] is None for row in rows):
         output.note("the sizes of a built-in set are known after its first `steelyard run` or `steelyard show`")

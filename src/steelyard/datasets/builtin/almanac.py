@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.datasets.builtin.sampling import BuiltinSet, assemble
@@ -69,7 +69,7 @@ def key() -> str:
 
 
 def _file(name: str) -> str:
-    return (resources.files("steelyard.datasets.builtin") / "almanac" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return (Path(__file__).with_name("almanac") / f"{name}.jsonl").read_text(encoding="utf-8")
 
 
 def _rows(name: str) -> list[dict[str, Any]]:

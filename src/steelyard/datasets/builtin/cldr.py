@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import metadata
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.builtin.cards import territory_cards
-from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
-from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
+from steelyard.datasets.builtin.sampling import FULL, BuiltinSet, installed_version
 from steelyard.types import TaskInfo
 
 if TYPE_CHECKING:
+    from steelyard.datasets.builtin.parallel import Entry
     from steelyard.types import Task
 
 EDITION = 1
@@ -75,7 +73,7 @@ DESCRIPTIONS = {
 
 def infos() -> tuple[TaskInfo, ...]:
     """Return the tasks of NanoCLDR."""
-    version = metadata.version("babel")
+    version = installed_version("babel")
     languages = tuple(sorted(SCRIPTS))
     return tuple(
         TaskInfo(
@@ -95,7 +93,7 @@ def infos() -> tuple[TaskInfo, ...]:
 @cache
 def key() -> str:
     """Return the version of Babel, which carries one release of CLDR, and of this builder."""
-    return f"babel{metadata.version('babel')}-e{EDITION}"
+    return f"babel{installed_version('babel')}-e{EDITION}"
 
 
 def entries() -> list[Entry]:
@@ -103,6 +101,8 @@ def entries() -> list[Entry]:
 
     A name with a digit is excluded: `(1946-1965)` is the same in every language and reveals the answer.
     """
+    from steelyard.datasets.builtin.parallel import Entry, unambiguous
+
     names: dict[str, dict[str, str]] = {}
     for language in sorted(SCRIPTS):
         for thing, name in _names(language):
@@ -133,6 +133,9 @@ def _names(language: str) -> Iterator[tuple[str, str]]:
 
 def build() -> Iterator[Task]:
     """Yield the tasks of NanoCLDR, in the order of `infos`."""
+    from steelyard.datasets.builtin.cards import territory_cards
+    from steelyard.datasets.builtin.parallel import across, everywhere, to_english
+
     things = entries()
     info = {task.task: task for task in infos()}
     yield to_english(info["names-to-english"], things, documents=10_000, queries=200)

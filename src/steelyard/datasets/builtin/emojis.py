@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import metadata
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
-from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
+from steelyard.datasets.builtin.sampling import FULL, BuiltinSet, installed_version
 from steelyard.types import TaskInfo
 
 if TYPE_CHECKING:
+    from steelyard.datasets.builtin.parallel import Entry
     from steelyard.types import Task
 
 EDITION = 1
@@ -39,7 +38,7 @@ def infos() -> tuple[TaskInfo, ...]:
             f"NanoEmoji/{task}{size}",
             language="multilingual",
             languages=LANGUAGES,
-            source=f"emoji {metadata.version('emoji')} (Unicode CLDR short names)",
+            source=f"emoji {installed_version('emoji')} (Unicode CLDR short names)",
             revision=key(),
             description=description,
             licence="BSD-3-Clause AND Unicode-3.0",
@@ -52,7 +51,7 @@ def infos() -> tuple[TaskInfo, ...]:
 @cache
 def key() -> str:
     """Return the version of the package and of this builder."""
-    return f"emoji{metadata.version('emoji')}-e{EDITION}"
+    return f"emoji{installed_version('emoji')}-e{EDITION}"
 
 
 def entries() -> list[Entry]:
@@ -62,6 +61,8 @@ def entries() -> list[Entry]:
     territories (NanoCLDR has them); and names with a digit, which is the same in every language.
     """
     import emoji
+
+    from steelyard.datasets.builtin.parallel import Entry, unambiguous
 
     emoji.config.load_language(list(LANGUAGES))
     found = []
@@ -86,6 +87,8 @@ def _phrase(name: str) -> str:
 
 def build() -> Iterator[Task]:
     """Yield the tasks of NanoEmoji, in the order of `infos`."""
+    from steelyard.datasets.builtin.parallel import across, everywhere, to_english
+
     things = entries()
     info = {task.task: task for task in infos()}
     yield to_english(info["names-to-english"], things, documents=10_000, queries=200)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import sysconfig
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.datasets.builtin.functions import Function, functions_in
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet, assemble, fold, shuffled
 from steelyard.errors import MissingPart
 from steelyard.types import TaskInfo
 
 if TYPE_CHECKING:
+    from steelyard.datasets.builtin.functions import Function
     from steelyard.types import Task
 
 EDITION = 1
@@ -69,6 +68,8 @@ def functions() -> tuple[list[Function], list[Function]]:
     If two share a description or their code, neither is used; nor is an undescribed function with the name of a
     described one (often a method that overrides it): each could be a right answer that is not judged.
     """
+    from steelyard.datasets.builtin.functions import functions_in
+
     every = [function for path, module in _modules() for function in functions_in(path, module)]
     summaries = Counter(fold(function.summary) for function in every)
     bodies = Counter(_body(function) for function in every)
@@ -85,6 +86,8 @@ def _body(function: Function) -> str:
 
 def _modules() -> Iterator[tuple[Path, str]]:
     """Return (file, module name) of the library's sources, ordered by name."""
+    import sysconfig
+
     root = Path(sysconfig.get_path("stdlib"))
     found = []
     for folder, subfolders, files in os.walk(root):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -55,6 +52,10 @@ def ensure(builtin: BuiltinSet, home: Path) -> Path:
             "STEELYARD_HOME to a writable folder",
             stacklevel=2,
         )
+    import atexit
+    import shutil
+    import tempfile
+
     try:
         passing = Path(tempfile.mkdtemp(prefix="steelyard-"))
         atexit.register(shutil.rmtree, passing, ignore_errors=True)
@@ -69,6 +70,9 @@ def ensure(builtin: BuiltinSet, home: Path) -> Path:
 
 
 def _keep(folder: Path, title: str, tasks: Sequence[Task]) -> None:
+    import shutil
+    import tempfile
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
@@ -130,6 +134,8 @@ def _move(unfinished: Path, folder: Path) -> None:
 
 
 def _sweep(parent: Path) -> None:
+    import shutil
+
     for left in parent.glob(f"{UNFINISHED}*"):
         with suppress(FileNotFoundError):  # another process has just finished it
             if time.time() - left.stat().st_mtime > STALE:

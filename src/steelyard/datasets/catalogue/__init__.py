@@ -14,13 +14,12 @@ evaluated on several splits is named by its last one; the others are named `C-MT
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ FIGURES = tuple(
     for metric in ("ndcg_at_10", "hit_at_10", "pooled_recall_at_100")
 )
 """The published scores of a Nano-task: columns of `nano.csv`, keys of `TaskInfo.reference`."""
+
+COUNTS = ("queries", "documents", "positives", "positives_max", "query_chars", "document_chars")
+"""The sizes of a Nano-task: four whole numbers, two means."""
+NANO_COLUMNS = ("group", "hub", "task", "language", "category", *COUNTS, *FIGURES, "hybrid_safeguard_rows")
 
 CMTEB = "C-MTEB"
 
@@ -94,7 +97,11 @@ class Entry:
     @property
     def info(self) -> TaskInfo:
         """Return the description of the task for its data and results."""
-        from steelyard.types import TaskInfo
+        return self.described(self.metadata)
+
+    def described(self, metadata: TaskMetadata) -> TaskInfo:
+        """Return the description with this metadata; a list of tasks needs none, and does not read their file."""
+        from steelyard.types.task_info import TaskInfo
 
         main = self.extra.get("main_score")
         return TaskInfo(
@@ -112,7 +119,7 @@ class Entry:
             licence=self.licence,
             ignore_identical_ids=self.ignore_identical_ids,
             reference=dict(self.reference),
-            metadata=self.metadata,
+            metadata=metadata,
         )
 
     @property
@@ -178,35 +185,29 @@ def groups() -> Mapping[str, tuple[Entry, ...]]:
 
 
 def _read(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _nano() -> Iterator[Entry]:
-    rows = list(csv.DictReader(_read("nano.csv").splitlines()))
+    header, *rows = csv.reader(_read("nano.csv").splitlines())
+    if tuple(header) != NANO_COLUMNS:
+        raise ValueError(f"the columns of nano.csv must be {NANO_COLUMNS}, got {header}")
     hubs: dict[str, set[str]] = {}
     for row in rows:
-        hubs.setdefault(row["group"], set()).add(row["hub"])
-    for row in rows:
-        dataset = row["hub"].split("/")[1]
-        short = f"{dataset}/{row['task']}"
-        name = f"{row['group']}/{row['task']}" if len(hubs[row["group"]]) == 1 else f"{row['group']}/{short}"
+        hubs.setdefault(row[0], set()).add(row[1])
+    for group, hub, task, language, category, *numbers in rows:
+        short = f"{hub.partition('/')[2]}/{task}"
+        name = f"{group}/{task}" if len(hubs[group]) == 1 else f"{group}/{short}"
         yield Entry(
             name=name,
-            hub=row["hub"],
-            split=row["task"],
-            language=row["language"],
-            category=row["category"],
-            counts={
-                "queries": int(row["queries"]),
-                "documents": int(row["documents"]),
-                "positives": int(row["positives"]),
-                "positives_max": int(row["positives_max"]),
-                "query_chars": float(row["query_chars"]),
-                "document_chars": float(row["document_chars"]),
-            },
-            reference={figure: float(row[figure]) for figure in FIGURES},
-            aliases=tuple(alias for alias in (f"{row['hub']}/{row['task']}", short) if alias != name),
-            extra={"hybrid_safeguard_rows": int(row["hybrid_safeguard_rows"])},
+            hub=hub,
+            split=task,
+            language=language,
+            category=category,
+            counts=dict(zip(COUNTS, (*map(int, numbers[:4]), *map(float, numbers[4:6])), strict=True)),
+            reference=dict(zip(FIGURES, map(float, numbers[6:-1]), strict=True)),
+            aliases=tuple(alias for alias in (f"{hub}/{task}", short) if alias != name),
+            extra={"hybrid_safeguard_rows": int(numbers[-1])},
         )
 
 
@@ -248,9 +249,11 @@ def _metadata() -> Mapping[str, TaskMetadata]:
 
     The file stores each reference and each list of references once: most tasks of a group share theirs.
     """
+    import gzip
+
     from steelyard.types.task_metadata import Reference, TaskMetadata
 
-    content = json.loads(gzip.decompress(resources.files(__package__).joinpath(SOURCES).read_bytes()))
+    content = json.loads(gzip.decompress(Path(__file__).with_name(SOURCES).read_bytes()))
     references = [
         Reference(title, year, _reference_type(url, is_paper), url, doi, confidence)
         for title, year, is_paper, url, doi, confidence in content["references"]

@@ -24,8 +24,6 @@ from steelyard.datasets.formats.task_metadata import (
     refuse_unknown_keys,
 )
 from steelyard.datasets.language_codes import language_code, overall_language
-from steelyard.datasets.samples.constants import FORMS
-from steelyard.datasets.tables.files import os_error
 from steelyard.errors import DataError, printable
 from steelyard.files import parse_yaml
 from steelyard.types import TaskInfo
@@ -88,6 +86,8 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
+        from steelyard.datasets.tables.files import os_error
+
         message, hint = os_error(error)
         raise DataError(message, path=path, hint=hint) from error
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
@@ -102,6 +102,8 @@ def read_sidecar(folder: Path) -> dict[str, Any]:
     path = folder / SIDECAR
     facts = read_json_object(path)
     if facts:
+        from steelyard.datasets.samples.constants import FORMS  # imports numpy, which a list of tasks does not need
+
         known = (*FACT_KEYS, *METADATA_KEYS, "n_experiments", *FORMS)
         refuse_unknown_keys(facts, known, SIDECAR, path)
         parse_metadata(facts, SIDECAR, path)

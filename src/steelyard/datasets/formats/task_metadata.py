@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -54,6 +53,8 @@ def refuse_unknown_keys(facts: Iterable[str], known: Iterable[str], what: str, p
     names = list(known)
     for key in facts:
         if key not in names:
+            import difflib  # only for errors
+
             near = difflib.get_close_matches(str(key).casefold(), names, n=1, cutoff=0.6)
             guess = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(names))}"
             raise DataError(

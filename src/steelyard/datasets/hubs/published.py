@@ -39,6 +39,8 @@ def entry_of(name: str) -> tuple[Entry, Generation | None] | None:
     entry = catalogue.find(base)
     if entry is None:
         return None
+    if not query:
+        return entry, None
     options = dict(parse_qsl(query, keep_blank_values=True))
     generation = options.pop("generation", None)
     if options:

@@ -7,12 +7,12 @@ records, the exact commit; and a load of a commit that is on this machine sends 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+from steelyard.files import write_atomic
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -43,11 +43,7 @@ def store_snapshot(home: Path, hub: str, snapshot: Snapshot, revision: str) -> N
     revisions[revision] = snapshot.commit
     files[snapshot.commit] = list(snapshot.names)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"revisions": revisions, "files": files}, stream, indent=1)
-        Path(unfinished).replace(path)
+        write_atomic(path, json.dumps({"revisions": revisions, "files": files}, indent=1).encode())
     except OSError as error:
         warnings.warn(
             f"the commit of {snapshot.repository} cannot be stored, so it cannot be loaded offline later: "
