@@ -91,23 +91,24 @@ def test_a_cut_that_does_not_read_back_gets_no_manifest(
 KILLED = """
 import sys
 from pathlib import Path
-from steelyard.build.sample import mining
+from steelyard.build.sample import hard_negatives
 from steelyard.build.sample.sampler import sample_set
 from steelyard.build.sample.recipe import Recipe
-mining.PORTION = 300
+hard_negatives.PORTION = 300
 sample_set(sys.argv[1], Path(sys.argv[2]), Recipe(queries=20, documents=300, mine=("bm25",)))
 """
 
 
 def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real process and a real SIGKILL, as soon as the journal tells of mined portions."""
-    from steelyard.build.sample import mining
+    from steelyard.build.sample import hard_negatives
     from steelyard.build.source import streams
 
     source = big_set(tmp_path / "source", documents=9000, queries=40)
     environment = {**os.environ, "STEELYARD_HOME": str(tmp_path / "home")}
     code = KILLED.replace(
-        "mining.PORTION", "from steelyard.build.source import streams; streams.BLOCK = 50_000; mining.PORTION"
+        "hard_negatives.PORTION",
+        "from steelyard.build.source import streams; streams.BLOCK = 50_000; hard_negatives.PORTION",
     )
     folder = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-c", code, str(source), str(folder)], env=environment)
@@ -119,7 +120,7 @@ def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeyp
     assert process.wait() == -signal.SIGKILL, "it was at work when it was killed"
     assert not (folder / "manifest.json").exists()
 
-    monkeypatch.setattr(mining, "PORTION", 300)
+    monkeypatch.setattr(hard_negatives, "PORTION", 300)
     monkeypatch.setattr(streams, "BLOCK", 50_000)
     stages: dict[str, int] = {}
 
@@ -128,8 +129,8 @@ def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeyp
         return lambda done: None
 
     indexed: list[int] = []
-    search = mining._search
-    monkeypatch.setattr(mining, "_search", lambda *given: indexed.append(len(given[3])) or search(*given))
+    search = hard_negatives._search
+    monkeypatch.setattr(hard_negatives, "_search", lambda *given: indexed.append(len(given[3])) or search(*given))
     recipe = Recipe(queries=20, documents=300, mine=("bm25",))
     sample_set(str(source), folder, recipe, progress=watch)
     assert "reading ids" not in stages, "that was done"

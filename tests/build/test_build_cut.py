@@ -238,23 +238,23 @@ def np_random(seed: int) -> Any:
 def test_mining_in_portions_finds_what_mining_at_once_finds(
     full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from steelyard.build.sample import mining
+    from steelyard.build.sample import hard_negatives
 
     recipe = Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=3)
     monkeypatch.setattr(streams, "BLOCK", 20_000)
     whole = set(ids(sample_set(str(full), tmp_path / "whole", recipe).folder, "corpus"))
-    monkeypatch.setattr(mining, "PORTION", 400)
+    monkeypatch.setattr(hard_negatives, "PORTION", 400)
     parts = set(ids(sample_set(str(full), tmp_path / "parts", recipe).folder, "corpus"))
     assert len(whole & parts) > 170, "term weights differ a little from portion to portion"
 
 
 def test_an_interrupted_cut_goes_on(full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.build.sample import mining
+    from steelyard.build.sample import hard_negatives
 
-    monkeypatch.setattr(mining, "PORTION", 400)
+    monkeypatch.setattr(hard_negatives, "PORTION", 400)
     monkeypatch.setattr(streams, "BLOCK", 20_000)
     recipe = Recipe(queries=20, documents=200, mine=("bm25",), hard_negatives=3)
-    real, calls, stop_at = mining._search, list[int](), 0
+    real, calls, stop_at = hard_negatives._search, list[int](), 0
 
     def failing(*arguments: Any) -> Any:
         calls.append(1)
@@ -262,7 +262,7 @@ def test_an_interrupted_cut_goes_on(full: Path, tmp_path: Path, monkeypatch: pyt
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(mining, "_search", failing)
+    monkeypatch.setattr(hard_negatives, "_search", failing)
     undisturbed = sample_set(str(full), tmp_path / "calm" / "out", recipe)
     portions = len(calls)
     assert portions > 5

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from build_parts import big_set
 
-from steelyard.build.sample import mining, scan
+from steelyard.build.sample import hard_negatives, scan
 from steelyard.build.sample.journal import Journal
 from steelyard.build.sample.sampler import finished_steps
 from steelyard.build.source import streams
@@ -50,12 +50,12 @@ def command(source: Path, folder: Path) -> list[str]:
 def test_an_interrupt_while_mining_keeps_what_was_mined(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(mining, "PORTION", 300)
+    monkeypatch.setattr(hard_negatives, "PORTION", 300)
     monkeypatch.setattr(streams, "BLOCK", 50_000)
     calm, folder = tmp_path / "calm" / "out", tmp_path / "out"
     assert main(command(source, calm)) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(mining, "_search", interrupting(mining._search, at=3))
+        patch.setattr(hard_negatives, "_search", interrupting(hard_negatives._search, at=3))
         capsys.readouterr()
         assert main(command(source, folder)) == 130
     told = capsys.readouterr().err

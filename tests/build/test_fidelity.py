@@ -15,8 +15,15 @@ import numpy as np
 import pytest
 from build_parts import write_lines
 
-from steelyard.build.fidelity.scores import ModelScores, stored_scores
-from steelyard.build.fidelity.sizes import Fidelity, fewest_queries, resample, sample_fidelity, smallest
+from steelyard.build.fidelity import (
+    Fidelity,
+    ModelScores,
+    fewest_queries,
+    resample,
+    sample_fidelity,
+    smallest,
+    stored_scores,
+)
 from steelyard.build.sample.recipe import Recipe
 from steelyard.cli import main
 from steelyard.datasets import load_task
@@ -73,7 +80,7 @@ def test_more_queries_rank_better_and_all_of_them_perfectly() -> None:
 
 def test_blocks_of_draws_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = resample(noisy(), [20], draws=50)[0]
-    monkeypatch.setattr("steelyard.build.fidelity.sizes.BLOCK", 7 * noisy().values.size)
+    monkeypatch.setattr("steelyard.build.fidelity.BLOCK", 7 * noisy().values.size)
     assert resample(noisy(), [20], draws=50)[0].to_dict() == whole.to_dict()
 
 

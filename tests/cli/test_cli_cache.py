@@ -19,7 +19,7 @@ from steelyard.cli import main
 from steelyard.cli.completion import _names
 from steelyard.config import Settings
 from steelyard.datasets import write_nano_set
-from steelyard.datasets.formats.saved_arrow import arrow_view
+from steelyard.datasets.formats.saved_dataset import arrow_view
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.engine.batch import load_models

@@ -21,8 +21,7 @@ from steelyard.compat.evalscope.config_file import read
 from steelyard.compat.evalscope.config_models import ApiKeys, spec_of
 from steelyard.compat.evalscope.config_schema import ModelEntry, parse
 from steelyard.compat.evalscope.config_tasks import PlannedTask, planned_tasks, references
-from steelyard.compat.evalscope.model_stages import prompt_for
-from steelyard.compat.evalscope.output_names import OutputName, label, output_names
+from steelyard.compat.evalscope.model_stages import OutputName, label, output_names, prompt_for
 from steelyard.compat.evalscope.run_config import output_folder
 from steelyard.config import Settings
 from steelyard.datasets import load_any

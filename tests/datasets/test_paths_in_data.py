@@ -11,7 +11,7 @@ import pytest
 from steelyard import load_task
 from steelyard.datasets.formats.nano.manifest import changed_files
 from steelyard.datasets.formats.saved_dataset import saved_splits
-from steelyard.datasets.samples.subsets import card_subsets
+from steelyard.datasets.samples.splits import card_subsets
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.model_metadata import model_metadata
 from steelyard.errors import DataError, SteelyardError

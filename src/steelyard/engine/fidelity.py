@@ -11,8 +11,7 @@ from steelyard.config import Settings
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:
-    from steelyard.build.fidelity.scores import Evaluate, ModelScores
-    from steelyard.build.fidelity.sizes import Fidelity, UnreachableSize
+    from steelyard.build.fidelity import Evaluate, Fidelity, ModelScores, UnreachableSize
     from steelyard.build.sample.recipe import Recipe
     from steelyard.types import Task
 
@@ -39,7 +38,7 @@ class FidelityStudy:
 
     def smallest(self, target: float = 0.95, by: Measure = "spearman") -> dict[str, dict[str, Fidelity | None]]:
         """Return the smallest sizes that reach the target, on average and at the low end of the interval, by method."""
-        from steelyard.build.fidelity.sizes import fewest_queries, smallest
+        from steelyard.build.fidelity import fewest_queries, smallest
 
         ends = {"on_average": False, "low_end": True}
         best = {
@@ -91,7 +90,7 @@ def measure_fidelity(
     each number of `queries`. With `documents`, the task is also sampled to each of these sizes, with several seeds, and
     the models are evaluated on each sample.
     """
-    from steelyard.build.fidelity.sizes import resample, sample_fidelity
+    from steelyard.build.fidelity import resample, sample_fidelity
     from steelyard.build.sample.recipe import Recipe
     from steelyard.metrics import parse
 
@@ -125,7 +124,7 @@ def evaluator(metric: str, settings: Settings | None = None, note: Note = lambda
     """Return a function that evaluates models on a task as the engine does, parts of fusions once."""
     import numpy as np
 
-    from steelyard.build.fidelity.scores import ModelScores
+    from steelyard.build.fidelity import ModelScores
     from steelyard.engine.plan import TOP_K, Conditions
     from steelyard.engine.task_evaluator import TaskEvaluator, depth_for
     from steelyard.metrics import score
@@ -170,7 +169,7 @@ def _full_scores(
     note: Note,
 ) -> ModelScores:
     """Return the scores of the full task, stored or fresh."""
-    from steelyard.build.fidelity.scores import GRID, stored_scores
+    from steelyard.build.fidelity import GRID, stored_scores
     from steelyard.datasets import load_task, task_facts
     from steelyard.retrievers import canonical
 

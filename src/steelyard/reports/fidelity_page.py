@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.build.fidelity.sizes import Fidelity
+    from steelyard.build.fidelity import Fidelity
     from steelyard.engine.fidelity import FidelityStudy, Measure
 
 LABELS = {"spearman": "Spearman", "kendall": "Kendall", "pairs": "pairs"}

@@ -7,10 +7,9 @@ from itertools import islice
 
 from steelyard.build.sample.hard_negatives import take_hard_negatives
 from steelyard.build.sample.journal import SamplingContext
-from steelyard.build.sample.judged import Judged, judgements_of
 from steelyard.build.sample.queries import ChosenQueries
 from steelyard.build.sample.scan import fetch
-from steelyard.build.sample.selection import SampleCorpus, Selection, round_robin
+from steelyard.build.sample.selection import Judged, SampleCorpus, Selection, judgements_of, round_robin
 from steelyard.errors import UsageError
 from steelyard.types.protocols import Retriever
 

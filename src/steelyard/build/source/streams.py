@@ -12,8 +12,7 @@ from typing import Any
 from steelyard.datasets.formats.trec.collection import trec_kind
 from steelyard.datasets.problems import Report
 from steelyard.datasets.samples.type_detection import first_row
-from steelyard.datasets.tables.ambiguous_columns import REMEDY, aside
-from steelyard.datasets.tables.columns import DOCUMENTS, numbers_in
+from steelyard.datasets.tables.columns import DOCUMENTS, REMEDY, aside, numbers_in
 from steelyard.datasets.tables.convert import CONVERTERS, is_number, whole
 from steelyard.datasets.tables.files import UTF8_MARK, format_of, look_at_head, open_bytes, translated
 from steelyard.datasets.tables.tabular import read_table

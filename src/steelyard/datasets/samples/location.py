@@ -26,8 +26,15 @@ from steelyard.datasets.references import TypedReference, local_path
 from steelyard.datasets.samples.build import TRAIN, build, divided
 from steelyard.datasets.samples.constants import Constants, known_facts
 from steelyard.datasets.samples.roles import ROLES
-from steelyard.datasets.samples.splits import SYNONYMS, USUAL, evaluation_split, find_splits, matching_split
-from steelyard.datasets.samples.subsets import Splits, card_subsets
+from steelyard.datasets.samples.splits import (
+    SYNONYMS,
+    USUAL,
+    Splits,
+    card_subsets,
+    evaluation_split,
+    find_splits,
+    matching_split,
+)
 from steelyard.datasets.tables.files import file_errors, format_of, plain_name
 from steelyard.datasets.tables.tabular import Named, read_table
 from steelyard.errors import DataError, UnknownName, UsageError

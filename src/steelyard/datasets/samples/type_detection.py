@@ -13,8 +13,7 @@ from steelyard.datasets.formats.sidecar import SIDECAR, read_json_object
 from steelyard.datasets.references import local_path, path_exists
 from steelyard.datasets.samples.location import is_table, tables_in
 from steelyard.datasets.samples.roles import CLASSIFIED, CLUSTERED, MATCH, RANKED, ROLES, STS, SUMMARISED
-from steelyard.datasets.samples.splits import evaluation_split, find_splits, matching_split
-from steelyard.datasets.samples.subsets import card_subsets
+from steelyard.datasets.samples.splits import card_subsets, evaluation_split, find_splits, matching_split
 from steelyard.datasets.tables.files import file_errors, format_of, open_bytes, text_lines
 from steelyard.errors import UsageError
 

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
-from steelyard.datasets.tables.columns import Role
+from steelyard.datasets.tables.columns import Role, report_ambiguous_columns
 from steelyard.datasets.tables.convert import whole
 from steelyard.datasets.tables.files import header_line, look_at_head, open_bytes, read_bytes
 

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from steelyard.datasets.problems import Report
-from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
-from steelyard.datasets.tables.columns import Field, Role, numbers_in
+from steelyard.datasets.tables.columns import Field, Role, numbers_in, report_ambiguous_columns
 from steelyard.datasets.tables.convert import whole
 from steelyard.datasets.tables.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
 from steelyard.datasets.tables.values import KINDS as SAMPLES

@@ -13,8 +13,7 @@ import pyarrow as pa
 from steelyard.datasets.formats.trec.collection import read_trec, trec_kind
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables import convert, values
-from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
-from steelyard.datasets.tables.columns import Role
+from steelyard.datasets.tables.columns import Role, report_ambiguous_columns
 from steelyard.datasets.tables.convert import TEXT, is_number, whole
 from steelyard.datasets.tables.files import FORMATS, format_of, translated
 from steelyard.types import Int64

@@ -57,7 +57,7 @@ def read_named(path: Path, data: bytes, role: Role) -> pa.Table | None:
 def _of_role(path: Path, columns: dict[str, Any], role: Role) -> pa.Table:
     import pyarrow as pa
 
-    from steelyard.datasets.tables.ambiguous_columns import report_ambiguous_columns
+    from steelyard.datasets.tables.columns import report_ambiguous_columns
     from steelyard.datasets.tables.convert import as_grades, as_ids, whole
 
     candidates = role.candidates(columns)

@@ -1,1 +1,0 @@
-"""How well a sample ranks models like its source."""
