@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from steelyard.errors import UnknownName, UsageError
@@ -18,8 +18,18 @@ MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
+class Unavailable:
+    """Why an option that others have does not apply; values in `accepted` change nothing and are allowed."""
+
+    reason: str
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Options:
     """The options of one model, file or dataset. An option that is not in `known` raises an UnknownName.
+
+    One that is in `unavailable` raises a UsageError with the reason.
 
     >>> options = Options("api/x", {"batch_size": "8"}, ("batch_size", "timeout"))
     >>> options.whole("batch_size", 64), options.number("timeout", 60)
@@ -33,10 +43,20 @@ class Options:
     """What the options belong to, for error messages."""
     values: Mapping[str, Any]
     known: Sequence[str]
+    unavailable: Mapping[str, Unavailable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in self.values:
+        for name, value in self.values.items():
             if name not in self.known:
+                if (excluded := self.unavailable.get(name)) is not None:
+                    if str(value) in excluded.accepted:
+                        continue
+                    raise UsageError(
+                        f"the option {name} does not apply to {self.owner}: {excluded.reason}",
+                        option=name,
+                        found=str(value),
+                        hint=f"remove {name}=",
+                    )
                 known = sorted(self.known)
                 hint = f"known options: {', '.join(known)}"
                 raise UnknownName(f"option of {self.owner}", str(name), known, hint=hint, option=str(name))

@@ -10,6 +10,7 @@ from torch_models import save_bert
 
 from steelyard.cli import main
 from steelyard.encoders.backends.transformers.loading import LoadOptions
+from steelyard.encoders.compute_options import Compute
 from steelyard.encoders.devices.choice import choose_devices
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
@@ -34,9 +35,9 @@ def own_folders(monkeypatch, tmp_path):
 def test_the_name_counts_before_the_run_and_the_run_before_the_machine():
     assert choose_devices(None, "cpu,cpu,cpu") == ["cpu", "cpu", "cpu"]
     assert choose_devices("cpu", "cpu,cpu,cpu") == ["cpu"]
-    several = LoadOptions(device="cpu,cpu,cpu")
+    several = LoadOptions(Compute(device="cpu,cpu,cpu"))
     assert several.devices == ["cpu", "cpu", "cpu"]
-    assert several.arguments["device"] == LoadOptions(device="cpu").arguments["device"] == "cpu"
+    assert several.arguments["device"] == LoadOptions(Compute(device="cpu")).arguments["device"] == "cpu"
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_computed():

@@ -26,7 +26,8 @@ from steelyard.types.protocols import ModelSettings, Tick, no_tick
 VERSION = 1
 """Increased when the form of a description changes."""
 FOLDER = "models"
-UNRELATED = ("device", "batch_size", "batch_tokens", "threads")
+COUNTS = ("batch_size", "batch_tokens", "threads")
+UNRELATED = ("device", *COUNTS)
 """Options that are not part of a model's settings."""
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
 FIELDS = ("name", "settings", "similarity", "dimension", "storable", "listwise", "computation")
@@ -127,6 +128,8 @@ def deferred(
 
     `name` is that of a model which is not called after its folder.
     """
+    for count in COUNTS:  # those of a model that is not opened are not read otherwise
+        Options(name or folder.name, {count: options[count]} if count in options else {}, COUNTS).whole(count, None)
     path = folder.settings.home / FOLDER / f"{_key(kind, folder, options, name)}.json"
     description = read_cached(path)
     if description.get("version") == VERSION and {"name", "settings"} <= set(description):

@@ -7,6 +7,7 @@ from copy import copy
 from typing import Self
 
 from steelyard import models
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTIONS
 from steelyard.encoders.instructions import query_prompt
 from steelyard.errors import UnknownName
 from steelyard.options import Options
@@ -18,14 +19,18 @@ NAMES: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("documen
 """The names that models use for the prompt of a role."""
 TEXT_OPTIONS = ("text_prompt", "text_prompt_name")
 """Options for texts that are neither query nor document."""
+RETRIEVAL_OPTIONS = (*OPTIONS, *INSTRUCTIONS)
+"""Options of models for queries and documents only."""
+ALL_OPTIONS = (*RETRIEVAL_OPTIONS, *TEXT_OPTIONS)
 
 
-def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, str]:
+def role_prompts(own: Mapping[str, str | None], options: Options, info: TaskInfo | None = None) -> dict[Role, str]:
     """Return the prompt for each role, from the model's own prompts by name and the options.
 
     In order of precedence: a prompt given literally (`query_prompt`, even if empty), one of the model's by name
     (`query_prompt_name`), one for both roles (`prompt_name`), what the model declares for the role. A model that
-    declares none gets those of its model card, if there is one (`query: ` for e5).
+    declares none gets those of its model card, if there is one (`query: ` for e5). With `instructions`, queries have
+    the instruction of the task instead.
 
     >>> own = {"query": "query: ", "passage": "passage: ", "sts": "compare: "}
     >>> role_prompts(own, Options("x", {}, OPTIONS))
@@ -37,7 +42,17 @@ def role_prompts(own: Mapping[str, str | None], options: Options) -> dict[Role, 
     """
     if not any(own.values()):
         own = models.prompts_for(options.owner.partition(":")[2])
-    return {role: _prompt(role, own, options) for role in NAMES}
+    return with_instruction({role: _prompt(role, own, options) for role in NAMES}, options, info)
+
+
+def with_instruction(prompts: Mapping[Role, str], options: Options, info: TaskInfo | None) -> dict[Role, str]:
+    r"""Return the prompts with the instruction of the task before queries, if there is one.
+
+    >>> with_instruction({"query": "q: "}, Options("x", {"instructions": "Find"}, INSTRUCTIONS), None)
+    {'query': 'Instruct: Find\nQuery: '}
+    """
+    prompt = query_prompt(options, info) if "instructions" in options.values else None
+    return {**prompts} if prompt is None else {**prompts, "query": prompt}
 
 
 def all_prompts(
@@ -66,8 +81,7 @@ def all_prompts(
         for role in prompts:
             if (name := task_prompt_name(own, info, role)) is not None:
                 prompts[role] = own[name] or ""
-    if "instructions" in options.values and (prompt := query_prompt(options, info)) is not None:
-        prompts["query"] = prompt
+    prompts = with_instruction(prompts, options, info)
     # Left out if empty, so that settings and keys of stored vectors do not change.
     return {role: prompt for role, prompt in prompts.items() if prompt or role != "text"}
 
@@ -90,14 +104,14 @@ def task_prompt_name(own: Mapping[str, str | None], info: TaskInfo, role: Role) 
 
 
 class PromptsByTask:
-    """An encoder whose model may have prompts named after tasks or task types."""
+    """A model whose prompts may depend on the task: prompts named after it, or instructions."""
 
     _prompts: dict[Role, str]
     _choose: Callable[..., dict[Role, str]]
-    """`all_prompts` of the model, without the task."""
+    """The prompts of the model as a function of the task, `info`."""
 
     def for_task(self, info: TaskInfo) -> Self:
-        """Return the encoder with the prompts of that task: itself, or a copy that shares the weights."""
+        """Return the model with the prompts of that task: itself, or a copy that shares the weights."""
         chosen = self._choose(info=info)
         if chosen == self._prompts:
             return self

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, ClassVar
 
 from steelyard.config import Settings
 from steelyard.encoders.cache.blob_store import BlobStore
@@ -19,7 +16,7 @@ from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.model_variants import without_variant
-from steelyard.retrievers.ragged_index import RaggedIndex
+from steelyard.retrievers.ragged_index import RaggedIndex, RaggedRetriever
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
@@ -34,9 +31,10 @@ BYTES_PER_CHARACTER = 128
 
 
 @dataclass(frozen=True, eq=False)
-class LateRetriever:
+class LateRetriever(RaggedRetriever[TokenVectors]):
     """A multi-vector encoder and exact MaxSim. `pool_factor` 2 keeps half of a document's vectors."""
 
+    encodings: ClassVar[type[TokenVectors]] = TokenVectors
     name: str
     encoder: RaggedEncoder[TokenVectors]
     pool_factor: float = 1.0
@@ -101,22 +99,6 @@ class LateRetriever:
             TokenVectors, self.encoder, texts.ids, texts.texts, role, store=self.store, tick=tick
         )
         return tokens, {**tally.notes, "tokens": len(tokens.matrix)}
-
-    @property
-    def store_name(self) -> str | None:
-        """Return the name of the store; None if nothing is stored."""
-        return None if self.store is None else self.store.folder.name
-
-    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
-        """Return which texts have a stored encoding."""
-        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
-
-    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
-        """Encode a batch of texts and store the encodings."""
-        tally = encode_ragged(TokenVectors, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
-        if self.store is not None:
-            self.store.publish(self.store.keys(texts, role))
-        return tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> LateRetriever:

@@ -1,14 +1,52 @@
-"""An index of encodings of different lengths: token vectors, sparse vectors."""
+"""Models and indexes of encodings of different lengths: token vectors, sparse vectors."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self
 
-from steelyard.encoders.cache.cached_ragged import B
-from steelyard.types import Queries, Run
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.encoders.cache.blob_store import BlobStore
+from steelyard.encoders.cache.cached_ragged import B, RaggedEncoder, encode_ragged
+from steelyard.encoders.prompts import PromptsByTask
+from steelyard.types import Queries, Role, Run, TaskInfo
+from steelyard.types.protocols import ModelSettings, Tick, no_tick
+
+
+class RaggedRetriever(Generic[B]):
+    """What models with such encodings have in common: prompts by task, and encodings that are stored."""
+
+    encodings: ClassVar[type[Any]]
+    encoder: RaggedEncoder[B]
+    store: BlobStore | None
+
+    def for_task(self, info: TaskInfo) -> Self:
+        """Return the model with its prompts for that task; itself if it has none."""
+        encoder = self.encoder.for_task(info) if isinstance(self.encoder, PromptsByTask) else self.encoder
+        if encoder is self.encoder:
+            return self
+        store = None if self.store is None else self.store.with_settings(encoder.settings)
+        return replace(self, encoder=encoder, store=store)  # type: ignore[type-var]
+
+    @property
+    def store_name(self) -> str | None:
+        """Return the name of the store; None if nothing is stored."""
+        return None if self.store is None else self.store.folder.name
+
+    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
+        """Return which texts have a stored encoding."""
+        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
+
+    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
+        """Encode a batch of texts and store the encodings."""
+        tally = encode_ragged(self.encodings, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
+        if self.store is not None:
+            self.store.publish(self.store.keys(texts, role))
+        return tally.notes
 
 
 @dataclass(frozen=True, eq=False)

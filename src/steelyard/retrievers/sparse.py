@@ -7,12 +7,10 @@ and still score below zero; such vectors are searched without pruning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache.blob_store import BlobStore
@@ -25,7 +23,7 @@ from steelyard.retrievers.bm25.postings import Postings
 from steelyard.retrievers.bm25.search import QueryTerms, search
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.model_variants import without_variant
-from steelyard.retrievers.ragged_index import RaggedIndex
+from steelyard.retrievers.ragged_index import RaggedIndex, RaggedRetriever
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Role, Run, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
@@ -98,9 +96,10 @@ class SparseSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseRetriever:
+class SparseRetriever(RaggedRetriever[SparseVectors]):
     """A sparse encoder and exact search. Caps keep only the largest weights of a text; None keeps all."""
 
+    encodings: ClassVar[type[SparseVectors]] = SparseVectors
     name: str
     encoder: RaggedEncoder[SparseVectors]
     query_max_active_dims: int | None = None
@@ -148,22 +147,6 @@ class SparseRetriever:
         )
         vectors = vectors.capped(cap)
         return vectors.normalised() if self.encoder.similarity == "cosine" else vectors, tally
-
-    @property
-    def store_name(self) -> str | None:
-        """Return the name of the store; None if nothing is stored."""
-        return None if self.store is None else self.store.folder.name
-
-    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
-        """Return which texts have a stored encoding."""
-        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
-
-    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
-        """Encode a batch of texts and store the encodings."""
-        tally = encode_ragged(SparseVectors, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
-        if self.store is not None:
-            self.store.publish(self.store.keys(texts, role))
-        return tally.notes
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> SparseRetriever:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
-from steelyard.encoders.backends.transformers.loading import DTYPES
+from steelyard.encoders.compute_options import DTYPES
 from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_config import max_positions
 from steelyard.encoders.model_folder import ModelFolder

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.api_texts import ApiTexts, estimated_tokens, read_traffic, shown
+from steelyard.encoders.backends.api_texts import ApiTexts, SendsTexts, estimated_tokens, read_traffic, shown
 from steelyard.encoders.cache.vector_store import fingerprint
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.streaming import collect_vectors
 from steelyard.errors import ModelError, UsageError
 from steelyard.files import read_cached, write_cached
@@ -127,7 +128,7 @@ def _kind(value: Any) -> str:
     return {type(None): "null", str: "text", dict: "an object"}.get(type(value), "something else")
 
 
-class ApiEncoder:
+class ApiEncoder(SendsTexts):
     """A model of an embeddings service.
 
     Vectors are yielded batch by batch as they arrive (`encode_parts`), so that nothing is lost when a run is
@@ -260,7 +261,7 @@ def from_options(
     model: str, revision: str | None, options: Mapping[str, str], settings: Settings | None = None
 ) -> ApiEncoder:
     """Return the encoder of `api/MODEL@REVISION?OPTIONS`. A revision is a label of the user: services have none."""
-    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()))
+    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()), NOT_FOR["service"])
     if not model:
         raise UsageError("a service needs the name of a model", hint="write dense:api/text-embedding-3-small")
     url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"

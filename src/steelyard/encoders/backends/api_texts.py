@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
+from steelyard.encoders.prompts import PromptsByTask, with_instruction
 from steelyard.http.secrets import stored
 from steelyard.http.traffic import Traffic
 from steelyard.options import Options
-from steelyard.types import Role
+from steelyard.types import Role, TaskInfo
 
 ROLES: tuple[Role, Role] = ("query", "document")
 ALL_ROLES: tuple[Role, ...] = (*ROLES, "text")
@@ -36,23 +39,32 @@ class ApiTexts:
     fields: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
     max_chars: int | None = None
     max_tokens: int | None = None
+    options: Options | None = None
+    """The options with the instructions by task; None without instructions."""
 
     @staticmethod
     def names() -> tuple[str, ...]:
         """Return the names of the options."""
         prompts, bodies = (tuple(f"{role}_{kind}" for role in ALL_ROLES) for kind in ("prompt", "body"))
-        return ("max_chars", "max_tokens", "body", *prompts, *bodies)
+        return ("max_chars", "max_tokens", "body", *prompts, *bodies, *INSTRUCTION_OPTIONS)
 
     @classmethod
     def of(cls, options: Options) -> ApiTexts:
         """Read the options: `body` is for all roles, `query_body`, `document_body` and `text_body` for one."""
         shared = options.json_object("body")
+        prompts = {role: options.text(f"{role}_prompt") or "" for role in ALL_ROLES}
         return cls(
-            prompts={role: options.text(f"{role}_prompt") or "" for role in ALL_ROLES},
+            prompts=with_instruction(prompts, options, None),
             fields={role: {**shared, **options.json_object(f"{role}_body")} for role in ALL_ROLES},
             max_chars=options.whole("max_chars", None),
             max_tokens=options.whole("max_tokens", None),
+            options=options if "instructions" in options.values else None,
         )
+
+    def for_task(self, info: TaskInfo) -> ApiTexts:
+        """Return the texts with the instruction of that task; itself if there is none."""
+        prompts = self.prompts if self.options is None else with_instruction(self.prompts, self.options, info)
+        return self if prompts == self.prompts else replace(self, prompts=prompts)
 
     @property
     def limited(self) -> bool:
@@ -92,6 +104,22 @@ class ApiTexts:
             "max_chars": self.max_chars,
             "max_tokens": self.max_tokens,
         }
+
+
+class SendsTexts(PromptsByTask):
+    """A model of a service whose prompts may depend on the task."""
+
+    _texts: ApiTexts
+
+    def for_task(self, info: TaskInfo) -> Self:
+        """Return the model with the prompts of that task: itself, or a copy that uses the same service."""
+        texts = self._texts.for_task(info)
+        if texts is self._texts:
+            return self
+        other = copy(self)
+        other._texts = texts
+        other.__dict__.pop("settings", None)  # cached, with the prompts
+        return other
 
 
 def read_traffic(options: Options) -> Traffic:

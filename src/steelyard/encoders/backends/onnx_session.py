@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.encoders.compute_options import Compute
 from steelyard.encoders.devices.choice import ran_out_of_memory
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart, ModelError, UsageError
@@ -111,14 +112,13 @@ def depends_on_batch(path: Path) -> bool:
         return content.find(BY_BATCH) >= 0
 
 
-def open_sessions(path: Path, device: str, *, pooled: bool) -> list[OnnxSession]:
-    """Open the file on each of the comma-separated devices.
-
-    Several on the CPU share its cores.
-    """
-    devices = [name.strip() for name in device.split(",")]
+def open_sessions(path: Path, compute: Compute, *, pooled: bool) -> list[OnnxSession]:
+    """Open the file on each of the devices; several on the CPU share its threads."""
+    devices = [name.strip() for name in compute.device.split(",")]
     on_cpu = sum(name.startswith("cpu") for name in devices)
-    threads = max(1, (os.cpu_count() or 1) // on_cpu) if on_cpu > 1 else 0
+    threads = compute.threads or 0
+    if on_cpu > 1:
+        threads = max(1, (threads or os.cpu_count() or 1) // on_cpu)
     return [OnnxSession(path, name, pooled=pooled, threads=threads) for name in devices]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite, excerpt
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import load_arrays, load_parquet, translated_errors
 from steelyard.errors import DataError, MissingPart, UsageError
 from steelyard.files import file_hash
@@ -169,7 +170,7 @@ class Precomputed:
 
 def from_options(path: Path, given: Mapping[str, str], settings: Settings | None = None) -> Precomputed:
     """Return the encoder of `dense:PATH?queries=FILE&ids=FILE`."""
-    options = Options(f"dense:{path}", given, ("ids", "queries", "similarity_fn_name"))
+    options = Options(f"dense:{path}", given, ("ids", "queries", "similarity_fn_name"), NOT_FOR["files"])
     similarity = options.choice("similarity_fn_name", SIMILARITIES)
     ids = options.text("ids")
     files: dict[Role, Path]

@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.backends.function import RaggedFunction, RaggedFunctionEncoder, load_function
 from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedRagged
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import DataError, ModelError
 from steelyard.options import Options
 from steelyard.vectors.ragged import offsets_of
@@ -35,13 +36,13 @@ def from_function(
 
 def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[SparseVectors]:
     """Return the encoder of `sparse:package.module:function?OPTIONS`."""
-    return from_function(load_function(id), name=id, similarity=_similarity(id, given))
+    return from_function(load_function(id), name=id, similarity=_similarity(id, given, "function"))
 
 
 def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[SparseVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
     read = partial(_read_columns, WordNumbers())
-    folder, similarity = Path(id).expanduser(), _similarity(id, given)
+    folder, similarity = Path(id).expanduser(), _similarity(id, given, "files")
     return PrecomputedRagged(folder, read, kind=KIND, similarity=similarity, settings=settings)
 
 
@@ -70,8 +71,9 @@ def as_sparse(result: Any) -> SparseVectors:
     )
 
 
-def _similarity(id: str, given: Mapping[str, str]) -> str:
-    return Options(f"sparse:{id}", given, ("similarity_fn_name",)).choice("similarity_fn_name", SIMILARITIES)
+def _similarity(id: str, given: Mapping[str, str], kind: str) -> str:
+    options = Options(f"sparse:{id}", given, ("similarity_fn_name",), NOT_FOR[kind])
+    return options.choice("similarity_fn_name", SIMILARITIES)
 
 
 class WordNumbers:

@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import replace_surrogates
-from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import MissingPart, ModelError
@@ -21,15 +21,9 @@ from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.similarity import SIMILARITIES
 
-OPTIONS = (
-    "batch_size",
-    "max_seq_length",
-    "similarity_fn_name",
-    "truncate_dim",
-    *prompts.OPTIONS,
-    *INSTRUCTION_OPTIONS,
-    *prompts.TEXT_OPTIONS,
-)
+OPTIONS = ("batch_size", "dtype", "max_seq_length", "similarity_fn_name", "truncate_dim", *prompts.ALL_OPTIONS)
+DTYPES = ("float32", "float16")
+"""The dtypes of the table of vectors; means are always 32-bit floats."""
 BATCH = 1024
 
 
@@ -42,7 +36,8 @@ class DenseStatic(prompts.PromptsByTask):
         self._folder = folder
         self._batch_size = options.whole("batch_size", BATCH)
         self._truncate = options.whole("truncate_dim", None)
-        self._model = _load(folder, self._truncate)
+        self._dtype = options.choice("dtype", DTYPES)
+        self._model = _load(folder, self._truncate, self._dtype)
         self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
         declared = folder.json_object("config_sentence_transformers.json")
         own, default = declared.get("prompts") or {}, declared.get("default_prompt_name")
@@ -60,7 +55,7 @@ class DenseStatic(prompts.PromptsByTask):
             "prompts": self._prompts,
             "max_seq_length": self._limit,
             "truncate_dim": self._truncate,
-            "dtype": "float32",
+            "dtype": self._dtype,
             "library": f"model2vec {metadata.version('model2vec')}",
             "symmetric": True,
         }
@@ -107,13 +102,15 @@ class DenseStatic(prompts.PromptsByTask):
         return {"texts_cut": truncated} if seen else {}
 
 
-def _load(folder: ModelFolder, dimension: int | None) -> Any:
+def _load(folder: ModelFolder, dimension: int | None, dtype: str) -> Any:
     try:
         library: Any = importlib.import_module("model2vec")
     except ImportError as error:
         raise MissingPart.extra("model2vec", "static") from error
     try:
-        return library.StaticModel.from_pretrained(folder.path, dimensionality=dimension)
+        return library.StaticModel.from_pretrained(
+            folder.path, dimensionality=dimension, quantize_to=None if dtype == "float32" else dtype
+        )
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(
             f"model2vec cannot load {folder.id}: {error}", hint="check that it is a model of model2vec"
@@ -122,4 +119,4 @@ def _load(folder: ModelFolder, dimension: int | None) -> Any:
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:
     """Return the encoder of a folder."""
-    return DenseStatic(folder, Options(f"dense:{folder.id}", given, OPTIONS))
+    return DenseStatic(folder, Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["static"]))

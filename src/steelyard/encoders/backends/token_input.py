@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.backends.function import RaggedFunction, RaggedFunctionEncoder, load_function
 from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedRagged
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import DataError
 from steelyard.options import Options
@@ -34,17 +35,18 @@ def from_function(
 
 def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[TokenVectors]:
     """Return the encoder of `late:package.module:function?OPTIONS`."""
-    return from_function(load_function(id), name=id, similarity=_similarity(id, given))
+    return from_function(load_function(id), name=id, similarity=_similarity(id, given, "function"))
 
 
 def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[TokenVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
-    folder, similarity = Path(id).expanduser(), _similarity(id, given)
+    folder, similarity = Path(id).expanduser(), _similarity(id, given, "files")
     return PrecomputedRagged(folder, _read_columns, kind=KIND, similarity=similarity, settings=settings)
 
 
-def _similarity(id: str, given: Mapping[str, str]) -> str:
-    return Options(f"late:{id}", given, ("similarity_fn_name",)).choice("similarity_fn_name", SIMILARITIES)
+def _similarity(id: str, given: Mapping[str, str], kind: str) -> str:
+    options = Options(f"late:{id}", given, ("similarity_fn_name",), NOT_FOR[kind])
+    return options.choice("similarity_fn_name", SIMILARITIES)
 
 
 def _read_arrays(arrays: Any) -> TokenVectors:

@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +65,12 @@ class BlobStore:
         self._name, self._settings, self._limit = name, encoder_settings, settings.cache_bytes
         self._locations: dict[bytes, Location] = {}
         self._known: set[str] = set()
+
+    def with_settings(self, encoder_settings: ModelSettings) -> BlobStore:
+        """Return the store for the same encoder with other prompts."""
+        other = copy(self)
+        other._settings = encoder_settings
+        return other
 
     def keys(self, texts: Sequence[str], role: Role) -> list[bytes]:
         """Return the keys of texts in a role."""

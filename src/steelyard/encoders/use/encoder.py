@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.token_starts import starts_by_word
 from steelyard.encoders.use.network import UseNetwork
 from steelyard.encoders.use.pieces import DIMENSION
 from steelyard.encoders.use.use_tokenizer import UseTokenizer
-from steelyard.errors import MissingPart, UnknownName, UsageError
+from steelyard.errors import MissingPart, UsageError
+from steelyard.options import Options
 from steelyard.types import Float32, Int32, Int64, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
@@ -43,6 +45,9 @@ class UseEncoder:
     """Texts are encoded in batches that do not depend on what is cached (`cache.cached_encoder`)."""
     dimension = DIMENSION
     similarity = "cosine"
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads
 
     @cached_property
     def settings(self) -> ModelSettings:
@@ -86,7 +91,7 @@ class UseEncoder:
             if position == len(ids):
                 ids.append(text)
             positions.append(position)
-        return self._network.vectors(ids)[positions]
+        return self._network.vectors(ids, self._threads)[positions]
 
     @property
     def is_open(self) -> bool:
@@ -131,13 +136,11 @@ def _resource(name: str) -> Path:
 
 
 def from_options(revision: str | None, options: Mapping[str, str]) -> UseEncoder:
-    """Return the encoder; it has one revision and no options."""
+    """Return the encoder; it has one revision."""
     if revision is not None:
         raise UsageError(
             f"{UseEncoder.name} does not have revisions, got {revision!r}",
             found=revision,
             hint="remove the part after @",
         )
-    for option in options:
-        raise UnknownName(f"option of {UseEncoder.name}", option, (), hint="it does not have options")
-    return UseEncoder()
+    return UseEncoder(Options(UseEncoder.name, options, ("threads",), NOT_FOR["built-in"]).whole("threads", None))

@@ -106,11 +106,11 @@ class UseNetwork:
         self._eps = np.float32(self._w["eps"])
         self._free: SimpleQueue[Tile] = SimpleQueue()
 
-    def vectors(self, texts: Sequence[Int32]) -> Float32:
-        """Return a vector for each text, given as piece ids; every text has at least one piece."""
+    def vectors(self, texts: Sequence[Int32], threads: int | None = None) -> Float32:
+        """Return a vector for each text, given as piece ids; every text has at least one piece. None: all cores."""
         line = _Line.of(texts, TILE)
         sums = np.zeros((len(texts), FEATURES), dtype=np.float32)
-        with thread_pool(MAX_THREADS) as map_slices:
+        with thread_pool(min(MAX_THREADS, threads or MAX_THREADS)) as map_slices:
             for first, last in self._portions(line, 0, len(line.texts)):
                 self._add_portion(sums, line, first, last, map_slices)
             counts = np.fromiter(map(len, texts), dtype=np.float32, count=len(texts))[:, None]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import UsageError
 from steelyard.options import Options
 from steelyard.retrievers.bm25.forms import FORMS
@@ -44,7 +45,7 @@ _SHARED = 1 << 24
 POSTING_BYTES_PER_CHARACTER = 4
 """Bytes of postings, and of building them, for one character of text: more than any language needs."""
 
-OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset")
+OPTIONS = ("form", "k1", "b", "delta", "analyser", "language", "preset", "threads")
 SEGMENTER_PACKAGES = ("rjieba", "fugashi", "unidic-lite", "pythainlp", "kiwipiepy", "pyvi")
 
 
@@ -228,8 +229,8 @@ def from_spec(spec: ModelSpec, settings: Settings | None = None) -> Bm25:
             hint="write bm25?option=value",
             option="model",
         )
-    preset = Options("bm25", spec.options, OPTIONS).choice("preset", tuple(PRESETS))
-    options = Options("bm25", {**PRESETS[preset], **spec.options}, OPTIONS)
+    preset = Options("bm25", spec.options, OPTIONS, NOT_FOR["bm25"]).choice("preset", tuple(PRESETS))
+    options = Options("bm25", {**PRESETS[preset], **spec.options}, OPTIONS, NOT_FOR["bm25"])
     form = options.choice("form", tuple(FORMS))
     if "delta" in options.values and not FORMS[form].delta:
         raise UsageError(
@@ -243,7 +244,7 @@ def from_spec(spec: ModelSpec, settings: Settings | None = None) -> Bm25:
         analyser=options.choice("analyser", tuple(KINDS)),
         language=_language(options.text("language") or ""),
         name=result_name(spec),
-        threads=settings.threads if settings else None,
+        threads=options.whole("threads", settings.threads if settings else None),
         memory=(settings.home / MAPPED, settings.memory_bytes) if settings else None,
     )
 

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import Settings
-from steelyard.encoders.backends.api_texts import ApiTexts, estimated_tokens, read_traffic, shown
+from steelyard.encoders.backends.api_texts import ApiTexts, SendsTexts, estimated_tokens, read_traffic, shown
+from steelyard.encoders.compute_options import NOT_FOR
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.errors import ModelError, UsageError
 from steelyard.http.batches import BatchSize, Span, in_batches
 from steelyard.http.endpoint import Endpoint
@@ -32,7 +34,7 @@ PATH = "rerank"
 BATCH_SIZE = 100
 OWN_OPTIONS = (
     *("url", "shape", "key_env", "key_header", "allow_http"),
-    *("query_prompt", "document_prompt", "max_chars", "max_tokens", "body", "listwise"),
+    *("query_prompt", "document_prompt", "max_chars", "max_tokens", "body", "listwise", *INSTRUCTION_OPTIONS),
 )
 
 Body = dict[str, Any]
@@ -73,7 +75,7 @@ SHAPES = {
 }
 
 
-class ApiReranker:
+class ApiReranker(SendsTexts):
     """A model of a reranking service; `account` returns its usage and cost."""
 
     def __init__(
@@ -244,7 +246,7 @@ def from_options(
     settings: Settings | None = None,
 ) -> ApiReranker:
     """Return the reranker of `api/MODEL@REVISION?OPTIONS`; the default shape follows from the address, else Jina's."""
-    reader = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()))
+    reader = Options(f"api/{model}", options, (*OWN_OPTIONS, *Traffic.names()), NOT_FOR["service"])
     url = reader.text("url")
     if url is None and reader.text("shape") is None:
         raise UsageError(

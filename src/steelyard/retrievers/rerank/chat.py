@@ -12,6 +12,8 @@ import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +21,8 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.backends.api_texts import estimated_tokens, read_traffic, shown
+from steelyard.encoders.compute_options import NOT_FOR
+from steelyard.encoders.instructions import instruction_for, read_instructions
 from steelyard.errors import ModelError, UsageError
 from steelyard.http.endpoint import Endpoint
 from steelyard.http.service import Refused, Service
@@ -26,7 +30,7 @@ from steelyard.http.traffic import Traffic
 from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
 from steelyard.spec import ModelSpec
-from steelyard.types import Float32
+from steelyard.types import Float32, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 PATH = "chat/completions"
@@ -34,7 +38,7 @@ OPENAI = "https://api.openai.com/v1"
 WINDOW, STEP, MAX_CHARS, MAX_TOKENS = 20, 10, 2000, 512
 OPTIONS = (
     *("url", "key_env", "key_header", "allow_http"),
-    *("window", "step", "max_chars", "max_tokens", "instruction", "body"),
+    *("window", "step", "max_chars", "max_tokens", "instruction", "instructions", "body"),
 )
 INSTRUCTION = "Rank the passages by how well they answer the query."
 REQUEST = (
@@ -61,7 +65,9 @@ class ChatReranker:
             raise UsageError.invalid("step", expected=expected, found=self.step, option="step")
         self._max_chars = options.whole("max_chars", MAX_CHARS)
         self._max_tokens = options.whole("max_tokens", MAX_TOKENS)
-        self._instruction = options.text("instruction") or INSTRUCTION
+        self._default = options.text("instruction") or INSTRUCTION
+        self._instructions = read_instructions(options)
+        self._instruction = instruction_for(self._instructions, None) or self._default
         self._fields = options.json_object("body")
         self._incomplete = self._truncated = 0
         self._lock = threading.Lock()
@@ -81,10 +87,20 @@ class ChatReranker:
             "body": self._fields,
         }
 
+    def for_task(self, info: TaskInfo) -> ChatReranker:
+        """Return the reranker with the instruction of that task; itself if it is the same."""
+        instruction = instruction_for(self._instructions, info) or self._default
+        if instruction == self._instruction:
+            return self
+        other = copy(self)
+        other._instruction = instruction
+        other.__dict__.pop("settings", None)  # cached, with the instruction
+        return other
+
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """Return the scores of each query's documents, which are in the order of the first stage."""
         stop = threading.Event()
-        with ThreadPoolExecutor(self._service.traffic.concurrency) as pool:
+        with closing(self._service), ThreadPoolExecutor(self._service.traffic.concurrency) as pool:
             waiting = [
                 pool.submit(self._ranked, query, texts, stop) for query, texts in zip(queries, documents, strict=True)
             ]
@@ -180,7 +196,7 @@ def _content(answer: Any, where: str) -> str:
 
 def from_spec(spec: ModelSpec, settings: Settings | None = None) -> ChatReranker:
     """Return the reranker of `rerank:chat/MODEL@REVISION?OPTIONS`."""
-    options = Options(str(spec), spec.options, (*OPTIONS, *Traffic.names()))
+    options = Options(str(spec), spec.options, (*OPTIONS, *Traffic.names()), NOT_FOR["service"])
     header, allow_http = options.text("key_header") or "Authorization", options.flag("allow_http", False)
     url = options.text("url") or OPENAI
     endpoint = Endpoint.of(url, options.text("key_env"), header, settings, allow_http=allow_http)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from functools import cached_property, partial
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.backends.onnx_session import download_patterns
 from steelyard.encoders.backends.transformers.device_process import device_pool
-from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, import_class, load_complete
+from steelyard.encoders.backends.transformers.loading import LoadOptions, batch_size, import_class, load_complete
+from steelyard.encoders.compute_options import COMPUTE
 from steelyard.encoders.deferred import deferred
-from steelyard.encoders.devices.choice import choose_devices
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import HUBS, ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
@@ -28,8 +28,8 @@ from steelyard.types import Float32, Int64
 from steelyard.types.protocols import ModelSettings, Reranker
 
 OPTIONS = (
-    *("activation", "batch_size", "batch_tokens", "config_kwargs", "device", "document_prompt", "dtype"),
-    *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "threads", "trust_remote_code"),
+    *("activation", "batch_size", "batch_tokens", "config_kwargs", "document_prompt", *COMPUTE, *INSTRUCTION_OPTIONS),
+    *("label", "max_length", "model_kwargs", "prompt", "query_prompt", "trust_remote_code"),
 )
 BACKENDS = ("auto", "sentence-transformers", "onnx", "yes-no")
 ACTIVATIONS = ("model", "identity", "sigmoid", "auto")
@@ -43,8 +43,7 @@ class CrossEncoderReranker(PairReranker):
         self.name = name
         self._folder = folder
         self._options = options
-        self._devices = choose_devices(options.text("device"), folder.settings.device)
-        self._dtype = options.choice("dtype", DTYPES)
+        self._loading = LoadOptions.of(options, folder.settings.device)
         self._model = self._load()
         # Before version 6 of the library, this attribute had another name.
         self._length = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
@@ -53,22 +52,13 @@ class CrossEncoderReranker(PairReranker):
         self._label = chosen_label(int(self._model.num_labels), options.whole("label", None, minimum=0), folder.id)
         self._activation = self._activation_function(options.choice("activation", ACTIVATIONS))
         compute = partial(scores, activation=self._activation, label=self._label, prompt=options.text("prompt"))
-        crew = device_pool(self._model, self._devices, compute, options.whole("threads", None))
-        super().__init__(options, crew, batch_size(options, self._devices))
+        crew = device_pool(self._model, self._loading.devices, compute, self._loading.threads)
+        super().__init__(options, crew, batch_size(options, self._loading.devices))
 
     def _load(self) -> Any:
-        options = self._options
         encoder = import_class("CrossEncoder")
         try:
-            make = partial(
-                encoder,
-                str(self._folder.path),
-                device=self._devices[0] if len(self._devices) == 1 else "cpu",
-                trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
-                model_kwargs={"dtype": self._dtype, **options.json_object("model_kwargs")},
-                config_kwargs=options.json_object("config_kwargs"),
-            )
-            return load_complete(self._folder, make)
+            return load_complete(self._folder, partial(encoder, str(self._folder.path), **self._loading.arguments))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
             raise ModelError(
                 f"sentence-transformers cannot load {self._folder.id} as a cross-encoder: {error}",
@@ -83,19 +73,16 @@ class CrossEncoderReranker(PairReranker):
     @cached_property
     def settings(self) -> ModelSettings:
         """Return everything that could change a score."""
-        options = self._options
         return {
             "reranker": self._folder.name,
             "revision": self._folder.revision,
             "weights": self._folder.weights,
             "max_length": self._limit,
-            "dtype": self._dtype,
+            **self._loading.settings,
             "activation": type(self._activation).__name__,
             "label": self._label,
-            **{name: options.text(name) for name in ("prompt", "query_prompt", "document_prompt")},
-            "model_kwargs": options.json_object("model_kwargs"),
-            "config_kwargs": options.json_object("config_kwargs"),
-            "library": f"sentence-transformers {metadata.version('sentence-transformers')}",
+            "prompt": self._options.text("prompt"),
+            **{f"{role}_prompt": prompt or None for role, prompt in self._prompts.items()},
         }
 
     def token_starts(self, texts: Sequence[str]) -> list[Int64]:

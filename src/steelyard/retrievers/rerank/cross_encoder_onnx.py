@@ -18,7 +18,9 @@ from steelyard.encoders.backends.onnx_session import (
     weights_hash,
 )
 from steelyard.encoders.batching import BatchSize
+from steelyard.encoders.compute_options import NOT_FOR, Compute
 from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
+from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
@@ -30,7 +32,7 @@ from steelyard.types.protocols import ModelSettings
 
 OPTIONS = (
     *("activation", "batch_size", "batch_tokens", "device", "document_prompt", "file_name", "first", "label"),
-    *("max_length", "query_prompt", "tokenizer"),
+    *("max_length", "query_prompt", "threads", "tokenizer", *INSTRUCTION_OPTIONS),
 )
 ACTIVATIONS = ("model", "identity", "sigmoid", "softmax")
 DECLARED = {"Identity": "identity", "Sigmoid": "sigmoid"}
@@ -49,7 +51,7 @@ class OnnxCrossEncoder(PairReranker):
         self.name = name
         self._folder = folder
         self._file = model_file(folder, options.text("file_name"))
-        sessions = open_sessions(self._file, options.text("device") or folder.settings.device, pooled=True)
+        sessions = open_sessions(self._file, Compute.of(options, folder.settings.device), pooled=True)
         self._session = sessions[0]
         if self._session.gives_states:
             raise UsageError.invalid(
@@ -95,8 +97,8 @@ class OnnxCrossEncoder(PairReranker):
             "first": "document" if self._document_first else "query",
             "activation": self._activation,
             "label": self._label,
-            "query_prompt": self._prompts[0],
-            "document_prompt": self._prompts[1],
+            "query_prompt": self._prompts["query"],
+            "document_prompt": self._prompts["document"],
             "batch_size": self._size.texts if self._by_batch else None,
             "library": f"onnxruntime {metadata.version('onnxruntime')}",
         }
@@ -161,4 +163,4 @@ def declared_activation(folder: ModelFolder, labels: int) -> str:
 
 def from_folder(folder: ModelFolder, options: Mapping[str, str], name: str) -> OnnxCrossEncoder:
     """Return the reranker of a folder."""
-    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", options, OPTIONS), name)
+    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", options, OPTIONS, NOT_FOR["onnx"]), name)

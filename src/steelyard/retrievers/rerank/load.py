@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from steelyard.config import Settings
 from steelyard.encoders.backends.function import load_function, source_hash
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import ModelError, UsageError
 from steelyard.options import Options
@@ -114,7 +115,7 @@ def load_reranker(spec: ModelSpec, settings: Settings | None = None) -> Reranker
 
         return chat.from_spec(spec, settings)
     if ":" in spec.id:
-        options = Options(str(spec), spec.options, ("version",))
+        options = Options(str(spec), spec.options, ("version",), NOT_FOR["function"])
         function = cast(Function, load_function(spec.id, "query, texts"))
         return from_function(function, str(spec), version=options.text("version"))
     from steelyard.retrievers.rerank import cross_encoder

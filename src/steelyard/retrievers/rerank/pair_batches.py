@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -19,23 +20,25 @@ from steelyard.encoders.batching import (
     windows,
 )
 from steelyard.encoders.devices.worker_pool import Job, WorkerPool
+from steelyard.encoders.prompts import PromptsByTask, with_instruction
 from steelyard.errors import UsageError
 from steelyard.options import Options
-from steelyard.types import Float32, Int64
+from steelyard.types import Float32, Int64, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 SPECIAL_TOKENS = 3
 """Special tokens that a model adds to a pair: start, separator, end."""
 
 
-class PairReranker(ABC):
+class PairReranker(PromptsByTask, ABC):
     """Sorts the pairs of all queries by length and scores them in batches sized by tokens."""
 
     name: str
 
     def __init__(self, options: Options, crew: WorkerPool[Float32], size: BatchSize) -> None:
         self._pool = crew
-        self._prompts = [options.text(f"{role}_prompt") or "" for role in ("query", "document")]
+        self._choose = partial(pair_prompts, options)
+        self._prompts = self._choose()
         self._size = size
         self._truncated = 0
 
@@ -59,10 +62,9 @@ class PairReranker(ABC):
 
     def rerank(self, queries: Sequence[str], documents: Sequence[Sequence[str]], tick: Tick = no_tick) -> list[Float32]:
         """Return the scores of each query's documents, in their order. `tick` counts documents."""
-        query_prompt, document_prompt = self._prompts
         sides = [
-            [query_prompt + replace_surrogates(query) for query in queries],
-            [document_prompt + replace_surrogates(text) for text in chain(*documents)],
+            [self._prompts["query"] + replace_surrogates(query) for query in queries],
+            [self._prompts["document"] + replace_surrogates(text) for text in chain(*documents)],
         ]
         counts = [len(texts) for texts in documents]
         query = np.repeat(np.arange(len(queries)), counts)
@@ -100,6 +102,12 @@ class PairReranker(ABC):
         """Return how many pairs were truncated since the last call."""
         truncated, self._truncated = self._truncated, 0
         return {"pairs_cut": truncated} if self._limit is not None else {}
+
+
+def pair_prompts(options: Options, info: TaskInfo | None = None) -> dict[Role, str]:
+    """Return the prompts of both texts of a pair: those of the options, with the instruction of the task."""
+    roles: tuple[Role, Role] = ("query", "document")
+    return with_instruction({role: options.text(f"{role}_prompt") or "" for role in roles}, options, info)
 
 
 def chosen_label(labels: int, label: int | None, id: str) -> int | None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.encoders.backends.transformers.device_process import device_pool
-from steelyard.encoders.backends.transformers.loading import DTYPES, batch_size, load_complete
-from steelyard.encoders.devices.choice import choose_devices
+from steelyard.encoders.backends.transformers.loading import batch_size, load_complete
+from steelyard.encoders.compute_options import COMPUTE, Compute
 from steelyard.encoders.instructions import instruction_for, read_instructions
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart, ModelError, UsageError
@@ -24,8 +24,8 @@ from steelyard.types import Float32, Int64, TaskInfo
 from steelyard.types.protocols import ModelSettings
 
 OPTIONS = (
-    *("batch_size", "batch_tokens", "device", "dtype", "document_prompt", "instructions", "max_length", "no"),
-    *("prefix", "query_prompt", "suffix", "template", "threads", "trust_remote_code", "yes"),
+    *("batch_size", "batch_tokens", "document_prompt", "instructions", "max_length", "no", *COMPUTE),
+    *("prefix", "query_prompt", "suffix", "template", "trust_remote_code", "yes"),
 )
 PREFIX = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
@@ -47,8 +47,8 @@ class YesNoReranker(PairReranker):
         self._options = options
         self._instructions = read_instructions(options)
         self._instruction = instruction_for(self._instructions, info) or INSTRUCTION
-        self._dtype = options.choice("dtype", DTYPES)
-        self._devices = choose_devices(options.text("device"), folder.settings.device)
+        self._compute = Compute.of(options, folder.settings.device)
+        self._devices = self._compute.devices
         self._template = _text(options, "template", TEMPLATE)
         if "{query}" not in self._template or "{document}" not in self._template:
             expected = "a text with {query} and {document}"
@@ -56,10 +56,10 @@ class YesNoReranker(PairReranker):
         self._model = self._load()
         super().__init__(
             options,
-            device_pool(self._model, self._devices, log_odds, options.whole("threads", None)),
+            device_pool(self._model, self._devices, log_odds, self._compute.threads),
             batch_size(options, self._devices),
         )
-        self._prompts = ["", ""]  # the template has the place of both texts
+        self._prompts = {"query": "", "document": ""}  # the template has the place of both texts
 
     def _load(self) -> YesNoModel:
         try:
@@ -73,7 +73,7 @@ class YesNoReranker(PairReranker):
             model = load_complete(
                 self._folder,
                 lambda: transformers.AutoModelForCausalLM.from_pretrained(
-                    path, dtype=self._dtype, trust_remote_code=code
+                    path, dtype=self._compute.dtype, trust_remote_code=code
                 ),
             )
         except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -98,7 +98,7 @@ class YesNoReranker(PairReranker):
             "revision": self._folder.revision,
             "weights": self._folder.weights,
             "max_length": self._limit,
-            "dtype": self._dtype,
+            "dtype": self._compute.dtype,
             "instruction": self._instruction,
             "template": self._template,
             "ends": [_text(options, "prefix", PREFIX), _text(options, "suffix", SUFFIX)],

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.config import Settings
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.http.endpoint import check_online
 from steelyard.http.retry import is_temporary
@@ -252,7 +253,7 @@ class QdrantRetriever:
 
 def from_spec(spec: ModelSpec, settings: Settings) -> QdrantRetriever:
     """Return the retriever of `qdrant:ADDRESS?dense=MODEL&OPTIONS`."""
-    options = Options("qdrant", spec.options, OPTIONS)
+    options = Options("qdrant", spec.options, OPTIONS, NOT_FOR["search service"])
     require("qdrant_client", "qdrant-client")
     address = (spec.id or LOCAL).rstrip("/")
     collection, ef = options.text("collection"), options.whole("ef", 0, minimum=0)

@@ -36,7 +36,6 @@ from steelyard.encoders.backends.transformers.span_vectors import check_pooling,
 from steelyard.encoders.batching import BatchedEncoder
 from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
-from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.pooling import POOLING_MODES
 from steelyard.encoders.token_starts import starts_of_tokenizer
@@ -54,7 +53,7 @@ OWN_OPTIONS = (
     "similarity_fn_name",
     "truncate_dim",
 )
-ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS, *prompts.TEXT_OPTIONS, *INSTRUCTION_OPTIONS}))
+ALL_OPTIONS = tuple(sorted({*OPTIONS, *OWN_OPTIONS, *prompts.ALL_OPTIONS}))
 RESERVED_ARGUMENTS = {
     "batch_size",
     "convert_to_numpy",

@@ -13,16 +13,16 @@ from typing import Any
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import BatchSize
-from steelyard.encoders.devices.choice import choose_devices
+from steelyard.encoders.compute_options import COMPUTE, Compute
+from steelyard.encoders.devices.choice import AUTO
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.errors import MissingPart, ModelError
 from steelyard.options import Options
 
 OPTIONS = (
-    *("batch_size", "config_kwargs", "device", "document_prompt", "dtype", "max_seq_length", "model_kwargs"),
-    *("hub", "query_prompt", "threads", "trust_remote_code"),
+    *("batch_size", "config_kwargs", "document_prompt", "max_seq_length", "model_kwargs", *COMPUTE),
+    *("hub", "query_prompt", "trust_remote_code"),
 )
-DTYPES = ("float32", "float16", "bfloat16")
 BATCH_TEXTS, BATCH_TOKENS, ACCELERATED = 256, 8_192, 4
 """The most texts (or pairs) and tokens of a batch; the last number is the factor for an accelerator."""
 MODEL_LOGGER = "sentence_transformers.base.model"
@@ -33,11 +33,7 @@ MODEL_LOGGER = "sentence_transformers.base.model"
 class LoadOptions:
     """The options that every model of sentence-transformers has."""
 
-    threads: int | None = None
-    """Threads of torch on the CPU; None: all cores."""
-    device: str | None = None
-    """One device, or several separated by commas; None: that of the run, else the best one."""
-    dtype: str = "float32"
+    compute: Compute
     max_seq_length: int | None = None
     """None: that of the model."""
     trust_remote_code: bool = False
@@ -45,12 +41,10 @@ class LoadOptions:
     config_kwargs: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, options: Options) -> LoadOptions:
-        """Read the options of a model."""
+    def of(cls, options: Options, default_device: str = AUTO) -> LoadOptions:
+        """Read the options of a model; `default_device` is that of the run."""
         return cls(
-            threads=options.whole("threads", None),
-            device=options.text("device"),
-            dtype=options.choice("dtype", DTYPES),
+            Compute.of(options, default_device),
             max_seq_length=options.whole("max_seq_length", None),
             trust_remote_code=options.choice("trust_remote_code", ("false", "true")) == "true",
             model_kwargs=tuple(options.json_object("model_kwargs").items()),
@@ -60,7 +54,12 @@ class LoadOptions:
     @property
     def devices(self) -> list[str]:
         """The devices that the model runs on."""
-        return choose_devices(self.device)
+        return self.compute.devices
+
+    @property
+    def threads(self) -> int | None:
+        """Threads of torch on the CPU; None: all cores."""
+        return self.compute.threads
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -69,7 +68,7 @@ class LoadOptions:
         return {
             "device": devices[0] if len(devices) == 1 else "cpu",
             "trust_remote_code": self.trust_remote_code,
-            "model_kwargs": {"dtype": self.dtype, **dict(self.model_kwargs)},
+            "model_kwargs": {"dtype": self.compute.dtype, **dict(self.model_kwargs)},
             "config_kwargs": dict(self.config_kwargs),
         }
 
@@ -77,7 +76,7 @@ class LoadOptions:
     def settings(self) -> dict[str, Any]:
         """The options that could change an encoding."""
         return {
-            "dtype": self.dtype,
+            "dtype": self.compute.dtype,
             "model_kwargs": dict(self.model_kwargs),
             "config_kwargs": dict(self.config_kwargs),
             "library": f"sentence-transformers {metadata.version('sentence-transformers')}",

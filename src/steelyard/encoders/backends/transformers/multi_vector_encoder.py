@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from steelyard.config import Settings
@@ -40,7 +40,7 @@ MODULES = "sentence_transformers.base.modules"
 OWN_MODULES = "sentence_transformers.multi_vector_encoder.modules"
 
 
-class TransformerTokens:
+class TransformerTokens(prompts.PromptsByTask):
     """A multi-vector encoder. `similarity` is `maxsim` or `meanmaxsim`, as the model declares it."""
 
     storable = True
@@ -52,7 +52,8 @@ class TransformerTokens:
         self.head = "declared" if declares_late_interaction(folder) else "token states"
         self._model = self._load()
         self._adjust(options)
-        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        self._choose = partial(prompts.role_prompts, self._model.prompts, options)
+        self._prompts = self._choose()
         pool = device_pool(self._model, loading.devices, token_vectors, loading.threads)
         size = batch_size(options, loading.devices, reproducible=True)
         self._batches = RaggedBatches(self._model, self.name, pool, size)
@@ -216,7 +217,7 @@ def from_options(id: str, revision: str | None, given: Mapping[str, str], settin
 
 @lru_cache(maxsize=2)
 def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
-    options = Options(f"late:{folder.id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.OPTIONS))
+    options = Options(f"late:{folder.id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.RETRIEVAL_OPTIONS))
     loading = LoadOptions.of(options)
     import_class("MultiVectorEncoder")
     return TransformerTokens(folder, loading, options)

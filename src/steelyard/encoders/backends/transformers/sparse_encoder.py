@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ BATCH_TOKENS = 4_096
 """Half of the usual number: each token has a weight for every word of the vocabulary while it is computed."""
 
 
-class TransformerSparse:
+class TransformerSparse(prompts.PromptsByTask):
     """A sparse encoder; `similarity` is `dot` or `cosine`, as the model declares it."""
 
     storable = True
@@ -67,7 +67,8 @@ class TransformerSparse:
                 expected="dot or cosine",
                 hint="add similarity_fn_name=dot",
             )
-        self._prompts = prompts.role_prompts(self._model.prompts, options)
+        self._choose = partial(prompts.role_prompts, self._model.prompts, options)
+        self._prompts = self._choose()
         pool = device_pool(self._model, loading.devices, sparse_vectors, loading.threads)
         size = batch_size(options, loading.devices, BATCH_TOKENS, reproducible=True)
         self._batches = RaggedBatches(self._model, self.name, pool, size)
@@ -143,7 +144,7 @@ def from_options(id: str, revision: str | None, given: Mapping[str, str], settin
 @lru_cache(maxsize=2)
 def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
     options = Options(
-        f"sparse:{folder.id}", dict(given), (*OPTIONS, *prompts.OPTIONS, "batch_tokens", "similarity_fn_name")
+        f"sparse:{folder.id}", dict(given), (*OPTIONS, *prompts.RETRIEVAL_OPTIONS, "batch_tokens", "similarity_fn_name")
     )
     loading = LoadOptions.of(options)
     import_class("SparseEncoder")

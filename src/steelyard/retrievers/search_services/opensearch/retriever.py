@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from steelyard.config import Settings
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.options import Options
@@ -236,7 +237,7 @@ def _bytes(client: SearchClient, index: str) -> int:
 
 def from_spec(spec: ModelSpec, settings: Settings) -> OpenSearchRetriever:
     """Return the retriever of `opensearch:ADDRESS?OPTIONS` or `elasticsearch:ADDRESS?OPTIONS`."""
-    options = Options(spec.family, spec.options, OPTIONS)
+    options = Options(spec.family, spec.options, OPTIONS, NOT_FOR["search service"])
     index, model = options.text("index"), options.text("dense")
     plan = Plan(
         dialect=Dialect(spec.family),

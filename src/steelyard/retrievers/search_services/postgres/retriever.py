@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.config import Settings
+from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import ModelError, SteelyardError, UsageError
 from steelyard.http.secrets import Secrets
 from steelyard.options import Options
@@ -200,7 +201,7 @@ class PostgresRetriever:
 
 def from_spec(spec: ModelSpec, settings: Settings) -> PostgresRetriever:
     """Return the retriever of `postgres:ADDRESS?OPTIONS`."""
-    options = Options("postgres", spec.options, OPTIONS)
+    options = Options("postgres", spec.options, OPTIONS, NOT_FOR["search service"])
     require("pg8000.native", "pg8000")
     model, sql = options.text("dense"), options.text("sql")
     vectors = ServiceVectors.of(model, settings) if model else None
