@@ -128,11 +128,11 @@ def deferred(
 
     `name` is that of a model which is not called after its folder.
     """
-    for count in COUNTS:  # those of a model that is not opened are not read otherwise
-        Options(name or folder.name, {count: options[count]} if count in options else {}, COUNTS).whole(count, None)
     path = folder.settings.home / FOLDER / f"{_key(kind, folder, options, name)}.json"
     description = read_cached(path)
     if description.get("version") == VERSION and {"name", "settings"} <= set(description):
+        for count in COUNTS:  # otherwise read when the model is opened
+            Options(folder.id, {count: options[count]} if count in options else {}, COUNTS).whole(count, None)
         return Deferred(kind, description, path, open)
     opened = open()
     found = {field: getattr(opened, field) for field in FIELDS if hasattr(opened, field)}
