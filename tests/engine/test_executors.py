@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,14 +24,17 @@ from steelyard.config import Settings
 from steelyard.encoders.cache.cached_encoder import PART_TEXTS, planned_batches
 from steelyard.engine.batch import load_models
 from steelyard.engine.events import Event, Finished, Planned
+from steelyard.engine.executors.dispatch import ATTEMPTS, Ready
+from steelyard.engine.executors.processes import ProcessExecutor
 from steelyard.engine.executors.progress_file import ProgressFile
 from steelyard.engine.executors.ray_actors import Request
-from steelyard.engine.executors.shards import EncodeShard, groups_of
+from steelyard.engine.executors.shards import HUB_VARIABLES, EncodeShard, Group, groups_of, needed_variables
 from steelyard.engine.executors.task_shards import encode_shards, task_texts
 from steelyard.engine.plan import Conditions
 from steelyard.errors import MissingPart, UnknownName, UsageError
 from steelyard.results import Result
 from steelyard.retrievers.dense import DenseRetriever
+from steelyard.spec import parse
 
 LETTERS = "dense:cluster_models:letters?version=1"
 MODELS = [LETTERS, f"{LETTERS}&precision=int8", f"[bm25, {LETTERS}]", "bm25"]
@@ -110,6 +115,77 @@ def test_a_batch_that_kills_its_worker_is_given_up(tmp_path: Path, logged: Path)
     settings = Settings.load(home=tmp_path / "home")
     good, bad = steelyard.evaluate(model, tasks, settings=settings, executor="processes?workers=1", warn=False)
     assert good.done and bad.error is not None and bad.error.type == "WorkerError"
+    batches = Counter(line.split()[0] for line in logged.read_text().splitlines() if line.split()[1] != "1")
+    assert max(batches.values()) == ATTEMPTS == 3  # also the evaluation does not encode it again
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    "executor",
+    [
+        "processes?workers=1",
+        "slurm?cluster=local&workers=1&folder={}/jobs",
+        "ray?workers=1",
+    ],
+)
+def test_keys_in_variables_reach_no_worker(
+    executor: str, tmp_path: Path, logged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker reads its environment, and that with which it was started: no key of the driver is there."""
+    pytest.importorskip({"slurm": "submitit", "ray": "ray"}.get(executor.partition("?")[0], "numpy"))
+    secret = "sk-test-1a2b3c4d5e6f"
+    for name in ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_OWN_KEY"):
+        monkeypatch.setenv(name, secret)
+    monkeypatch.setenv("DATABASE", f"postgresql://me:{secret}@host/db")
+    paths = [str(Path(cluster_models.__file__).parent), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    (result,) = steelyard.evaluate(
+        "dense:cluster_models:observed?version=1",
+        task("Mine/one", 30),
+        settings=Settings.load(home=tmp_path / "home"),
+        executor=executor.format(tmp_path),
+        results=tmp_path / "results",
+    )
+    assert result.done
+    seen = Path(f"{logged}.process").read_bytes()
+    assert b"STEELYARD_TEST_LOG" in seen and secret.encode() not in seen
+    assert os.environ["OPENAI_API_KEY"] == secret
+    inherited = subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+    assert f"OPENAI_API_KEY={secret}" in inherited  # programs that the user starts still get it
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_a_worker_gets_the_variables_that_its_models_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NAMED_TOKEN", "OTHER_TOKEN"):
+        monkeypatch.setenv(name, "sk-test-5d5d5d5d")
+    executor = ProcessExecutor({"workers": "1"})
+    try:
+        number = executor.start(Group(0, (), Settings.load(), Conditions(), ("NAMED_*",)))
+        assert [type(event) for event in executor.wait(60)] == [Ready]
+        variables = Path(f"/proc/{executor._children[number].process.pid}/environ").read_bytes()
+        assert b"NAMED_TOKEN=" in variables and b"OTHER_TOKEN=" not in variables
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "tasks", "vectors", "needed"),
+    [
+        ("bm25", ["NanoAlmanac/en"], None, []),
+        ("my:index?env=A_KEY,B_KEY", [], None, ["A_KEY", "B_KEY"]),
+        ("[bm25, my:index?token_env=C&address=x/${D}]", [], None, ["C", "D"]),
+        ("dense:owner/name", [], None, list(HUB_VARIABLES)),
+        ("bm25", ["owner/private::en"], None, list(HUB_VARIABLES)),
+        ("dense:./here", ["."], "s3://bucket/x", ["AWS_*", "FSSPEC_*"]),
+    ],
+)
+def test_variables_that_models_and_tasks_need(
+    model: str, tasks: list[str], vectors: str | None, needed: list[str]
+) -> None:
+    settings = Settings(vectors=vectors)
+    assert needed_variables([parse(model)], settings, tasks) == tuple(sorted(needed))
 
 
 @pytest.mark.slow

@@ -138,3 +138,17 @@ def test_an_encoder_that_hangs_is_given_up(tmp_path: Path) -> None:
     )
     assert good.done and bad.error is not None and bad.error.type == "WorkerError"
     assert "5 seconds" in bad.error.message and bad.error.hint
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_an_encoder_that_waits_forever_is_given_up_without_a_time_limit(tmp_path: Path) -> None:
+    (bad,) = evaluate(
+        "dense:cluster_models:hanging?version=1",
+        task("Mine/bad", 20, poison=True),
+        settings=Settings.load(home=tmp_path / "home"),
+        executor="processes?workers=1&stalled=3",
+        warn=False,
+    )
+    assert bad.error is not None and bad.error.type == "WorkerError"
+    assert "no CPU time for 3 seconds" in bad.error.message

@@ -50,6 +50,9 @@ SENSITIVE = re.compile(
 )
 """Names of fields that hold secrets: a literal value there is refused. `max_tokens` and the like are not meant."""
 COUNTS = re.compile(r"(max|min|num|new|total)[-_]?\w*tokens?$|tokenizer|token[-_]?(type|count|limit)", re.IGNORECASE)
+SENSITIVE_VARIABLE = re.compile(r"(^|_)(KEY|PAT|DSN|PASS|PASSPHRASE|SAS|JWT)$|CONNECTION_STRING", re.IGNORECASE)
+"""Further names of environment variables that hold secrets."""
+CREDENTIALS_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 HARMLESS = frozenset(
     """
@@ -237,6 +240,26 @@ def is_sensitive(name: str) -> bool:
     ['Authorization', 'api_key', 'sig', 'X-Auth-Key']
     """
     return bool(SENSITIVE.search(name)) and not COUNTS.search(name)
+
+
+def secret_variables(variables: Mapping[str, str], needed: Collection[str] = ()) -> list[str]:
+    """Return the names of environment variables that hold secrets, by their names or values, without those needed.
+
+    A name in `needed` that ends with `*` is a prefix.
+
+    >>> variables = {"OPENAI_API_KEY": "a", "HF_TOKEN": "b", "DB": "pg://me:pw@host", "TOKENIZERS_PARALLELISM": "no"}
+    >>> secret_variables(variables, ["HF_*"])
+    ['DB', 'OPENAI_API_KEY']
+    """
+    exact = {name for name in needed if not name.endswith("*")}
+    prefixes = tuple(name[:-1] for name in needed if name.endswith("*"))
+    return sorted(
+        name
+        for name, value in variables.items()
+        if name not in exact
+        and not name.startswith(prefixes)
+        and (is_sensitive(name) or SENSITIVE_VARIABLE.search(name) or CREDENTIALS_IN_URL.search(value))
+    )
 
 
 def check_owner(variable: str, host: str) -> None:

@@ -6,15 +6,15 @@ Costs are measured once for a model, a task and a machine, and kept with the vec
 from __future__ import annotations
 
 import multiprocessing
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 
 from steelyard.config import Settings
+from steelyard.encoders.devices.child_process import without_main_module, without_secrets
 from steelyard.engine.batch import load_models
+from steelyard.engine.executors.shards import needed_variables
 from steelyard.engine.limit import limited
 from steelyard.engine.plan import Model
 from steelyard.engine.timing import resident_memory_bytes
@@ -67,13 +67,9 @@ def measured_apart(request: Request) -> Iterator[tuple[str, Costs | str]]:
     """Yield the costs of each model, or the reason why there are none, from a fresh process."""
     context = multiprocessing.get_context("spawn")
     near, far = context.Pipe(duplex=False)
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")  # the new process must not run the script again
-    try:
+    with without_secrets(needed_variables(request.models, request.settings)), without_main_module():
         process = context.Process(target=_measure, args=(far, request), daemon=True)
         process.start()
-    finally:
-        sys.modules["__main__"] = script
     far.close()
     try:
         for model in request.models:

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from steelyard.encoders.devices.child_process import without_secrets
 from steelyard.errors import DataError, UsageError
 from steelyard.warehouse import marts
 from steelyard.warehouse.buffer import FileRecord, RowBuffer
@@ -223,7 +224,9 @@ def _results(
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         window = 4 * count  # chunks under way: memory stays bounded
         for first in range(0, len(chunks), window):
-            yield from pool.map(read_chunk, chunks[first : first + window])
+            with without_secrets():  # processes start with the first calls
+                read = pool.map(read_chunk, chunks[first : first + window])
+            yield from read
 
 
 def read_chunk(jobs: Sequence[Job]) -> tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]:

@@ -1,4 +1,7 @@
-"""How child processes are started and end: without the caller's script and interrupts, and never after their parent."""
+"""How child processes are started and end.
+
+They start without the caller's script, interrupts and secrets, and never outlive their parent.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,14 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import ModuleType
+
+from steelyard.http.secrets import secret_variables
+
+_ENVIRONMENT = threading.Lock()
 
 
 @contextmanager
@@ -23,6 +31,24 @@ def blocked_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def without_secrets(needed: Collection[str] = ()) -> Iterator[None]:
+    """Keep environment variables that hold secrets from processes that are started meanwhile, except those `needed`.
+
+    `os.environ` is not changed, so that other threads can read their keys: only what a new process inherits is.
+    """
+    with _ENVIRONMENT:
+        names = secret_variables(os.environ, needed)
+        for name in names:
+            os.unsetenv(name)
+        try:
+            yield
+        finally:
+            for name in names:
+                if (value := os.environ.get(name)) is not None:
+                    os.putenv(name, value)
 
 
 @contextmanager

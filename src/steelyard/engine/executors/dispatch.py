@@ -1,7 +1,8 @@
 """Give shards to workers until each is finished or given up. The same for processes, Ray and Slurm.
 
 A worker that ends, a shard that a worker cannot store and a shard that takes much longer than the others are given to
-another worker, at most `ATTEMPTS` times in all. Encodings are stored by content, so a shard that is computed twice does
+another worker, at most `ATTEMPTS` times in all. A shard that needs one that was given up is given up, too: its worker
+would compute the same texts, and end again. Encodings are stored by content, so a shard that is computed twice does
 no harm. The executor itself repeats nothing: all attempts are counted here.
 """
 
@@ -118,6 +119,7 @@ class Dispatcher:
         self._shards: Iterator[Shard] | None = shards
         self._waiting: deque[_Work] = deque()
         self._unfinished: set[str] = set()
+        self._given_up: dict[str, Failure] = {}
         self._workers: dict[int, _Worker] = {}
         self._failed_starts: Counter[int] = Counter()
         self._seconds: dict[type, list[float]] = {}
@@ -132,6 +134,7 @@ class Dispatcher:
         """Yield each outcome, and None from time to time so that the caller can react; the shards may come slowly."""
         while True:
             self._plan_ahead()
+            yield from self._hopeless()
             self._start_workers()
             self._submit()
             if not self._unfinished and self._shards is None:
@@ -150,6 +153,14 @@ class Dispatcher:
             else:
                 self._waiting.append(_Work(shard))
                 self._unfinished.add(shard.id)
+
+    def _hopeless(self) -> Iterator[Outcome]:
+        """Give up the shards that need one that was given up."""
+        for work in list(self._waiting):
+            failure = next((self._given_up[id] for id in work.shard.needs if id in self._given_up), None)
+            if failure is not None:
+                self._waiting.remove(work)
+                yield self._finish(work, Outcome(work.shard.id, failure=failure))
 
     def _ready_works(self, worker: _Worker) -> Iterator[_Work]:
         """Yield the shards that wait for a worker and need no unfinished one."""
@@ -287,7 +298,8 @@ class Dispatcher:
 
     def _give_up(self, work: _Work, reason: str) -> Outcome:
         hint = f"evaluate it alone with --executor local to see why; results of {self._executor.name} so far are stored"
-        return self._finish(work, Outcome(work.shard.id, failure=Failure("WorkerError", reason, hint)))
+        failure = self._given_up[work.shard.id] = Failure("WorkerError", reason, hint)
+        return self._finish(work, Outcome(work.shard.id, failure=failure))
 
     def _finish(self, work: _Work, outcome: Outcome) -> Outcome:
         self._unfinished.discard(work.shard.id)

@@ -37,7 +37,7 @@ class _Driver:
     def __init__(self, batch: Batch, executor: Executor) -> None:
         self._batch = batch
         self._executor = executor
-        self._groups, self._own = groups_of(batch.models, batch.settings, batch.conditions)
+        self._groups, self._own = groups_of(batch.models, batch.settings, batch.conditions, batch.tasks)
         self._results: dict[Place, Result] = {}
         self._order = [(position, model.shown) for position in range(len(batch.tasks)) for model in batch.models]
         self._waiting: dict[str, tuple[int, list[Evaluation]]] = {}

@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,9 +14,15 @@ from itertools import count
 from multiprocessing import connection as connections
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-from steelyard.encoders.devices.child_process import blocked_interrupts, exit_with_parent, without_main_module
+from steelyard.encoders.devices.child_process import (
+    blocked_interrupts,
+    exit_with_parent,
+    without_main_module,
+    without_secrets,
+)
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEvent
 from steelyard.engine.executors.shards import Group, Outcome, Shard
@@ -23,7 +30,11 @@ from steelyard.engine.executors.worker import GroupWorker
 from steelyard.options import Options
 from steelyard.results import Failure
 
-OPTIONS = ("workers", "threads", "timeout")
+OPTIONS = ("workers", "threads", "timeout", "stalled")
+STALLED = 1800.0
+"""Seconds without CPU time after which a worker that has work counts as hanging."""
+LOOKS = 30
+"""How often the CPU time is looked up within that time."""
 
 
 def cores() -> int:
@@ -35,6 +46,10 @@ def cores() -> int:
 class _Child:
     process: Any
     connection: Connection
+    busy: bool = True
+    cpu_seconds: float = -1.0
+    since: float = 0.0
+    """When it was last seen with another CPU time."""
 
 
 class ProcessExecutor:
@@ -48,6 +63,8 @@ class ProcessExecutor:
         self._limit = given.whole("workers", cores())
         self._threads = given.whole("threads", max(1, cores() // self._limit))
         self.timeout = given.number("timeout", None)
+        self._stalled = given.number("stalled", STALLED, minimum=0)
+        self._next_look = 0.0
         self._children: dict[int, _Child] = {}
         self._numbers = count()
         self._context = get_context("spawn")
@@ -60,7 +77,7 @@ class ProcessExecutor:
         """Start a process that loads the models."""
         number = next(self._numbers)
         near, far = self._context.Pipe()
-        with blocked_interrupts(), without_main_module():
+        with without_secrets(group.variables), blocked_interrupts(), without_main_module():
             process = self._context.Process(target=_serve, args=(far, group, self._threads), daemon=True)
             process.start()
         far.close()
@@ -69,8 +86,10 @@ class ProcessExecutor:
 
     def submit(self, worker: int, shards: Sequence[Shard]) -> None:
         """Send shards to a process; if it has ended, `wait` reports that."""
+        child = self._children[worker]
+        child.busy, child.cpu_seconds = True, -1.0
         with suppress(OSError):
-            self._children[worker].connection.send(list(shards))
+            child.connection.send(list(shards))
 
     def wait(self, seconds: float) -> list[WorkerEvent]:
         """Return the messages of processes, and which have ended."""
@@ -86,7 +105,26 @@ class ProcessExecutor:
             if isinstance(message, Failure):
                 events.append(Ended(number, str(message)))
             else:
+                self._children[number].busy = False
                 events.append(Ready(number) if message is None else Returned(number, message))
+        return events or self._hanging()
+
+    def _hanging(self) -> list[WorkerEvent]:
+        """Return the busy workers that have used no CPU time for long: they wait for something that will not come."""
+        now = time.monotonic()
+        if not self._stalled or now < self._next_look:
+            return []
+        self._next_look = now + self._stalled / LOOKS
+        used = cpu_seconds([child.process.pid for child in self._children.values() if child.busy])
+        events: list[WorkerEvent] = []
+        for number, child in self._children.items():
+            seconds = used.get(child.process.pid)
+            if seconds is None:
+                continue
+            if seconds != child.cpu_seconds:
+                child.cpu_seconds, child.since = seconds, now
+            elif now - child.since > self._stalled:
+                events.append(Ended(number, f"the process used no CPU time for {self._stalled:g} seconds"))
         return events
 
     def _ending(self, number: int) -> str:
@@ -110,6 +148,30 @@ class ProcessExecutor:
             self.stop(number)
 
 
+def cpu_seconds(pids: Sequence[int]) -> dict[int, float]:
+    """Return the CPU time of processes together with the processes that they have started; nothing without /proc.
+
+    >>> import os
+    >>> all(seconds > 0 for seconds in cpu_seconds([os.getpid()]).values())
+    True
+    """
+    parents: dict[int, int] = {}
+    own: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            pid = int(path.parent.name)
+            parents[pid], own[pid] = int(fields[1]), sum(map(float, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    used = dict.fromkeys((pid for pid in pids if pid in own), 0.0)
+    for pid, seconds in own.items():
+        ancestor: int | None = pid
+        while ancestor is not None and ancestor not in used:
+            ancestor = parents.get(ancestor)
+        if ancestor is not None:
+            used[ancestor] += seconds
+    return used
+
+
 def _serve(connection: Connection, group: Group, threads: int) -> None:
     """Load the models, then compute shards until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
@@ -128,5 +190,5 @@ def _serve(connection: Connection, group: Group, threads: int) -> None:
 
 
 def from_options(options: Mapping[str, str]) -> ProcessExecutor:
-    """Return the executor with the options of `--executor processes?workers=N&threads=N&timeout=SECONDS`."""
+    """Return the executor with the options of `--executor processes?workers=N&threads=N&timeout=S&stalled=S`."""
     return ProcessExecutor(options)

@@ -8,6 +8,7 @@ later is kept in Ray's object store: encodings are files, and results are stored
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -18,6 +19,7 @@ from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEv
 from steelyard.engine.executors.shards import Group, Shard
 from steelyard.engine.executors.worker import GroupWorker
 from steelyard.errors import MissingPart, UsageError
+from steelyard.http.secrets import secret_variables
 from steelyard.models.model_cards import Card, card
 from steelyard.options import Options
 from steelyard.spec import ModelSpec
@@ -104,7 +106,9 @@ class RayExecutor:
         """Create an actor; it waits for resources by itself."""
         number = next(self._numbers)
         request = self._request(group, self._ray.cluster_resources())
-        handle = self._ray.remote(**request.options)(_Remote).remote(group)
+        hidden = dict.fromkeys(secret_variables(os.environ, [*group.variables, "RAY_*"]), "")
+        environment = {"runtime_env": {"env_vars": hidden}} if hidden else {}
+        handle = self._ray.remote(**request.options, **environment)(_Remote).remote(group)
         self._actors[number] = _Actor(handle, handle.load.remote())
         return number
 

@@ -7,6 +7,9 @@ processes of this machine, to try it out. Results and encodings go through folde
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +17,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from steelyard.encoders.devices.child_process import without_secrets
 from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEvent
 from steelyard.engine.executors.shards import Group, Outcome, Shard
 from steelyard.engine.executors.worker import GroupWorker
 from steelyard.errors import MissingPart
+from steelyard.http.secrets import secret_variables
 from steelyard.options import Options
 
 OPTIONS = ("cluster", "folder", "workers", "shards", "partition", "gpus", "cpus", "memory_gb", "minutes")
@@ -41,9 +46,9 @@ class SlurmExecutor:
         given = Options("the executor slurm", dict(options or {}), OPTIONS)
         self._limit = given.whole("workers", 8)
         self.shards_per_call = given.whole("shards", 16)
-        folder = Path(given.text("folder") or "slurm-jobs").expanduser()
-        cluster = given.choice("cluster", ("slurm", "local"))
-        self._submitter = _submitit().AutoExecutor(folder=folder, cluster=cluster)
+        self._folder = Path(given.text("folder") or "slurm-jobs").expanduser()
+        self._cluster = given.choice("cluster", ("slurm", "local"))
+        self._submitit = _submitit()
         limits: dict[str, Any] = {
             "timeout_min": given.whole("minutes", 120),
             "gpus_per_node": given.whole("gpus", None, minimum=0),
@@ -51,7 +56,8 @@ class SlurmExecutor:
             "mem_gb": given.number("memory_gb", None),
             "slurm_partition": given.text("partition"),
         }
-        self._submitter.update_parameters(**{name: value for name, value in limits.items() if value is not None})
+        self._limits = {name: value for name, value in limits.items() if value is not None}
+        self._submitters: dict[int, Any] = {}
         self._slots: dict[int, _Slot] = {}
         self._numbers = count()
 
@@ -68,7 +74,21 @@ class SlurmExecutor:
     def submit(self, worker: int, shards: Sequence[Shard]) -> None:
         """Submit a job."""
         slot = self._slots[worker]
-        slot.job = self._submitter.submit(compute, slot.group, list(shards))
+        submitter = self._submitter(slot.group)
+        with without_secrets(slot.group.variables):
+            slot.job = submitter.submit(compute, slot.group, list(shards))
+
+    def _submitter(self, group: Group) -> Any:
+        """Return what submits the jobs of a group; their Python starts without the secrets that it does not need."""
+        if group.number not in self._submitters:
+            hidden = secret_variables(os.environ, group.variables)
+            python = shlex.join([*(["env", *(f"-u{name}" for name in hidden)] if hidden else []), sys.executable])
+            submitter = self._submitit.AutoExecutor(
+                folder=self._folder, cluster=self._cluster, **{f"{self._cluster}_python": python}
+            )
+            submitter.update_parameters(**self._limits)
+            self._submitters[group.number] = submitter
+        return self._submitters[group.number]
 
     def wait(self, seconds: float) -> list[WorkerEvent]:
         """Return which jobs have ended."""

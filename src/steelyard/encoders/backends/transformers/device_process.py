@@ -17,7 +17,12 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from steelyard.encoders.devices.child_process import blocked_interrupts, exit_with_parent, without_main_module
+from steelyard.encoders.devices.child_process import (
+    blocked_interrupts,
+    exit_with_parent,
+    without_main_module,
+    without_secrets,
+)
 from steelyard.encoders.devices.worker_pool import BatchFailure, LocalWorker, Worker, WorkerPool, run_batch
 from steelyard.errors import ModelError
 
@@ -122,7 +127,7 @@ class DeviceProcess:
         context = importlib.import_module("torch.multiprocessing").get_context("spawn")
         connection: Connection
         connection, far = context.Pipe()
-        with _START_LOCK, blocked_interrupts(), without_main_module():
+        with _START_LOCK, without_secrets(), blocked_interrupts(), without_main_module():
             self._process = context.Process(target=_serve, args=(far, self._device, self._threads), daemon=True)
             self._process.start()
             self._end = weakref.finalize(self, _ended, self._process)
