@@ -5,7 +5,7 @@ WORKERS ?= 2
 SEED ?= 1
 CASES ?= 100000
 
-.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench audit sbom clean
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench lock audit sbom clean
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -18,12 +18,12 @@ help: ## List the targets
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-.venv/dev: .venv/core pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[cjk]' --group dev
+.venv/dev: .venv/core pyproject.toml .ci/constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[cjk]' --group dev
 	@touch $@
 
-.venv/docs: .venv/core pyproject.toml
-	$(BIN)/python -m pip install --quiet --group docs
+.venv/docs: .venv/core pyproject.toml .ci/constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --group docs
 	@touch $@
 
 demo: .venv/core ## Evaluate BM25, a dense model and their hybrid on every built-in set; print a table, write a report
@@ -80,6 +80,11 @@ lowest: ## Run the demo with the lowest allowed versions of the core's dependenc
 
 bench: .venv/dev ## Measure Steelyard side by side with its peers, each in its own environment; write docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(CASE)
+
+lock: .venv/dev ## Look up the newest versions of all that the tests need; write them to .ci/constraints.txt
+	@mkdir -p build
+	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --report build/lock.json --editable '.[cjk]' --group dev --group docs
+	$(BIN)/python .ci/lock.py build/lock.json
 
 .venv/tools/ok: .venv/ok
 	$(PYTHON) -m venv .venv/tools

@@ -17,6 +17,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,30 @@ VOLATILE = re.compile(
     re.I,
 )
 """Keys of JSON files that differ from run to run."""
+OPERATIONS = """
+import os, sys, threading, time
+from pathlib import Path
+done = []
+def is_operation(event, arguments):
+    if event == "open":
+        return isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+    return event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link")
+def kill_at(last, seconds):
+    def kill():
+        time.sleep(seconds)
+        os.kill(os.getpid(), 9)
+    def hook(event, arguments):
+        if is_operation(event, arguments):
+            done.append(event)
+            if len(done) == last:
+                threading.Thread(target=kill).start() if seconds else kill()
+    sys.addaudithook(hook)
+def count_into(path):
+    import atexit
+    atexit.register(lambda: Path(path).write_text(str(len(done))))
+    sys.addaudithook(lambda event, arguments: done.append(event) if is_operation(event, arguments) else None)
+"""
+"""Code for the process itself: what it does to files, and a kill at the n-th of these operations."""
 SKIPPED = (".html", ".svg", ".log", ".lock", ".duckdb", ".wal")
 """Outputs that hold dates or pages of a database; what they are made from is compared."""
 
@@ -94,6 +119,7 @@ class Bench:
 
     data: Path
     root: Path
+    seed: int = 1
     problems: list[str] = field(default_factory=list)
     runs: int = 0
 
@@ -230,11 +256,14 @@ class Suite:
     def __init__(self, bench: Bench, command: Command) -> None:
         self.bench, self.command = bench, command
         self.number = 0
-        start = time.perf_counter()
         self.expected = bench.undisturbed(command, self.work())
+        start = time.perf_counter()
+        again = self.work()
+        counted = bench.root / f"{command.name}-operations"
+        bench.finish(bench.start(command, again, CODE=OPERATIONS + f"count_into({str(counted)!r})\n"))
         self.seconds = time.perf_counter() - start
-        again = bench.undisturbed(command, self.work())
-        bench.check_equal(command, "undisturbed twice", again, self.expected)
+        self.operations = int(counted.read_text())
+        bench.check_equal(command, "undisturbed twice", digests(again), self.expected)
         if not self.expected:
             bench.problems.append(f"{command.name}: no output")
 
@@ -249,19 +278,42 @@ class Suite:
         self.bench.check_whole(self.command, work, fault)
         self.bench.check_equal(self.command, fault, self.bench.undisturbed(self.command, work), self.expected)
 
-    def kills(self, count: int) -> int:
-        """Kill the process at moments spread over the whole run; three times in a row in every fifth folder."""
-        rng = random.Random(self.command.name)
-        for place in range(count):
+    def kills(self, count: int) -> dict[str, int]:
+        """Kill the process, half of the times at a moment of the run and half of the times at a file operation.
+
+        The second kind falls into writes, which take a small part of the time. In every fifth folder the process is
+        killed three times in a row. Only kills that met a running process count.
+        """
+        rng = random.Random(f"{self.bench.seed}:{self.command.name}")
+        done = dict.fromkeys(("kill -9 at a moment", "kill -9 at a file operation"), 0)
+        kinds = list(done)
+        place = missed = 0
+        while sum(done.values()) < count and missed < count:
             work = self.work()
-            for _ in range(3 if place % 5 == 4 else 1):
-                process = self.bench.start(self.command, work)
-                time.sleep(self.seconds * (place + rng.random()) / count)
-                process.kill()
-                process.communicate()
-            self._recover(work, "kill -9")
+            for _ in range(min(3 if place % 5 == 4 else 1, count - sum(done.values()))):
+                kind = kinds[done[kinds[0]] > done[kinds[1]]]
+                met = self._kill_later(work, rng) if kind == kinds[0] else self._kill_at_operation(work, rng)
+                done[kind] += met
+                missed += not met
+            self._recover(work, f"kill -9 in folder {place}")
             shutil.rmtree(work, ignore_errors=True)
-        return count
+            place += 1
+        return done
+
+    def _kill_later(self, work: Path, rng: random.Random) -> bool:
+        process = self.bench.start(self.command, work)
+        time.sleep(self.seconds * rng.random())
+        process.kill()
+        process.communicate()
+        return process.returncode == -signal.SIGKILL
+
+    def _kill_at_operation(self, work: Path, rng: random.Random) -> bool:
+        """Kill at or shortly after one of the calls that open a file for writing, rename, remove or make something."""
+        last = rng.randrange(1, max(2, self.operations + 1))
+        code = OPERATIONS + f"kill_at({last}, {rng.choice((0.0, 0.0005, 0.002, 0.01))})\n"
+        process = self.bench.start(self.command, work, CODE=code)
+        process.communicate(timeout=300)
+        return process.returncode == -signal.SIGKILL
 
     def signals(self) -> int:
         """End the process by SIGINT and SIGTERM: exit codes 130 and 143, one line, and a rerun that finishes."""
@@ -330,19 +382,18 @@ class Suite:
 
 
 def inject(
-    names: list[str], kills: int, disks: int, root: Path, *, few: bool = False
+    names: list[str], kills: int, disks: int, root: Path, *, seed: int = 1, few: bool = False
 ) -> tuple[dict[str, dict[str, int]], Bench]:
     """Inject every fault into the commands; return how many of each, and the bench with its problems.
 
     `few` leaves out four processes and clocks that jump.
     """
-    bench = Bench(make_data(root / "data"), root)
+    bench = Bench(make_data(root / "data"), root, seed)
     mounts = can_mount(root)
     table: dict[str, dict[str, int]] = {}
     for name in names:
         suite = Suite(bench, COMMANDS[name])
         faults: dict[str, Callable[[], int]] = {
-            "kill -9": lambda suite=suite: suite.kills(kills),
             "SIGINT, SIGTERM": suite.signals,
             "two processes": lambda suite=suite: suite.several(2),
         }
@@ -353,37 +404,46 @@ def inject(
             faults["full disk"] = lambda suite=suite: suite.full_disk(disks)
             faults["read-only disk"] = suite.read_only_disk
         before = len(bench.problems)
-        table[name] = {fault: work() for fault, work in faults.items()}
+        table[name] = suite.kills(kills) | {fault: work() for fault, work in faults.items()}
         table[name]["problems"] = len(bench.problems) - before
         print(f"{name}: {table[name]}", flush=True)
     return table, bench
 
 
-def write_page(path: Path, table: dict[str, dict[str, int]], runs: int) -> None:
+def write_page(path: Path, table: dict[str, dict[str, int]], bench: Bench) -> None:
     """Write the table between the marks of the docs page."""
     columns = list(dict.fromkeys(fault for row in table.values() for fault in row))
     lines = ["| command | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     lines += [
         f"| {name} | " + " | ".join(str(row.get(one, "-")) for one in columns) + " |" for name, row in table.items()
     ]
-    text = path.read_text(encoding="utf-8")
-    head, _, rest = text.partition("<!-- table -->\n")
-    _, _, tail = rest.partition("<!-- end of table -->\n")
-    body = "\n".join([*lines, "", f"{runs:,} runs of commands."])
-    path.write_text(f"{head}<!-- table -->\n{body}\n<!-- end of table -->\n{tail}", encoding="utf-8")
+    totals = [sum(row.get(one, 0) for row in table.values()) for one in columns]
+    lines += ["| all | " + " | ".join(map(str, totals)) + " |"]
+    minutes = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) / 60
+    note = f"{bench.runs:,} runs of commands in {minutes:.0f} CPU minutes, seed {bench.seed}."
+    replace_between(path, "table", "\n".join([*lines, "", note]))
+
+
+def replace_between(path: Path, mark: str, body: str) -> None:
+    """Replace what is between two marks of a docs page."""
+    head, start, rest = path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    _, end, tail = rest.partition(f"<!-- end of {mark} -->\n")
+    assert start and end, f"{path} has no marks of {mark}"
+    path.write_text(f"{head}{start}{body}\n{end}{tail}", encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=40, help="kills of each command")
     parser.add_argument("--disks", type=int, default=8, help="sizes of a full disk for each command")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the moments")
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--page", type=Path, help="a docs page to write the table into")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steelyard-faults-") as folder:
-        table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder))
+        table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder), seed=arguments.seed)
     if arguments.page:
-        write_page(arguments.page, table, bench.runs)
+        write_page(arguments.page, table, bench)
     for problem in bench.problems[:50]:
         print(f"  {problem}")
     print(f"{bench.runs} runs, {len(bench.problems)} problems")
