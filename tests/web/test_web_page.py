@@ -21,11 +21,30 @@ def names(page: Any) -> list[str]:
 def test_models_are_ranked_and_the_partial_one_comes_last_without_a_rank(page: Any, site: str) -> None:
     page.goto(site)
     page.wait_for_selector("table.board")
-    assert names(page) == ["org/large", "shop/closed", "dense:mine", "org/small", HOSTILE, "org/partial"]
+    assert names(page) == ["org/large", "dense:mine", "org/small", HOSTILE, "shop/closed", "org/partial"]
     last = page.locator("table.board tbody tr").last
     assert "3 of 6 tasks missing" in last.inner_text()
     assert last.locator("td").first.inner_text() == "–"
     assert "1 task" in page.locator("table.board tbody tr").first.inner_text()  # that it was trained on
+
+
+def test_scores_on_other_data_are_averaged_only_when_the_address_asks_for_it(page: Any, site: str) -> None:
+    page.goto(site)
+    row = page.locator("table.board tbody tr").filter(has_text="shop/closed")
+    assert "1 of 6 tasks on other data" in row.inner_text()
+    assert row.locator("td").first.inner_text() == "–"
+    without = row.locator("td.mean").inner_text()
+    page.get_by_role("button", name="Include them").click()
+    wait_until(page, "location.hash.includes('otherdata=1')")
+    assert names(page)[1] == "shop/closed"
+    assert row.locator("td.mean").inner_text() != without
+    assert "other data" in row.locator(".flag").all_inner_texts()
+    assert "not comparable" in page.locator(".warn").inner_text()
+    page.get_by_role("link", name="shop/closed").click()
+    page.get_by_role("heading", name="Tasks on other data").wait_for()
+    assert page.locator("tr").filter(has_text="Ret1").filter(has_text="not ranked").count() == 1
+    page.go_back()
+    page.locator(".warn").wait_for()
 
 
 def test_sorting_puts_unknown_values_last_in_both_directions(page: Any, site: str) -> None:

@@ -73,7 +73,8 @@ class RowBuffer:
         for metric, (queries, values) in score.queries.items():
             names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(queries), np.int32)), pa.array([metric]))
             columns = [pa.array(np.full(len(queries), score_id)), pa.array(queries, pa.string()), names]
-            self._queries.append(pa.record_batch([*columns, pa.array(values, pa.float64())], schema=QUERIES))
+            columns += [pa.array(values, pa.float64()), pa.array(np.arange(len(queries), dtype=np.int32))]
+            self._queries.append(pa.record_batch(columns, schema=QUERIES))
 
     def streams(self) -> dict[str, pa.Buffer]:
         """Return each table as an Arrow stream, the form in which it passes between processes."""

@@ -1,7 +1,8 @@
 """Facts about the tasks and benchmarks of mteb: type, main metric, languages, which tasks a benchmark has.
 
 The facts are in `mteb_catalogue.json.gz`. `write()` makes the file again from the installed mteb package; a test
-checks that it matches. Reading needs no mteb.
+checks that it matches. Reading needs no mteb. `same_data.json` lists revisions of a task's data that differ in format
+only; `benchmarks/same_data.py` made it from statistics that mteb recorded.
 """
 
 from __future__ import annotations
@@ -13,15 +14,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-FILE = "mteb_catalogue.json.gz"
+FILE, SAME_DATA = "mteb_catalogue.json.gz", "same_data.json"
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, Any]:
     """Return `tasks` (facts by name), `benchmarks` (tasks, splits and subsets by name) and the `mteb` version."""
-    content = resources.files("steelyard.warehouse").joinpath(FILE).read_bytes()
-    data: dict[str, Any] = json.loads(gzip.decompress(content))
+    data: dict[str, Any] = json.loads(gzip.decompress(_content(FILE)))
     return data
+
+
+def _content(name: str) -> bytes:
+    return resources.files("steelyard.warehouse").joinpath(name).read_bytes()
+
+
+def same_data() -> dict[str, list[str]]:
+    """Return, by task, the revisions that have the same data in another format."""
+    found: dict[str, list[str]] = json.loads(_content(SAME_DATA))
+    return found
 
 
 def main_metric(task: str) -> str | None:

@@ -84,10 +84,16 @@ def scores_table(warehouse: str | Path, selection: Selection) -> Any:
 def wide_table(
     warehouse: str | Path, selection: Selection
 ) -> tuple[list[str], list[tuple[str, float | None, list[float | None]]]]:
-    """Return the tasks, and name, mean and scores of each model; the mean only where no task is missing."""
+    """Return the tasks, and name, mean and scores of each model; the mean only where no task is missing.
+
+    Scores of a benchmark on other data than most models have are left out, as on the leaderboard.
+    """
     cells: dict[str, dict[str, float | None]] = {}
     for row in scores_table(warehouse, selection).to_pylist():
         name = row["model"] + (f" ({row['experiment']})" if row["experiment"] else "")
+        if row.get("other_data"):
+            cells.setdefault(name, {})
+            continue
         cells.setdefault(name, {}).setdefault(row["task"], row["score"])
     tasks = sorted({task for scores in cells.values() for task in scores})
     rows: list[tuple[str, float | None, list[float | None]]] = []

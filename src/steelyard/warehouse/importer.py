@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,7 @@ def import_results(
         for first in range(0, len(jobs), BATCH):
             batch = jobs[first : first + BATCH]
             manifest = _read_batch(target, manifest, batch, records, report, workers, (first, len(jobs), progress))
-        if changed or "mart_model_task" not in manifest.parts:
+        if changed or manifest.marts != marts.MARTS_VERSION:
             manifest = _store_files(target, manifest, records)
             manifest = marts.compact(target, manifest)
             manifest = marts.build(target, manifest)
@@ -202,7 +202,7 @@ def _read_batch(
             manifest = manifest.with_part(table, part.name)
         else:
             part.unlink()
-    manifest = Manifest(manifest.parts, max(manifest.next_file_id, jobs[-1].file_id + 1))
+    manifest = replace(manifest, next_file_id=max(manifest.next_file_id, jobs[-1].file_id + 1), marts=0)
     manifest = _store_files(target, manifest, records)
     target.commit(manifest)
     return manifest

@@ -33,6 +33,8 @@ class Manifest:
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     next_file_id: int = 1
     schema_version: int = SCHEMA_VERSION
+    marts: int = 0
+    """The version of the marts; 0 before they were numbered."""
 
     def with_part(self, table: str, name: str) -> Manifest:
         """Return the manifest with one more file of a table."""
@@ -55,7 +57,8 @@ class WarehouseFolder:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             parts = {str(table): tuple(map(str, names)) for table, names in data["parts"].items()}
-            manifest = Manifest(parts, int(data["next_file_id"]), int(data["schema_version"]))
+            versions = int(data["schema_version"]), int(data.get("marts", 0))
+            manifest = Manifest(parts, int(data["next_file_id"]), *versions)
         except FileNotFoundError:
             return Manifest()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -99,6 +102,7 @@ class WarehouseFolder:
         """Make a state the current one."""
         state = {
             "schema_version": manifest.schema_version,
+            "marts": manifest.marts,
             "next_file_id": manifest.next_file_id,
             "parts": {table: list(names) for table, names in sorted(manifest.parts.items())},
         }

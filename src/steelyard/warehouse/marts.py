@@ -14,16 +14,25 @@
 As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has
 several revisions in public results. The preferred one has results for the most tasks (then: the newest files). A task
 that only another revision has takes its score from there, and the row has `other_revision`.
+
+In `mart_benchmark`, `data` identifies the data of a score: the revision of the dataset, one name for revisions that
+differ in format only (`same_data.json`), and the limit of an evaluation on a sample. It is null where no revision is
+recorded. A row has `other_data` if its data is not the one that most models have on the task; `usual_data` is that one.
+`query_score` is the score whose queries are in `queries`; null where there are none, or several splits or subsets.
+
+Tasks that mteb does not have, such as `NanoAlmanac/en`, form a benchmark with the name of their group.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steelyard.warehouse.catalogue import catalogue
+from steelyard.warehouse.catalogue import catalogue, same_data
 from steelyard.warehouse.manifest import Manifest, WarehouseFolder
 from steelyard.warehouse.query import closing, open_tables
 from steelyard.warehouse.tables import FACTS
@@ -31,6 +40,8 @@ from steelyard.warehouse.tables import FACTS
 if TYPE_CHECKING:
     import duckdb
 
+MARTS_VERSION = 1
+"""Changes whenever a mart changes. An import builds the marts of another version again, even if no file changed."""
 MOST_PARTS = 40
 """More parts of a table than this are merged."""
 DEAD_SHARE = 0.3
@@ -60,6 +71,11 @@ MODEL_TASK = """
     GROUP BY s.model, s.revision, s.experiment, s.task
     ORDER BY s.model, s.revision, s.experiment, s.task
 """
+OTHER_TASKS = """
+    SELECT s.task, list_sort(list(DISTINCT s.split)) AS splits, any_value(f.format) AS format,
+           list_sort(list_distinct(flatten(list(s.languages)))) AS languages, any_value(s.extra) AS extra
+    FROM scores s JOIN files f USING (file_id) WHERE contains(s.task, '/') GROUP BY s.task ORDER BY s.task
+"""
 REVISIONS = """
     SELECT model, revision, count(DISTINCT task)::INTEGER AS n_tasks,
            row_number() OVER (
@@ -84,6 +100,8 @@ MODELS = """
     WHERE r.rank = 1
     ORDER BY r.model
 """
+UNRECORDED = "|None|unknown|external|1|no_revision_available|[0-9a-f]{8,39}|[0-9a-f]{41,}"
+"""Data revisions that do not identify published data, as a regular expression: also hashes of the content of a task."""
 BENCHMARK = """
     WITH counted AS (
         SELECT b.benchmark, s.model, s.revision, s.experiment, s.task,
@@ -91,19 +109,33 @@ BENCHMARK = """
                any_value(b.n_expected) AS n_expected,
                CASE WHEN count(*) = 1 THEN any_value(s.low) END AS low,
                CASE WHEN count(*) = 1 THEN any_value(s.high) END AS high,
-               min(s."limit") AS "limit", max(s.dataset_revision) AS dataset_revision, max(s.version) AS version
+               min(s."limit") AS "limit", max(s.dataset_revision) AS dataset_revision, max(s.version) AS version,
+               CASE WHEN count(*) = 1 THEN any_value(q.score_id) END AS query_score
         FROM scores s JOIN benchmarks b ON b.task = s.task
+             LEFT JOIN (SELECT DISTINCT score_id FROM queries) q USING (score_id)
         WHERE list_contains(b.splits, s.split) AND (
             NOT b.restricted OR (b.benchmark, s.task, s.subset) IN (
                 SELECT (benchmark, task, subset) FROM benchmark_subsets
             )
         )
         GROUP BY b.benchmark, s.model, s.revision, s.experiment, s.task
+    ), identified AS (
+        SELECT c.*, CASE
+                   WHEN c."limit" IS NOT NULL THEN concat_ws(' ', c.dataset_revision, 'limit', c."limit")
+                   WHEN NOT regexp_full_match(c.dataset_revision, '{UNRECORDED}')
+                   THEN coalesce(d.data, c.dataset_revision)
+               END AS data
+        FROM counted c LEFT JOIN same_data d ON d.task = c.task AND d.revision = c.dataset_revision
+    ), usual AS (
+        SELECT benchmark, task, data AS usual_data FROM identified WHERE data IS NOT NULL AND score IS NOT NULL
+        GROUP BY benchmark, task, data
+        QUALIFY row_number() OVER (PARTITION BY benchmark, task
+                                   ORDER BY bool_or("limit" IS NOT NULL), count(DISTINCT model) DESC, data) = 1
     ), chosen AS (
-        SELECT c.*, r.rank > 1 AS other_revision,
+        SELECT c.*, u.usual_data, coalesce(c.data != u.usual_data, false) AS other_data, r.rank > 1 AS other_revision,
                row_number() OVER (PARTITION BY c.benchmark, c.model, c.experiment, c.task
-                                  ORDER BY (c.score IS NULL), r.rank) AS place
-        FROM counted c JOIN revisions r USING (model, revision)
+                                  ORDER BY (c.score IS NULL), coalesce(c.data != u.usual_data, false), r.rank) AS place
+        FROM identified c JOIN revisions r USING (model, revision) LEFT JOIN usual u USING (benchmark, task)
     )
     SELECT * EXCLUDE (place) FROM chosen WHERE place = 1 ORDER BY benchmark, model, experiment, task
 """
@@ -157,18 +189,23 @@ MODEL_METRICS = f"""
 
 def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     """Write every mart again and return the manifest that lists them."""
-    manifest = _store(target, manifest, "tasks", _tasks())
-    benchmarks, subsets = _benchmarks()
+    with closing(open_tables(target, manifest)) as connection:
+        others = _other_tasks(connection)
+    manifest = _store(target, manifest, "tasks", _tasks(others))
+    benchmarks, subsets = _benchmarks(others)
     manifest = _store(target, manifest, "benchmarks", benchmarks)
     manifest = _store(target, manifest, "benchmark_subsets", subsets)
     with closing(open_tables(target, manifest)) as connection:
         connection.execute("SET memory_limit = '1GB'")
         manifest = _store_query(target, manifest, connection, "mart_model_task", MODEL_TASK)
         connection.execute(f"CREATE TEMP TABLE revisions AS {REVISIONS}")
+        connection.register("same_data", _same_data())
         manifest = _store_query(target, manifest, connection, "mart_models", MODELS)
-        manifest = _store_query(target, manifest, connection, "mart_benchmark", BENCHMARK)
+        benchmark = BENCHMARK.replace("{UNRECORDED}", UNRECORDED)
+        manifest = _store_query(target, manifest, connection, "mart_benchmark", benchmark)
         manifest = _store_query(target, manifest, connection, "mart_metrics", MODEL_METRICS)
-        return _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
+        manifest = _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
+    return replace(manifest, marts=MARTS_VERSION)
 
 
 def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
@@ -217,8 +254,30 @@ def _store_query(
     return manifest.with_only(table, path.name)
 
 
-def _tasks() -> pa.Table:
-    tasks = catalogue()["tasks"]
+def _other_tasks(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
+    """Return facts of the tasks with a group that mteb does not have, by name; Steelyard's results have their type."""
+    rows = connection.sql(OTHER_TASKS).to_arrow_table().to_pylist()
+    known = catalogue()["tasks"]
+    found = {}
+    for row in rows:
+        own = json.loads(row["extra"]) if row["format"] == "steelyard" and row["extra"] else {}
+        facts: dict[str, Any] = own["facts"] if isinstance(own.get("facts"), dict) else {}
+        found[row["task"]] = {
+            "type": str(facts.get("type") or "retrieval"),
+            "category": facts.get("category"),
+            "main_score": str(own.get("main_metric") or "ndcg_at_10"),
+            "languages": row["languages"] or [],
+            "domains": [],
+            "modalities": ["text"],
+            "splits": row["splits"],
+            "subsets": [],
+            "public": True,
+        }
+    return {task: facts for task, facts in found.items() if task not in known}
+
+
+def _tasks(others: dict[str, dict[str, Any]]) -> pa.Table:
+    tasks = catalogue()["tasks"] | others
     names = ("type", "category", "main_score", "languages", "domains", "modalities", "splits", "public")
     columns: dict[str, Any] = {"task": list(tasks)}
     columns |= {name: [facts[name] for facts in tasks.values()] for name in names}
@@ -226,7 +285,17 @@ def _tasks() -> pa.Table:
     return pa.table(columns)
 
 
-def _benchmarks() -> tuple[pa.Table, pa.Table]:
+def _same_data() -> pa.Table:
+    """Return one name for the revisions of a task that have the same data."""
+    rows = [
+        {"task": task, "revision": revision, "data": revisions[0]}
+        for task, revisions in same_data().items()
+        for revision in revisions
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def _benchmarks(others: dict[str, dict[str, Any]]) -> tuple[pa.Table, pa.Table]:
     """Return the tasks of benchmarks, and the subsets of those tasks of which a benchmark counts only some."""
     tasks = catalogue()["tasks"]
     rows, subsets = [], []
@@ -239,4 +308,9 @@ def _benchmarks() -> tuple[pa.Table, pa.Table]:
             rows.append({**row, "restricted": restricted, "n_expected": expected})
             if restricted:
                 subsets += [{"benchmark": benchmark, "task": task, "subset": subset} for subset in chosen["subsets"]]
+    for task, facts in others.items():
+        group = task.rpartition("/")[0]
+        name = f"{group} (tasks)" if group in catalogue()["benchmarks"] else group
+        row = {"benchmark": name, "title": group, "task": task, "splits": facts["splits"]}
+        rows.append({**row, "restricted": False, "n_expected": 0})
     return pa.Table.from_pylist(rows), pa.Table.from_pylist(subsets)

@@ -87,6 +87,9 @@ def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyC
             living = " WHERE score_id // 1048576 IN (SELECT file_id FROM files)"
         files = ", ".join("'" + str((folder.path / name).absolute()).replace("'", "''") + "'" for name in names)
         source = f"read_parquet([{files}])" if names else "(SELECT 1 WHERE false)"
+        if table == "queries":  # parts of earlier imports do not have the position of a query
+            source = source.replace("])", "], union_by_name = true)")
+            source = f"(SELECT NULL::INTEGER AS position WHERE false UNION ALL BY NAME SELECT * FROM {source})"
         if table == "files":
             connection.execute(f"CREATE TABLE files AS SELECT * FROM {source}")
         else:

@@ -80,6 +80,7 @@ QUERIES = pa.schema(
         ("query", pa.string()),
         ("metric", pa.dictionary(pa.int32(), pa.string())),
         ("value", pa.float64()),
+        ("position", pa.int32()),  # of the query in the file: the order that random draws of a test depend on
     ]
 )
 FACTS = {"models": MODELS, "scores": SCORES, "metrics": METRICS, "queries": QUERIES}

@@ -18,11 +18,13 @@ LIMITED = 2
 OTHER_REVISION = 4
 """The score is of another revision of the model than its other scores."""
 OTHER_DATA = 8
-"""The score was computed on other data than most scores of the task."""
+"""The score is on other data, or another sample of it, than most scores of the task: it is not averaged."""
 TRAINED = 16
 """The model declares the task's training split as training data."""
 CONTAMINATED = 32
 """An audit found queries of the task in the model's training data."""
+UNRECORDED = 64
+"""Which revision of the data was used is not recorded."""
 PAYLOAD_VERSION = 2
 
 
@@ -37,6 +39,8 @@ class BoardTask:
     metric: str | None = None
     queries: int | None = None
     documents: int | None = None
+    revision: str | None = None
+    """The revision of the data that most scores have, where published results record it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class BoardModel:
     """Price of 1,000 queries."""
     stages: tuple[BoardStage, ...] = ()
     """The stages of a pipeline or fusion, first stage first."""
+    queries: int = 0
+    """Tasks for which the scores of single queries are stored."""
 
 
 class Cell(NamedTuple):
@@ -189,7 +195,7 @@ def slug(name: str) -> str:
 def _compact(value: Any) -> dict[str, Any]:
     """Return the fields that have a value; numbers keep five significant digits after the point."""
     fields = ((name, _short(item)) for name, item in asdict(value).items())
-    return {name: item for name, item in fields if item not in (None, "", (), [], False)}
+    return {name: item for name, item in fields if item not in (None, "", (), [], False, 0)}
 
 
 def _short(value: Any) -> Any:

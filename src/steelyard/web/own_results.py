@@ -113,6 +113,7 @@ def _model(name: str, results: Sequence[Result]) -> BoardModel:
         rate=(costs or {}).get("documents_per_second") or _rate(results),
         price=(costs or {}).get("price_per_thousand_queries"),
         stages=_stages(results),
+        queries=len(results),
     )
 
 

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from steelyard.errors import UnknownName
+from steelyard.errors import DataError, UnknownName
 from steelyard.web.board import (
     LIMITED,
     OTHER_DATA,
     OTHER_REVISION,
     PARTIAL,
     TRAINED,
+    UNRECORDED,
     Board,
     BoardModel,
     BoardTask,
     Cell,
 )
 
-UNRECORDED = ("", "None", "unknown", "external", "1")
-"""Data revisions that do not identify the data."""
 CELLS = f"""
-    WITH rows AS (
-        SELECT *, CASE WHEN dataset_revision NOT IN (?, ?, ?, ?, ?) THEN dataset_revision END AS data
-        FROM mart_benchmark WHERE benchmark = ? AND score IS NOT NULL
-    ), usual AS (
-        SELECT task, data FROM rows WHERE data IS NOT NULL GROUP BY task, data
-        QUALIFY row_number() OVER (PARTITION BY task ORDER BY count(*) DESC, data) = 1
-    )
     SELECT r.model || CASE WHEN r.experiment = '' THEN '' ELSE ' (' || r.experiment || ')' END AS name,
-           r.model, r.task, r.score, r.low, r.high,
+           r.model, r.task, r.score, r.low, r.high, r.usual_data, r.query_score IS NOT NULL AS queries,
            {PARTIAL} * (r.n_values < coalesce(r.n_expected, 0))::INTEGER
            + {LIMITED} * (r."limit" IS NOT NULL)::INTEGER
            + {OTHER_REVISION} * coalesce(r.other_revision, false)::INTEGER
-           + {OTHER_DATA} * coalesce(r.data != u.data, false)::INTEGER
+           + {OTHER_DATA} * r.other_data::INTEGER
+           + {UNRECORDED} * (r.data IS NULL)::INTEGER
            + {TRAINED} * coalesce(list_contains(m.training_datasets, r.task), false)::INTEGER AS flags
-    FROM rows r LEFT JOIN usual u USING (task) LEFT JOIN mart_models m ON m.model = r.model
+    FROM mart_benchmark r LEFT JOIN mart_models m ON m.model = r.model
+    WHERE r.benchmark = ? AND r.score IS NOT NULL
     ORDER BY r.experiment, r.model, r.task
 """
-"""The scores of a benchmark with their flags; other data is any but the revision that most scores of a task have."""
-
-
+"""The scores of a benchmark with their flags."""
 TESTED = "SELECT task FROM benchmarks WHERE benchmark = ? AND NOT restricted"
-KEYS = ("model", "revision", "experiment", "task")
 CELL_METRICS = """
     SELECT m.* FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
     JOIN benchmarks d ON d.benchmark = b.benchmark AND d.task = b.task
@@ -58,11 +51,21 @@ class Library:
 
     def __init__(self, warehouse: str | Path) -> None:
         from steelyard.warehouse import connect
+        from steelyard.warehouse.manifest import WarehouseFolder
+        from steelyard.warehouse.marts import MARTS_VERSION
 
         self.path = Path(warehouse)
         self._connection = connect(warehouse)
+        if WarehouseFolder(warehouse).manifest().marts != MARTS_VERSION:
+            roots = " ".join(row["root"] for row in self.rows("SELECT DISTINCT root FROM files ORDER BY root LIMIT 3"))
+            raise DataError(
+                "the warehouse must have the marts of this version of Steelyard, it has those of an earlier one",
+                path=self.path,
+                hint=f"steelyard results import {roots} --warehouse {self.path}",
+            )
 
-    def _rows(self, sql: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
+    def rows(self, sql: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
+        """Return the rows of a query."""
         with self._connection.cursor() as cursor:
             rows: list[dict[str, Any]] = cursor.sql(sql, params=parameters or None).to_arrow_table().to_pylist()
         return rows
@@ -74,7 +77,7 @@ class Library:
 
     def benchmarks(self) -> list[dict[str, Any]]:
         """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
-        return self._rows(
+        return self.rows(
             """
             SELECT b.benchmark AS name, any_value(b.title) AS title, count(DISTINCT b.task)::INTEGER AS tasks,
                    count(DISTINCT m.model)::INTEGER AS models
@@ -85,7 +88,7 @@ class Library:
 
     def board(self, name: str) -> Board:
         """Return the board of a benchmark: every model with at least one score on it, experiments as its variants."""
-        facts = self._rows(
+        facts = self.rows(
             "SELECT DISTINCT b.title, t.* FROM benchmarks b JOIN tasks t USING (task) WHERE b.benchmark = ? "
             "ORDER BY t.type, t.task",
             [name],
@@ -94,8 +97,10 @@ class Library:
             known = [row["name"] for row in self.benchmarks()]
             raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
         tasks = {row["task"]: position for position, row in enumerate(facts)}
-        found = self._columns(CELLS, [*UNRECORDED, name])
+        found = self._columns(CELLS, [name])
+        usual = dict(zip(found["task"], found["usual_data"], strict=True))
         names = list(dict.fromkeys(found["name"]))
+        queries = Counter(name for name, stored in zip(found["name"], found["queries"], strict=True) if stored)
         origins = dict(zip(found["name"], found["model"], strict=True))
         cards = self._cards(sorted(set(origins.values())))
         models = {model: position for position, model in enumerate(names)}
@@ -104,33 +109,26 @@ class Library:
         return Board(
             name,
             facts[0]["title"],
-            [
-                BoardTask(row["task"], row["type"], row["category"], tuple(row["languages"] or ()), row["main_score"])
-                for row in facts
-            ],
-            [_model(name, cards[origins[name]]) for name in names],
+            [_task(row, usual.get(row["task"])) for row in facts],
+            [replace(_model(name, cards[origins[name]]), queries=queries[name]) for name in names],
             cells,
             stored=self._stored_metrics(name),
+            queries=bool(queries),
         )
 
     def _stored_metrics(self, name: str) -> list[str]:
-        """Return the metrics that some cell of a benchmark has; none in a warehouse of an earlier version."""
-        known = [
-            row["column_name"]
-            for row in self._rows("SELECT column_name FROM duckdb_columns() WHERE table_name = 'mart_metrics'")
-        ]
-        metrics = [column for column in known if column not in KEYS]
-        if not metrics:
-            return []
-        counts = self._rows(
-            f"SELECT {', '.join(f'count({m}) AS {m}' for m in metrics)} FROM mart_metrics WHERE task IN ({TESTED})",
+        """Return the metrics that some cell of a benchmark has."""
+        from steelyard.warehouse.marts import METRICS
+
+        counts = self.rows(
+            f"SELECT {', '.join(f'count({m}) AS {m}' for m in METRICS)} FROM mart_metrics WHERE task IN ({TESTED})",
             [name],
         )[0]
-        return [metric for metric in metrics if counts[metric]]
+        return [metric for metric in METRICS if counts[metric]]
 
     def metrics(self, board: Board) -> dict[str, list[float | None]]:
         """Return the stored metrics of a board, in the order of its cells."""
-        rows = self._rows(CELL_METRICS, [board.name])
+        rows = self.rows(CELL_METRICS, [board.name])
         found = {(_variant(row), row["task"]): row for row in rows}
         places = [found.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
         return {
@@ -139,7 +137,7 @@ class Library:
         }
 
     def _cards(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        rows = self._rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [list(names)])
+        rows = self.rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [list(names)])
         return {row["model"]: row for row in rows}
 
     def training(self, board: Board) -> dict[str, Sequence[str]]:
@@ -149,7 +147,7 @@ class Library:
 
     def history(self, board: Board) -> dict[str, list[dict[str, Any]]]:
         """Return the revisions of models that have several: mteb version, tasks, mean over the tasks they share."""
-        rows = self._rows(
+        rows = self.rows(
             """
             SELECT model, revision, task, score, version FROM mart_model_task
             WHERE experiment = '' AND score IS NOT NULL AND list_contains(?, task) AND list_contains(?, model)
@@ -186,8 +184,19 @@ def _variant(row: dict[str, Any]) -> str:
     return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
 
 
+def _task(facts: dict[str, Any], revision: str | None) -> BoardTask:
+    languages = tuple(facts["languages"] or ())
+    return BoardTask(
+        facts["task"],
+        facts["type"],
+        facts["category"],
+        languages,
+        facts["main_score"],
+        revision=revision and revision[:12],
+    )
+
+
 def _model(name: str, card: dict[str, Any]) -> BoardModel:
-    own = bool(card.get("own"))  # a warehouse of an earlier version does not have it
     return BoardModel(
         name,
         card["revision"],
@@ -199,6 +208,6 @@ def _model(name: str, card: dict[str, Any]) -> BoardModel:
         card["open_weights"],
         card["release_date"],
         card["url"],
-        own,
+        bool(card["own"]),
         variant_of=card["model"] if name != card["model"] else None,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -52,6 +52,9 @@ class Source(Protocol):
 
     def pair(self, first: int, second: int) -> dict[str, Any] | None:
         """Return the comparison of two models; None if there is none."""
+
+    def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the comparisons that a static site has."""
 
 
 class OwnBoard:
@@ -160,6 +163,7 @@ class PublishedBoard:
     library: Library
     name: str
     audits: Sequence[ModelAudit] = ()
+    sources: DetailSources = field(default_factory=DetailSources)
     _board: Board | None = None
 
     def board(self) -> Board:
@@ -182,11 +186,42 @@ class PublishedBoard:
             "training": {p: training[model.name] for p, model in enumerate(board.models) if model.name in training},
         }
 
-    def task(self, place: int) -> None:
-        """Return None: published results have no scores of queries."""
+    def task(self, place: int) -> dict[str, Any] | None:
+        """Return the details of a task where some models have scores of queries."""
+        board = self.board()
+        if not board.queries or place >= len(board.tasks):
+            return None
+        view = self._results(range(len(board.models)), [place])
+        return task_details(view, board.tasks[place].name, [model.name for model in board.models], self.sources)
 
-    def pair(self, first: int, second: int) -> None:
-        """Return None: published results have no scores of queries."""
+    def pair(self, first: int, second: int) -> dict[str, Any] | None:
+        """Return the comparison of two models; None unless both have scores of queries on a task."""
+        return next(iter(self.pairs([first, second]).values()), None) if first != second else None
+
+    def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the comparisons of models at these positions on the tasks where all have scores of queries."""
+        from steelyard.web.pairs import compare_pairs
+
+        board = self.board()
+        if max(places) >= len(board.models) or not all(board.models[place].queries for place in places):
+            return {}
+        names = {board.models[place].name: place for place in places}
+        found = compare_pairs(
+            self._results(places, range(len(board.tasks))), list(names), [t.name for t in board.tasks]
+        )
+        return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
+
+    def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the comparisons of the models that have scores of queries on the most tasks."""
+        models = self.board().models
+        places = sorted(range(len(models)), key=lambda place: -models[place].queries)[:MOST_COMPARED]
+        chosen = sorted(place for place in places if models[place].queries)
+        return self.pairs(chosen) if len(chosen) > 1 else {}
+
+    def _results(self, models: Collection[int], tasks: Collection[int]) -> Results:
+        from steelyard.web.published_queries import query_results
+
+        return query_results(self.library, self.board(), models, tasks)
 
 
 class Boards:
@@ -211,7 +246,7 @@ class Boards:
             library = Library(warehouse)
             self._names = library.benchmarks()
             for entry in self._names:
-                self._published[slug(entry["name"])] = PublishedBoard(library, entry["name"], audits)
+                self._published[slug(entry["name"])] = PublishedBoard(library, entry["name"], audits, details)
 
     @classmethod
     def of_results(cls, results: Results, sources: DetailSources) -> Boards:
@@ -285,7 +320,7 @@ class Boards:
         for place in range(len(board.tasks)):
             if (details := source.task(place)) is not None:
                 yield f"task-{wanted}-{place}", details
-        for (first, second), pair in source.best_pairs().items() if isinstance(source, OwnBoard) else ():
+        for (first, second), pair in source.best_pairs().items():
             yield f"pair-{wanted}-{first}-{second}", pair
 
 

@@ -1,7 +1,7 @@
 """Result files of HAKARI-Bench (`.json` or `.json.xz`): metrics of each variant, top-100 rankings and judgements.
 
 The files have no scores of single queries. nDCG@10 and recall@100 of each query are computed from the rankings and
-judgements.
+judgements, and the rank of its first relevant document.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from steelyard.warehouse.readers.rows import BadFile, Model, Score, number, text, whole
+from steelyard.warehouse.readers.rows import FIRST_POSITIVE, BadFile, Model, Score, number, text, whole
 
 MAIN = "ndcg@10"
 QUERY_METRICS = ("ndcg@10", "recall@100")
@@ -126,4 +126,7 @@ def _queries(data: dict[str, Any]) -> dict[str, tuple[list[str], list[float]]]:
     scores = score(
         run, qrels_from_dicts(grades, queries, rows), [parse(name) for name in QUERY_METRICS], documents=len(rows)
     )
-    return {name: (queries, scores.per_query[name].tolist()) for name in scores.per_query}
+    relevant = {query: {doc for doc, grade in of.items() if grade > 0} for query, of in grades.items()}
+    firsts = [next((r for r, d in enumerate(lists.get(q, ()), 1) if d in relevant[q]), 0) for q in queries]
+    values = {name: scores.per_query[name].tolist() for name in scores.per_query} | {FIRST_POSITIVE: firsts}
+    return {name: (queries, column) for name, column in values.items()}

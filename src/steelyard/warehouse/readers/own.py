@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from steelyard.warehouse.readers.rows import BadFile, Model, Score, number, text, texts, whole
+from steelyard.warehouse.readers.rows import FIRST_POSITIVE, BadFile, Model, Score, number, text, texts, whole
 
 KEPT_APART = ("metrics", "intervals", "misses")
 PUBLISHED = ("C-MTEB/", "mteb:", "mteb/")
@@ -112,5 +112,6 @@ def _queries(path: Path) -> dict[str, tuple[list[str], list[float]]]:
     if "query-id" not in table.column_names:
         raise BadFile(f"{table_path.name} must have a column query-id")
     ids = table.column("query-id").to_pylist()
-    names = [name for name in table.column_names if name not in ("query-id", "first-positive")]
-    return {name: (ids, table.column(name).to_pylist()) for name in names}
+    names = [name for name in table.column_names if name != "query-id"]
+    columns = {FIRST_POSITIVE if name == "first-positive" else name: table.column(name) for name in names}
+    return {name: (ids, column.to_pylist()) for name, column in columns.items()}

@@ -7,6 +7,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+FIRST_POSITIVE = "first_positive"
+"""The name under which the rank of the first relevant document of a query is stored; 0 if none was retrieved."""
+
 
 class BadFile(Exception):
     """A file cannot be read; the message is the reason that the import lists."""

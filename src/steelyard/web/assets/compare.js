@@ -102,7 +102,8 @@
   S.comparePage = async (board, names, options) => {
     const models = names.map(board.find);
     if (models.length < 2 || models.length > 4 || models.some((m) => m < 0)) return [h("h2", {}, "Compare models"), h("p", {}, "Tick two to four models on the leaderboard, then choose Compare.")];
-    const chosen = S.chosenTasks(board, options), tasks = chosen.filter((t) => models.every((m) => board.index[m].has(t)));
+    const chosen = S.chosenTasks(board, options), values = S.averaged(board, board.score, options);
+    const common = chosen.filter((t) => models.every((m) => board.index[m].has(t))), tasks = common.filter((t) => models.every((m) => values[board.index[m].get(t)] !== null));
     const first = models[0], sections = [];
     for (const other of models.slice(1)) {
       const pair = await pairOf(board, first, other);
@@ -114,8 +115,9 @@
       ...models.map((m) => ({ key: board.models[m].name, label: board.models[m].name, number: true, value: (t) => board.score[board.index[m].get(t)],
         cell: (t) => S.percent(board.score[board.index[m].get(t)]), className: (t) => (models.every((x) => board.score[board.index[x].get(t)] <= board.score[board.index[m].get(t)]) ? "top" : "") })),
     ];
-    const skipped = chosen.length - tasks.length;
+    const skipped = chosen.length - common.length, others = common.length - tasks.length;
     return [h("h2", {}, `Comparison of ${models.length} models` + (chosen.length < board.tasks.length ? ` on ${chosen.length} of ${board.tasks.length} tasks` : "")), sections, h("h3", {}, "Scores"),
-      skipped > 0 && h("p", { class: "soft" }, `${skipped} tasks are missing for at least one model.`), S.grid("scores", "Scores", columns, tasks)];
+      skipped > 0 && h("p", { class: "soft" }, `${skipped} task${skipped === 1 ? " is" : "s are"} missing for at least one model.`),
+      others > 0 && h("p", { class: "soft" }, `${others} task${others === 1 ? " was" : "s were"} evaluated on other data by at least one model and ${others === 1 ? "is" : "are"} not compared.`), S.grid("scores", "Scores", columns, tasks)];
   };
 })(window.Steelyard);

@@ -42,8 +42,8 @@
   S.detail = async (board, kind, ...places) => {
     const name = [kind, board.slug, ...places].join("-");
     const { details } = await S.load("index");
-    const queries = kind === "task" || kind === "pair";
-    if (details ? !details.includes(name) : queries && !board.queries) return null;
+    const known = kind === "task" ? board.queries : kind === "pair" ? board.queries && places.every((m) => board.models[m].queries) : true;
+    if (details ? !details.includes(name) : !known) return null;
     return S.load(name);
   };
 
@@ -57,6 +57,8 @@
       board.index = board.models.map(() => new Map());
       board.score.forEach((_, i) => board.index[board.model[i]].set(board.task[i], i));
       board.flag = (i) => (board.flags ? board.flags[i] || 0 : 0);
+      board.isOther = (i) => (board.flag(i) & 8) !== 0;
+      board.others = board.score.filter((_, i) => board.isOther(i)).length;
       board.find = (name) => board.models.findIndex((model) => model.name === name);
       board.parent = board.models.map((model) => (model.variant_of ? board.find(model.variant_of) : -1));
       board.isTrained = (m) => [...board.index[m].values()].some((i) => board.flag(i) & (16 | 32));
@@ -68,9 +70,19 @@
     [1, "partial", "Some splits or subsets have no score"],
     [2, "limited", "Evaluated on a sample of the queries"],
     [4, "other revision", "Score of another revision of the model"],
-    [8, "other data", "Evaluated on another revision of the data"],
+    [8, "other data", "Evaluated on another revision or sample of the data than most models: not comparable"],
     [16, "trained on", "The model declares this task as training data"],
     [32, "contaminated", "An audit found queries of this task in the training data"],
+    [64, "data not recorded", "Which revision of the data was used is not recorded"],
   ];
+  S.ON_ROWS = 1 | 2 | 4 | 8 | 16 | 32;
+
+  /** Values that may be averaged: scores on other data are left out unless the address asks for them. */
+  const averaged = new WeakMap();
+  S.averaged = (board, values, options) => {
+    if (!board.others || (options && options.otherdata === "1")) return values;
+    if (!averaged.has(values)) averaged.set(values, values.map((value, i) => (board.isOther(i) ? null : value)));
+    return averaged.get(values);
+  };
   S.flagNames = (bits) => S.FLAGS.filter(([bit]) => bits & bit).map(([, label]) => label).join(", ");
 })(window.Steelyard);

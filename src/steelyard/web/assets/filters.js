@@ -52,13 +52,13 @@
   };
 
   S.shownMeasures = (board, tasks, options) => {
-    const complete = (name) => board.metrics[name] && board.score.every((_, i) => !tasks.includes(board.task[i]) || board.metrics[name][i] !== null);
+    const complete = (name) => board.metrics[name] && board.score.every((_, i) => !tasks.includes(board.task[i]) || board.isOther(i) || board.metrics[name][i] !== null);
     if (options.measures !== undefined) return S.list(options.measures).filter((name) => board.metrics[name]);
     return options.metric ? [] : DEFAULT_MEASURES.filter(complete);
   };
 
   /** The options that choose tasks, for other views of the same selection. */
-  S.taskFilters = ({ types, languages, categories, tasks }) => ({ types, languages, categories, tasks });
+  S.taskFilters = ({ types, languages, categories, tasks, otherdata }) => ({ types, languages, categories, tasks, otherdata });
 
   S.chosenTasks = (board, options) => {
     const types = S.list(options.types), languages = S.list(options.languages), names = S.list(options.tasks);
@@ -134,7 +134,7 @@
     return h("details", { id: "filters", open: options.panel === "filters" },
       h("summary", {}, "More filters" + (active.length ? ` (${active.length})` : "")),
       h("div", { class: "panel" },
-        board.flags && h("p", {}, flagBox("Leave out models trained on these tasks", "clean", options.clean), flagBox("Leave out scores on other data revisions", "strict", options.strict)),
+        board.flags && h("p", {}, flagBox("Leave out models trained on these tasks", "clean", options.clean), board.others > 0 && flagBox("Include scores on other data (not comparable)", "otherdata", options.otherdata)),
         types.length > QUICK_TYPES && checks("Task type", "types", options.types, types),
         checks("Language", "languages", options.languages, languages),
         checks("Category", "categories", options.categories, unique(board.tasks.map((task) => task.category)), (name) => name.replaceAll("_", " ")),
@@ -157,7 +157,7 @@
         flagBox("Scores of each task", "scores", options.scores), flagBox("Means by type", "bytype", options.bytype)));
   }
 
-  const FILTERS = ["types", "languages", "categories", "tasks", "families", "licenses", "size", "open", "own", "clean", "strict", "brush"];
+  const FILTERS = ["types", "languages", "categories", "tasks", "families", "licenses", "size", "open", "own", "clean", "otherdata", "brush"];
   S.controls = (board, options) => {
     const search = h("input", {
       type: "search", id: "q", value: options.q || "", placeholder: "Search models", "aria-label": "Search models",

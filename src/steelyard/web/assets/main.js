@@ -22,7 +22,7 @@
     if (wanted.some((metric) => (board.stored || []).includes(metric))) Object.assign(board.metrics, await S.detail(board, "metrics"));
     const tasks = S.chosenTasks(board, options), models = S.chosenModels(board, name === "cost" ? { ...options, brush: "" } : options);
     const base = options.metric && board.metrics[options.metric] ? board.metrics[options.metric] : board.score;
-    const values = options.strict === "1" ? base.map((value, i) => (board.flag(i) & 8 ? null : value)) : base;
+    const values = S.averaged(board, base, options);
     const controls = S.controls(board, options);
     const isVariant = (m) => board.parent[m] >= 0;
     const shown = new Set(models);

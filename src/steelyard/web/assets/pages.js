@@ -47,7 +47,7 @@
     const groups = [];
     const add = (kind, name, of) => {
       const tasks = board.tasks.map((_, t) => t).filter((t) => of(board.tasks[t]));
-      const cells = tasks.map((t) => board.index[m].get(t)).filter((i) => i !== undefined);
+      const cells = tasks.map((t) => board.index[m].get(t)).filter((i) => i !== undefined && !board.isOther(i));
       if (cells.length) groups.push({ kind, name, tasks: cells.length, all: tasks.length, group: S.groupMean(board, cells) });
     };
     for (const type of unique(board.tasks.map((task) => task.type))) add("type", type, (task) => task.type === type);
@@ -88,11 +88,11 @@
     const details = (await S.detail(board, "models")) || {};
     const model = board.models[m], tasks = board.tasks.map((_, t) => t);
     const tops = board.models.map((_, i) => i).filter((i) => board.parent[i] < 0 || i === m);
-    const ranked = S.rank(board, tops, tasks, "", board.score);
+    const comparable = S.averaged(board, board.score), ranked = S.rank(board, tops, tasks, "", comparable);
     const own = ranked.find((row) => row.model === m);
     const rankOn = (t) => {
-      const mine = board.score[board.index[m].get(t)];
-      return 1 + board.models.filter((_, i) => board.index[i].has(t) && board.score[board.index[i].get(t)] > mine).length;
+      const mine = comparable[board.index[m].get(t)];
+      return mine === null ? null : 1 + board.models.filter((_, i) => board.index[i].has(t) && comparable[board.index[i].get(t)] > mine).length;
     };
     const groups = profile(board, m);
     const kept = (details.settings || {})[m];
@@ -102,12 +102,12 @@
       { key: "type", label: "Type", up: true, value: (t) => board.tasks[t].type },
       { key: "score", label: "Score", number: true, value: (t) => board.score[board.index[m].get(t)], cell: (t) => score(board.score[board.index[m].get(t)]) },
       { key: "interval", label: "95 % interval", number: true, value: (t) => { const i = board.index[m].get(t); return board.low && board.low[i] !== null ? interval({ low: board.low[i], high: board.high[i] }) : ""; } },
-      { key: "rank", label: "Rank", number: true, up: true, value: rankOn, cell: (t) => `${rankOn(t)} of ${board.models.filter((_, i) => board.index[i].has(t)).length}` },
+      { key: "rank", label: "Rank", number: true, up: true, value: rankOn, cell: (t) => (rankOn(t) === null ? "not ranked" : `${rankOn(t)} of ${board.models.filter((_, i) => board.index[i].has(t) && comparable[board.index[i].get(t)] !== null).length}`) },
       { key: "notes", label: "Notes", value: (t) => S.flagNames(board.flag(board.index[m].get(t))) },
     ];
     return [
       h("h2", {}, S.modelName(model.name)),
-      S.facts([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : "none: tasks are missing"], ["Mean", own ? score(own.mean) : null], ["95 % interval", interval(own)],
+      S.facts([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : own && own.excluded.length === own.missing.length && own.missing.length ? "none: tasks on other data are not averaged" : "none: tasks are missing"], ["Mean", own ? score(own.mean) : null], ["95 % interval", interval(own)],
         ["Family", model.family], ["Parameters", S.count(model.parameters)], ["Dimension", model.dimension], ["Longest input (tokens)", model.tokens],
         ["Licence", model.license || "not recorded"], ["Open weights", model.open === undefined ? "not recorded" : model.open ? "yes" : "no"], ["Released", model.date], ["Revision", model.revision && String(model.revision).slice(0, 12)],
         ["Bytes per document", S.count(model.bytes)], ["Latency (ms)", S.count(model.latency)], ["Documents per second", S.count(model.rate)], ["Price of 1,000 queries", model.price],
@@ -119,6 +119,7 @@
           { key: "interval", label: "95 % interval", number: true, value: (g) => interval(g.group) }, { key: "over", label: "Interval over", value: (g) => g.group.over }, { key: "tasks", label: "Tasks", number: true, value: (g) => g.tasks, cell: (g) => `${g.tasks} of ${g.all}` }], groups))],
       model.stages && [h("h3", {}, "Stages"), stageTable(board, model)],
       h("h3", {}, "Tasks"), S.grid("tasks", "Scores by task", byTask, tasks.filter((t) => board.index[m].has(t))),
+      own && own.excluded.length > 0 && [h("h3", {}, "Tasks on other data"), h("p", {}, `Not averaged, because most models were evaluated on another revision or sample: ${own.excluded.map((t) => board.tasks[t].name).join(", ")}`)],
       missing.length > 0 && [h("h3", {}, "Missing tasks"), h("p", {}, missing.map((t) => board.tasks[t].name).join(", "))],
       historySection(board, (details.history || {})[m]),
       !model.own && trainingSection(board, m, (details.training || {})[m]), model.own && (board.audits || []).length > 0 && trainingSection(board, m),
@@ -140,7 +141,7 @@
     const places = board.models.map((_, m) => m).filter((m) => board.models[m].stages || /^rerank\b/.test(board.models[m].family || ""));
     if (!places.length) return [h("h2", {}, "Rerankers and pipelines"), h("p", {}, "This board has no reranker, pipeline or fusion.")];
     const tasks = board.tasks.map((_, t) => t);
-    const rows = S.rank(board, places, tasks, "", board.score).map((row) => {
+    const rows = S.rank(board, places, tasks, "", S.averaged(board, board.score)).map((row) => {
       const stages = board.models[row.model].stages || [], last = stages[stages.length - 1] || {}, inputs = stages.slice(0, -1).filter((s) => s.gain === undefined);
       return { ...row, kind: board.models[row.model].family, first: inputs.map((s) => s.name).join(" + "), base: inputs.length ? Math.max(...inputs.map((s) => s.score)) : undefined, depth: last.depth, ceiling: last.ceiling, gain: last.gain };
     });
@@ -169,11 +170,11 @@
 
   S.scoresOf = (board, t) => board.models.map((_, m) => m).filter((m) => board.index[m].has(t))
     .map((m) => { const i = board.index[m].get(t); return { model: m, i, mean: board.score[i], low: board.low ? board.low[i] ?? undefined : undefined, high: board.high ? board.high[i] ?? undefined : undefined }; })
-    .sort((a, b) => b.mean - a.mean);
+    .sort((a, b) => board.isOther(a.i) - board.isOther(b.i) || b.mean - a.mean);
 
   S.tasksPage = (board, options) => {
     const rows = board.tasks.map((task, t) => {
-      const scores = S.scoresOf(board, t), best = scores[0];
+      const scores = S.scoresOf(board, t).filter((row) => !board.isOther(row.i)), best = scores[0];
       return { t, task, best, median: scores.length ? scores[Math.floor(scores.length / 2)].mean : null, models: scores.length };
     });
     const known = (name) => board.tasks.some((task) => task[name] !== undefined);
@@ -220,7 +221,8 @@
     const t = board.tasks.findIndex((task) => task.name === name);
     if (t < 0) return S.notFound("task", name);
     const details = (await S.detail(board, "task", t)) || {};
-    const task = board.tasks[t], scores = S.scoresOf(board, t), values = scores.map((row) => row.mean);
+    const task = board.tasks[t], scores = S.scoresOf(board, t), values = scores.filter((row) => !board.isOther(row.i)).map((row) => row.mean);
+    const others = scores.length - values.length;
     const scale = scores.length ? S.scaleOf(scores) : { low: 0, high: 1 };
     const columns = [
       { key: "model", label: "Model", value: (r) => board.models[r.model].name, cell: (r) => S.modelLink(board, r.model) },
@@ -234,11 +236,11 @@
     return [
       h("h2", {}, task.name), details.about && h("p", {}, details.about),
       S.facts([["Type", task.type.replaceAll("_", " ")], ["Category", (task.category || "").replaceAll("_", " ")], ["Metric", S.metricName(task.metric)], ["Languages", (task.languages || []).join(", ") || "not recorded"],
-        ["Queries", task.queries], ["Documents", task.documents && task.documents.toLocaleString("en")], ["Models", scores.length], ["Best", score(values[0])], ["Median", values.length ? score(values[Math.floor(values.length / 2)]) : ""],
+        ["Queries", task.queries], ["Documents", task.documents && task.documents.toLocaleString("en")], ["Data revision", task.revision], ["Models", scores.length], ["Best", score(values[0])], ["Median", values.length ? score(values[Math.floor(values.length / 2)]) : ""],
         ["Queries that no model solves", details.unsolved === undefined ? "" : h("a", { href: S.address(["queries", board.slug, task.name], { unsolved: "1" }) }, `${details.unsolved} of ${details.total}`)]]),
       details.ids && h("p", {}, h("a", { class: "button", href: S.address(["queries", board.slug, task.name], {}) }, "Explore the queries")),
       audits.map((audit) => h("p", { class: "warn" }, `Audit of ${audit.training} (${audit.date}): ${audit.tasks[t].verdict}. ${audit.tasks[t].reason}.`)),
-      h("h3", {}, "Scores"), S.grid(`${board.slug}-task`, "Scores", columns, scores),
+      h("h3", {}, "Scores"), others > 0 && h("p", { class: "soft" }, `The last ${others === 1 ? "score is" : `${others} scores are`} on another revision or sample of the data and not comparable with the others.`), S.grid(`${board.slug}-task`, "Scores", columns, scores),
       details.findings && details.findings.length > 0 && [h("h3", {}, "About the data"), S.findings(details.findings)],
       details.within && [h("h3", {}, "Duplicates"), details.within.length ? details.within.map(overlap) : h("p", { class: "soft" }, "No duplicate or near-duplicate was found.")],
       missSection(board, details.misses),

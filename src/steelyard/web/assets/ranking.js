@@ -126,21 +126,22 @@
       const cells = tasks.map((t) => board.index[m].get(t));
       const numbers = cells.map((i) => (i === undefined ? null : values[i]));
       const missing = tasks.filter((_, k) => numbers[k] === null || numbers[k] === undefined);
+      const excluded = board.others ? missing.filter((t) => board.index[m].has(t) && board.isOther(board.index[m].get(t))) : [];
       const flags = cells.reduce((all, i) => all | (i === undefined ? 0 : board.flag(i)), 0);
       const present = numbers.filter((value) => value !== null && value !== undefined);
       const mean = missing.length
         ? (present.length ? present.reduce((a, b) => a + b, 0) / present.length : null)
         : numbers.reduce((sum, value, k) => sum + weight[k] * value, 0);
-      return { model: m, cells, values: numbers, missing, flags, mean, partial: missing.length > 0 };
+      return { model: m, cells, values: numbers, missing, excluded, flags, mean, partial: missing.length > 0 };
     });
     const whole = rows.filter((row) => !row.partial);
     borda(whole, tasks);
     if (tasks.length >= LEAST_TASKS) resample(whole, tasks, weight);
-    if (values === board.score && method !== "borda") stored(board, whole, tasks, weight);
+    if ((values === board.score || values === S.averaged(board, board.score)) && method !== "borda") stored(board, whole, tasks, weight);
     const key = method === "borda" ? "borda" : "mean";
     whole.sort((a, b) => b[key] - a[key] || b.mean - a.mean);
     whole.forEach((row, place) => (row.rank = place && row[key] === whole[place - 1][key] ? whole[place - 1].rank : place + 1));
-    const partial = rows.filter((row) => row.partial && row.mean !== null);
+    const partial = rows.filter((row) => row.partial && (row.mean !== null || row.excluded.length > 0));
     partial.sort((a, b) => a.missing.length - b.missing.length || b.mean - a.mean);
     return [...whole, ...partial];
   }

@@ -71,7 +71,8 @@
   /* Flags of a row; what a column shows is not repeated. */
   function marks(row, columns) {
     const hidden = columns.some((column) => column.key === "overlap") ? 16 | 32 : 0;
-    return S.FLAGS.filter(([bit]) => row.flags & bit & ~hidden).map(([, label, title]) => h("span", { class: "flag", title }, label));
+    const bits = row.flags & S.ON_ROWS & ~hidden & ~(row.excluded.length ? 8 : 0); // what is left out has its own label
+    return S.FLAGS.filter(([bit]) => bits & bit).map(([, label, title]) => h("span", { class: "flag", title }, label));
   }
 
   function rankCell(row) {
@@ -118,7 +119,7 @@
     ];
     if (options.method === "borda") columns.push({ key: "borda", label: "Borda", number: true, value: (row) => row.borda, cell: (row) => S.percent(row.borda) });
     for (const name of S.shownMeasures(board, tasks, options)) {
-      const of = meanOver((i) => (i === undefined ? null : board.metrics[name][i]));
+      const counted = S.averaged(board, board.metrics[name], options), of = meanOver((i) => (i === undefined ? null : counted[i]));
       if (rows.some((row) => of(row) !== null)) columns.push({ key: name, label: S.metricName(name), number: true, value: of, cell: (row) => S.percent(of(row)) });
     }
     for (const name of S.shownColumns(board, options)) {
@@ -144,7 +145,11 @@
     const cells = columns.map((column) => {
       if (!column.head) return h("td", { class: [column.number && "number", column.key].filter(Boolean).join(" "), "data-label": column.label }, column.cell ? column.cell(row) : column.value(row));
       const pick = h("input", { type: "checkbox", checked: S.list(options.pick).includes(model.name), "aria-label": `Compare ${model.name}`, title: "Compare", onchange: () => S.pick(model.name) });
-      const partial = row.partial ? h("span", { class: "flag", title: row.missing.map((t) => board.tasks[t].name).join(", ") }, `${row.missing.length} of ${row.cells.length} tasks missing`) : null;
+      const without = row.missing.filter((t) => !row.excluded.includes(t)), listed = (tasks) => tasks.map((t) => board.tasks[t].name).join(", ");
+      const partial = [
+        without.length > 0 && h("span", { class: "flag", title: listed(without) }, `${without.length} of ${row.cells.length} tasks missing`),
+        row.excluded.length > 0 && h("span", { class: "flag", title: `Not averaged: ${listed(row.excluded)}` }, `${row.excluded.length} of ${row.cells.length} tasks on other data`),
+      ];
       const own = model.own && board.models.some((m) => !m.own) ? h("span", { class: "own" }, "mine") : null;
       const open = S.list(options.open_variants).includes(model.name);
       const fold = children ? h("button", { type: "button", class: "fold", "aria-expanded": String(open), onclick: () => S.toggle("open_variants", model.name) }, `${open ? "▾" : "▸"} ${children} variant${children > 1 ? "s" : ""}`) : null;
@@ -184,6 +189,7 @@
         picked.length === 1 && h("span", { class: "soft" }, "Tick another model to compare."),
         picked.length > 1 && h("a", { class: "button", href: S.address(["compare", board.slug, ...picked], S.taskFilters(options)) }, `Compare ${picked.length} models`),
         S.downloads(board.slug, columns, [...ordered, ...variants], () => records(board, [...ordered, ...variants], tasks))),
+      otherData(board, rows, tasks, options),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Leaderboard" },
         h("table", { class: "board" }, h("caption", { class: "unseen" }, `Leaderboard of ${board.title || board.name}`),
           h("thead", {}, h("tr", {}, columns.map((column) => heading(column, options, "rank:up")))),
@@ -193,10 +199,20 @@
     ];
   };
 
+  /* Scores on other data are left out of means, or the view says that they are in them. */
+  function otherData(board, rows, tasks, options) {
+    if (!board.others) return null;
+    const chosen = new Set(tasks), count = rows.reduce((sum, row) => sum + row.cells.filter((i) => i !== undefined && chosen.has(board.task[i]) && board.isOther(i)).length, 0);
+    if (!count) return null;
+    const scores = count === 1 ? "1 score" : `${count} scores`, included = options.otherdata === "1";
+    return h("p", { class: included ? "warn" : "soft" }, included ? `The means include ${scores} on other revisions or samples of the data, which are not comparable. ` : `${scores} on other revisions or samples of the data are not averaged. `,
+      h("button", { type: "button", onclick: () => S.change({ otherdata: included ? "" : "1" }) }, included ? "Leave them out" : "Include them"));
+  }
+
   /* Everything about each row: facts of the model, rank, interval, scores by task, what is missing. */
   const records = (board, rows, tasks) => JSON.stringify(rows.map((row) => ({
     ...board.models[row.model], rank: row.rank, rank_low: row.ranks && row.ranks[0], rank_high: row.ranks && row.ranks[1], group: row.group, mean: row.mean, low: row.low, high: row.high, borda: row.borda, change: row.change,
-    missing: row.missing.map((t) => board.tasks[t].name), scores: Object.fromEntries(tasks.map((t, k) => [board.tasks[t].name, row.values[k]]).filter(([, v]) => !missing(v))),
+    missing: row.missing.map((t) => board.tasks[t].name), other_data: row.excluded.map((t) => board.tasks[t].name), scores: Object.fromEntries(tasks.map((t, k) => [board.tasks[t].name, row.values[k]]).filter(([, v]) => !missing(v))),
   })), null, 1);
 
   function notes(board, rows) {
@@ -204,7 +220,7 @@
     return [
       over.size === 1 && `± is half of a 95 % interval over ${[...over][0]}. `, rows.some((row) => row.ranks) && "Small numbers next to a rank are its 95 % interval. ",
       rows.some((row) => row.tied) && "≈ cannot be distinguished from the best. ", rows.some((row) => row.group > 1) && "Lines separate groups of models that cannot be distinguished from the first of the group. ",
-      rows.some((row) => row.partial) && "Partial models have no rank: their mean is over the tasks that they have. ", board.note,
+      rows.some((row) => row.partial) && "Partial models have no rank: their mean is over the tasks that count. ", board.note,
     ];
   }
 })(window.Steelyard);

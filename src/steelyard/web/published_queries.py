@@ -1,0 +1,64 @@
+"""Scores of single queries in a warehouse, as results that are compared and explored like those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.results import Result, Results
+from steelyard.results.keys import result_key
+from steelyard.results.query_scores import QueryScores
+from steelyard.results.result_parts import TaskFacts
+from steelyard.warehouse.readers.rows import FIRST_POSITIVE
+
+if TYPE_CHECKING:
+    from steelyard.web.board import Board
+    from steelyard.web.published import Library
+
+QUERIES = """
+    SELECT b.model, b.experiment, b.task, b.score, b."limit", t.main_score AS main, t.type,
+           coalesce(b.data, b.dataset_revision) AS data,
+           q.metric::VARCHAR AS metric, list(q.query ORDER BY q.position, q.query) AS ids,
+           list(q.value ORDER BY q.position, q.query) AS numbers
+    FROM mart_benchmark b JOIN tasks t USING (task) JOIN queries q ON q.score_id = b.query_score
+    WHERE b.benchmark = ? AND b.score IS NOT NULL AND NOT b.other_data
+      AND list_contains(?, b.task) AND list_contains(?, b.model)
+    GROUP BY ALL ORDER BY b.model, b.experiment, b.task
+"""
+
+
+def query_results(library: Library, board: Board, models: Collection[int], tasks: Collection[int]) -> Results:
+    """Return the results of models on tasks, by positions in the board, that have scores of queries.
+
+    Scores on other data are left out. Models have the names of the board, so that variants are distinct.
+    """
+    chosen = {board.models[place].name for place in models}
+    origins = {board.models[place].variant_of or board.models[place].name for place in models}
+    names = [board.tasks[place].name for place in tasks]
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in library.rows(QUERIES, [board.name, names, sorted(origins)]):
+        name = f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
+        if name in chosen:
+            found.setdefault((name, row["task"]), []).append(row)
+    return Results(_result(model, task, rows) for (model, task), rows in found.items())
+
+
+def _result(model: str, task: str, rows: list[dict[str, Any]]) -> Result:
+    first = rows[0]
+    columns = {row["metric"]: np.array(row["numbers"], np.float64) for row in rows if row["ids"] == first["ids"]}
+    ranks = columns.pop(FIRST_POSITIVE, None)
+    scores = QueryScores(tuple(first["ids"]), None if ranks is None else ranks.astype(np.int32), columns)
+    facts = TaskFacts(type=first["type"], queries=len(first["ids"]), data_hash=first["data"], limit=first["limit"])
+    means = {name: float(np.mean(values)) for name, values in columns.items()} | {first["main"]: first["score"]}
+    return Result(
+        task,
+        model,
+        {},
+        result_key({}, task, facts),
+        main_metric=first["main"],
+        metrics=means,
+        facts=facts,
+        queries=scores,
+    )
