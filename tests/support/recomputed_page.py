@@ -6,6 +6,7 @@ Languages are those in the ids of NanoAlmanac, not identified ones.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,8 @@ class Measured:
     task: Task
     lists: dict[str, Lists]
     page: dict[str, Any]
+    language: Callable[[str], str] = lambda id_: language_of(id_)
+    """The language of a query or document by its id."""
 
     @cached_property
     def judged(self) -> list[dict[str, int]]:
@@ -50,12 +53,12 @@ class Measured:
     @cached_property
     def asked(self) -> list[str]:
         """The language of every query."""
-        return [id_.split(".")[1] for id_ in self.task.queries.ids]
+        return [self.language(id_) for id_ in self.task.queries.ids]
 
     @cached_property
     def sought(self) -> list[set[str]]:
         """The languages of the relevant documents of every query."""
-        return [{language_of(document) for document in rows} for rows in self.positives]
+        return [{self.language(document) for document in rows} for rows in self.positives]
 
     @cached_property
     def text_of(self) -> dict[str, str]:

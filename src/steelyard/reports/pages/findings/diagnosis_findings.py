@@ -91,7 +91,7 @@ def separation(task: TaskValues) -> Iterator[Finding]:
 
 def amount(one: Separator, value: float) -> str:
     """Return a value of a property as text: a share in per cent, a count as a number."""
-    return f"{value:.1%}" if one.is_share or one.property == "overlap" else f"{value:,.4g}"
+    return f"{value:.1%}" if one.is_share or one.property == "overlap" else f"{value:,.1f}".removesuffix(".0")
 
 
 def relations(task: TaskValues) -> Iterator[Finding]:

@@ -22,8 +22,8 @@ TEMPLATES = {
     "{median:.2f} and a maximum of {max:,}.",
     "multi_positive": "Several relevant documents exist for {several:,} of {queries:query} ({share:.2%}); over all "
     "queries there are {mean:.2f} on average, with a median of {median:.2f} and a maximum of {max:,}.",
-    "strongest": "{best} is the strongest profile, with an nDCG@10 of {score:.4f}, significantly above {others} (p "
-    "{p} or less).",
+    "strongest": "{best} is the strongest profile, with an nDCG@10 of {score:.4f}, significantly above {others} "
+    "(largest p {p}).",
     "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but it cannot be distinguished from {rivals} "
     "(largest p {p}).",
     "highest": "{best} has the highest nDCG@10, {score:.4f}. Significance was not tested: there are no scores per "
@@ -35,7 +35,7 @@ TEMPLATES = {
     # data
     "positives": "A query has {mean:.2f} relevant documents on average (minimum {min:,}, median {median:.2f}, "
     "maximum {max:,}).",
-    "no_positive": "{queries:query has/have} no relevant document and count as 0 in every mean.",
+    "no_positive": "No relevant document is known for {queries:query}; such queries count as 0 in every mean.",
     "grades": "The relevant judgements are graded: {grades}.",
     "outside": "{count:relevant document is/are} not in the corpus and cannot be retrieved.",
     "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}), which is "
@@ -98,6 +98,7 @@ TEMPLATES = {
     "compared with {now:.4f} now.",
     # tendencies
     "questions": "{share:.2%} of queries are questions, by question mark or question word{words}.",
+    "all_questions": "All queries are questions, by question mark or question word{words}.",
     "without_questions": "No query is a question, by question mark or question word.",
     "no_questions": "Only {share:.2%} of queries are questions, by question mark or question word.",
     "query_classes": "{classes}.",
@@ -156,8 +157,8 @@ TEMPLATES = {
     "{documents:split-local document} and {positives:positive qrel}, {mean:.2f} per query. The other "
     "{missing:task} are listed below as missing, with the reason.",
     "group_languages": "Declared languages: {languages}.",
-    "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} (p "
-    "{p} or less, each task counts once).",
+    "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} "
+    "(largest p {p}; each task counts once).",
     "group_no_lead": "Over {tasks:task}, no profile is significantly better than every other; {best} has the "
     "highest mean nDCG@10, {score:.4f}.",
     "group_wins": "It is significantly better than all others on {clear:,} of {tasks:task}: {names}.",

@@ -173,7 +173,11 @@ def tendencies(task: TaskValues) -> Iterator[Finding]:
         return
     if one.questions >= SOME:
         words = listed([f"{isolated(f'“{word}”')} {count:,}" for word, count in one.question_words.items()])
-        yield finding("questions", share=one.questions, words=f" ({words})" if words else "")
+        shown = f" ({words})" if words else ""
+        every = one.questions == 1
+        yield (
+            finding("all_questions", words=shown) if every else finding("questions", share=one.questions, words=shown)
+        )
     elif one.questions:
         yield finding("no_questions", share=one.questions)
     else:
