@@ -164,10 +164,12 @@ DIAGNOSIS = {
     "group_ranking": "The order of the candidates costs the best profile most on {count:,} of {tasks:task}: {names}.",
     "group_pool": "Candidates that are missing from the first 100 cost the best profile most on {count:,} of "
     "{tasks:task}: {names}.",
-    "group_class": "Failures point to training data for {name} on {count:task}: {names}.",
+    "group_every_ranking": "On every task the order of the candidates costs the best profile most.",
+    "group_every_pool": "On every task candidates that are missing from the first 100 cost the best profile most.",
+    "group_class": "Training data for the class “{name}” is suggested by the failures on {count:task}: {names}.",
     "group_no_class": "On no task are failures concentrated enough in one class to point to a kind of training data.",
-    "group_undeclared": "The card of the dense model ({model}) does not list {languages}; its scores in these "
-    "languages are no evidence about {names}.",
+    "group_undeclared": "The card of the dense model ({model}) does not list {languages}. On tasks with such "
+    "queries ({names}) its scores describe the model rather than the task.",
     "group_recorded": "Recorded as useful: {data}.",
     # interpretation of the data
     "language_missing": "Declared, but not identified in any text: {languages}.",

@@ -107,7 +107,6 @@ def _tested(task: TaskValues) -> bool:
 
 def interpretation(group: GroupValues) -> Iterator[Finding]:
     """Yield how to interpret the scores of this group."""
-    yield from lead(group)
     yield from limits(group)
     shared = [task for task in group.tasks if task.tied]
     if shared:
@@ -133,7 +132,9 @@ def limits(group: GroupValues) -> Iterator[Finding]:
         if limit is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
             causes["group_ranking" if limit.ranking_loss >= limit.pool_loss else "group_pool"].append(task)
     for kind, tasks in causes.items():
-        if tasks:
+        if tasks and len(tasks) == len(group.tasks) > 1:
+            yield Finding(kind.replace("group_", "group_every_"))
+        elif tasks:
             yield Finding(kind, {"count": len(tasks), "tasks": len(group.tasks), "names": _names(tasks)})
 
 

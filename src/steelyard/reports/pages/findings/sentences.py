@@ -163,7 +163,8 @@ TEMPLATES = {
     "highest mean nDCG@10, {score:.4f}.",
     "group_wins": "It is significantly better than all others on {clear:,} of {tasks:task}: {names}.",
     "group_wins_none": "It is not significantly better than all others on any task.",
-    "group_open": "On {count:,} of {tasks:task} the best profile is not significantly better than the next: {names}.",
+    "group_open": "On {count:,} of {tasks:task} the best profile is not significantly better than every other: "
+    "{names}.",
     "group_multi": "Tasks with several relevant documents for some queries: {names}.",
     "group_single": "Every query of every task has at most one relevant document.",
     "shape": "Documents have {low:,.2f} ({low_task}) to {high:,.2f} ({high_task}) characters on average.",
