@@ -118,10 +118,15 @@ def test_pairs_mostly_in_other_languages_are_called_so() -> None:
 
 
 def test_the_highest_by_other_metrics_is_named() -> None:
-    found = findings(*ranked_task({"bm25": [1, 1, 0], "dense": [11, 2, 3], "hybrid": [3, 2, 30]}))
-    hit, recall = "BM25, Dense and Reranking hybrid (0.6667)", "Dense and Reranking hybrid (1.0000)"
+    found = findings(*ranked_task({"bm25": [1, 1, 0], "dense": [11, 2, 3], "hybrid": [3, 2, 1]}))
+    hit, recall = "Reranking hybrid (1.0000)", "Dense and Reranking hybrid (1.0000)"
     assert found["other_metrics"].values == {"hit": hit, "recall": recall}
-    assert "other_metrics" not in findings(*ranked_task({"bm25": [1, 2, 3]}))
+
+
+def test_a_metric_that_is_equal_for_all_profiles_has_no_highest() -> None:
+    found = findings(*ranked_task({"bm25": [1, 1, 0], "dense": [11, 2, 3], "hybrid": [3, 2, 30]}))
+    assert "other_metrics" not in found
+    assert found["other_recall"].values == {"recall": "Dense and Reranking hybrid (1.0000)"}
 
 
 def test_corpora_of_one_size_are_no_range() -> None:

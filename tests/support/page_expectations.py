@@ -99,6 +99,10 @@ class Expectations:
         spread = [np.mean(characters), min(characters), max(characters), np.median(characters)]
         return [*spread, np.mean(self.oracle.words(side)), np.mean(self.oracle.tokens(side))]
 
+    def on_lengths_characters(self, place: Place) -> list[Any]:
+        numbers = self.on_lengths(place)
+        return [*numbers[:-2], numbers[-1]]
+
     def shares(self, values: list[str]) -> list[Any]:
         counts = Counter(values)
         ranked = sorted(counts, key=lambda name: (-counts[name], name))
@@ -194,6 +198,12 @@ class Expectations:
         ]
         return list(highest)
 
+    def on_other_hit(self, place: Place) -> list[Any]:
+        return self.on_other_metrics(place)[:1]
+
+    def on_other_recall(self, place: Place) -> list[Any]:
+        return self.on_other_metrics(place)[1:]
+
     def on_ceiling(self, place: Place) -> list[Any]:
         from page_oracles import evaluate
 
@@ -277,7 +287,7 @@ class Expectations:
 
     def on_class_significant(self, place: Place) -> list[Any]:
         kind = KIND_OF[str(place.figures["label"])]
-        names = self.clear_classes(kind)[:3]
+        names = [name for name in self.clear_classes(kind) if self.oracle.classes[kind, name]["counts"][0] >= 5][:3]
         return [n for name in names for n in (*self.class_numbers(kind, name), self.oracle.classes[kind, name]["p"])]
 
     def on_class_none(self, place: Place) -> list[Any]:
@@ -329,6 +339,9 @@ class Expectations:
 
     def on_limit_ranking(self, place: Place) -> list[Any]:
         return list(self.oracle.limits[KIND_OF[str(place.figures["label"])]][1:3])
+
+    def on_limit_order(self, place: Place) -> list[Any]:
+        return self.on_limit_ranking(place)[:1]
 
     def on_limit_pool(self, place: Place) -> list[Any]:
         return self.on_limit_ranking(place)[::-1]

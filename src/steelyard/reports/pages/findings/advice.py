@@ -11,6 +11,7 @@ from steelyard.reports.pages.findings.diagnosis_findings import failed_queries
 from steelyard.reports.pages.findings.diagnosis_templates import RULES
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
 from steelyard.reports.pages.findings.slice_findings import fusion, lower_class, weak_slices, where
+from steelyard.reports.pages.findings.text_findings import counted, word_unit
 from steelyard.reports.pages.measure.diagnosis_values import Complement, Counterfactual, Diagnosis, FailureClass
 from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
@@ -140,9 +141,11 @@ def _evidence(one: FailureClass) -> Finding:
 def _pairs(task: TaskValues) -> str:
     """Return the most frequent pairs of two languages in words; nothing if many are undecided or none is frequent."""
     shares = task.language_profile.pair_languages if task.language_profile else {}
-    other = [
-        name for name, share in shares.items() if share >= FREQUENT and name.partition("-")[0] != name.partition("-")[2]
-    ]
+    pairs = {name: name.partition("-")[::2] for name, share in shares.items() if share >= FREQUENT}
+    other = [name for name, (asked, sought) in pairs.items() if asked != sought]
+    undeclared = task.diagnosis.undeclared if task.diagnosis else None
+    if undeclared is not None:  # named only if all are in such languages
+        other = [name for name in other if not {*pairs[name]} & {*undeclared.languages}] or other
     named = [pair_in_words(name) for name in other[:3]]
     if not named or shares.get(UNDECIDED, 0.0) > UNCLEAR:
         return ""
@@ -157,7 +160,10 @@ def synthetic(task: TaskValues) -> Iterator[Finding]:
     words, documents = task.query_lengths.words, task.document_lengths.words
     if words is None or documents is None:
         return
-    lengths = {"query_words": round(words.median), "document_words": round(documents.median)}
+    lengths = {
+        "query_words": counted(round(words.median), word_unit(task)),
+        "document_words": counted(round(documents.median), word_unit(task, "Documents")),
+    }
     yield finding("synthetic_shape", queries=_query_kind(task), **lengths)
     if task.language_profile is not None and task.language_profile.cross_language > SOME:
         yield finding("synthetic_language", pairs=_pairs(task), cross=task.language_profile.cross_language)

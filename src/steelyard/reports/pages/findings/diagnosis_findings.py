@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.diagnosis_templates import CHANGES, PROPERTIES, RULES
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
+from steelyard.reports.pages.findings.text_findings import word_unit
 from steelyard.reports.pages.measure.diagnosis_values import Counterfactual, Diagnosis, FailureClass, Limit, Separator
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import TaskValues
@@ -42,7 +43,7 @@ def classes(task: TaskValues) -> Iterator[Finding]:
     yield finding("class_test", rules=len(RULES) - 1)
     for kind, count in failed.items():
         own = [one for one in diagnosis.classes if one.profile == kind and one.name != "undeclared_language"]
-        clear = [one for one in own if one.significant][:CLAIMS]
+        clear = [one for one in own if one.significant and one.failed >= FEW][:CLAIMS]
         judged = own[0].failures if own else 0
         if clear:
             yield finding("class_significant", label=LABELS[kind], classes=listed([_share(one) for one in clear]))
@@ -83,10 +84,16 @@ def separation(task: TaskValues) -> Iterator[Finding]:
         elif own:
             none.append(profile.label)
     if clear:
-        named = [f"{PROPERTIES[name]} ({'; '.join(values)})" for name, values in clear.items()]
+        named = [f"{property_name(task, name)} ({'; '.join(values)})" for name, values in clear.items()]
         yield finding("separator", properties=" and in the ".join(named))
     if none:
         yield finding("no_separator", labels=" or ".join(none))
+
+
+def property_name(task: TaskValues, name: str) -> str:
+    """Return a property in words, with what is counted as words in the task."""
+    side = "Documents" if name == "relevant_words" else "Queries"
+    return PROPERTIES[name].replace("words", word_unit(task, side))
 
 
 def amount(one: Separator, value: float) -> str:
@@ -141,6 +148,8 @@ def _limit(one: Limit) -> Finding:
     most = max(losses, key=lambda name: losses[name])
     if most == "judgement":
         return finding("limit_judgements", label=label, **losses)
+    if one.pool_loss < 0.00005:
+        return finding("limit_order", label=label, ranking=one.ranking_loss)
     kind = "limit_ranking" if most == "ranking" else "limit_pool"
     return finding(kind, label=label, ranking=one.ranking_loss, pool=one.pool_loss)
 

@@ -38,7 +38,7 @@ PROPERTIES: Mapping[str, str] = {
     "overlap": "share of their terms in a relevant document",
     "rarest_term": "number of documents with their rarest term",
     "query_words": "number of words",
-    "relevant_words": "length of the shortest relevant document in words",
+    "relevant_words": "length of the shortest relevant document, in words",
     "relevant_documents": "number of relevant documents",
     "has_number": "presence of a number",
     "has_name": "presence of a name",
@@ -83,6 +83,8 @@ DIAGNOSIS = {
     # limits
     "limit_ranking": "{label} loses most in its ranking: with its first 100 documents in a perfect order it would "
     "gain {ranking:.4f} nDCG@10, with the relevant documents that are not among them another {pool:.4f}.",
+    "limit_order": "{label} loses only in its ranking: with its candidates in a perfect order it would gain "
+    "{ranking:.4f} nDCG@10.",
     "limit_pool": "{label} loses most before ranking: the relevant documents that are not among its first 100 cost "
     "{pool:.4f} nDCG@10, the order of the others {ranking:.4f}.",
     "limit_judgements": "For {label} the judgements are the largest limit: {judgement:.4f} nDCG@10 cannot be "
@@ -124,17 +126,17 @@ DIAGNOSIS = {
     "{found:.1%} of found ones, p {p}.",
     "evidence_relation": "Evidence: of the relevant documents in another language {cross:.1%} are in the top 10 of "
     "{label}, of those in the language of the query {same:.1%} (p {p}).",
-    "evidence_all": "Evidence: this holds for {share:.1%} of all queries, and {failed:,} of them fail.",
+    "evidence_all": "Evidence: this holds for {share:share} of the queries, and {failed:,} of them fail.",
     "lower_class": "{label} is lower still {where} ({score:.4f}), but {queries:query} are too few to test.",
     "train_slice": "Pairs of the kinds on which {label} is significantly weaker than elsewhere: {slices}.",
     # synthetic data
     "recorded_synthetic": "The maintainers of the set recommend: {text}",
     "synthetic_shape": "To resemble this task, synthetic queries should be {queries} with a median of "
-    "{query_words:word}, and documents should have a median of {document_words:word}.",
-    "synthetic_language": "{cross:.0%} of the pairs are in two languages{pairs}; synthetic pairs need the same mix.",
+    "{query_words}, and documents should have a median of {document_words}.",
+    "synthetic_language": "{cross:Share} of the pairs are in two languages{pairs}; synthetic pairs need the same mix.",
     "synthetic_overlap": "A generator tends to copy words from the document; here the median query shares "
     "{median:.0%} of its terms with its relevant document, so generated queries should not share more.",
-    "synthetic_several": "{share:.0%} of queries have several relevant documents; a generated query that other "
+    "synthetic_several": "{share:Share} of the queries have several relevant documents; a generated query that other "
     "documents also answer needs these as positives.",
     "synthetic_numbers": "{share:.0%} of queries contain a number, which a generator must copy exactly.",
     "synthetic_negatives": "Negatives: {negatives}.",

@@ -25,7 +25,7 @@ def interpretation(task: TaskValues) -> Iterator[Finding]:
         if (share := near_ceiling(task)) is not None and task.best is not None:
             yield finding("near_ceiling", best=task.best.label, share=share)
     for one in task.main:
-        if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None:
+        if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None and task.type != "reranking":
             yield finding("rerank", label=one.label, perfect=one.perfect_rerank_ndcg_at_10, now=one.ndcg_at_10)
 
 
@@ -33,8 +33,16 @@ def _other_metrics(main: Sequence[ProfileValues]) -> Iterator[Finding]:
     """Yield the profiles with the highest values of metrics that are not tested."""
     hits = {one.label: one.hit_rate_at_10 for one in main}
     recalls = {one.label: one.recall_at_100 for one in main if one.recall_at_100 is not None}
-    if len(main) > 1 and len(recalls) == len(main):
-        yield finding("other_metrics", hit=_highest(hits), recall=_highest(recalls))
+    if len(main) < 2 or len(recalls) < len(main):
+        return
+    values = {
+        name: _highest(scores)
+        for name, scores in (("hit", hits), ("recall", recalls))
+        if len({f"{value:.4f}" for value in scores.values()}) > 1  # else every profile has the highest
+    }
+    kinds = {("hit", "recall"): "other_metrics", ("hit",): "other_hit", ("recall",): "other_recall"}
+    if values:
+        yield finding(kinds[tuple(values)], **values)
 
 
 def _highest(values: Mapping[str, float]) -> str:

@@ -39,7 +39,9 @@ TEMPLATES = {
     "grades": "The relevant judgements are graded: {grades}.",
     "outside": "{count:relevant document is/are} not in the corpus and cannot be retrieved.",
     "lengths": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}), which is "
-    "{words:,.2f} words or {tokens:,.2f} tokens.",
+    "{words:,.2f} {unit} or {tokens:,.2f} tokens.",
+    "lengths_characters": "{what} average {characters:,.2f} characters ({min:,} to {max:,}, median {median:,.2f}) or "
+    "{tokens:,.2f} tokens.",
     "empty_texts": "{what} without text: {count:,}.",
     "one_language": "All {what} are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
@@ -84,12 +86,14 @@ TEMPLATES = {
     "graded": "nDCG@10 gives higher grades more gain; hit@10 and recall@100 treat all grades alike.",
     "other_metrics": "The highest hit@10 is that of {hit}, the highest recall@100 that of {recall}. These "
     "differences were not tested.",
+    "other_hit": "The highest hit@10 is that of {hit}; this difference was not tested.",
+    "other_recall": "The highest recall@100 is that of {recall}; this difference was not tested.",
     "reranking_task": "In this reranking task every profile ranks the candidates of a query, not the whole corpus.",
     "reranking_recall": "No query has more than 100 candidates, so recall@100 is the share of relevant documents "
     "among the candidates and does not depend on the ranking.",
     "ceiling": "A perfect ranking would reach nDCG@10 = {ndcg:.4f} and recall@100 = {recall:.4f}.",
-    "small_corpus": "With {documents:document}, a random ranking would reach recall@100 = {chance:.4f}: compare "
-    "with that.",
+    "small_corpus": "With {documents:document}, a random ranking would reach recall@100 = {chance:.4f}, the "
+    "baseline to compare with.",
     "tiny_corpus": "With {documents:document}, all fit into a list of 100: recall@100 only shows which lists are "
     "incomplete.",
     "near_ceiling": "{best} reaches {share:.2%} of the best possible nDCG@10, which leaves little room for "
@@ -106,15 +110,15 @@ TEMPLATES = {
     "names": "Of the queries in languages that capitalise names, {share:.2%} contain one.",
     "without_names": "No query in a language that capitalises names contains one.",
     "few_names": "Of the queries in languages that capitalise names, only {share:.2%} contain one.",
-    "names_unknown": "How many contain a name is unknown, because too few are written with capital letters that "
-    "mark names.",
+    "names_unknown": "Names were not counted, because too few queries are written with capital letters that mark "
+    "names.",
     "without_numbers": "No query contains a number.",
     "few_numbers": "Only {share:.2%} contain a number.",
     "no_duplicates": "There are no duplicate queries and no duplicate documents.",
     "duplicate_queries": "{count:query repeats/repeat} an earlier one.",
     "duplicate_documents": "{count:document repeats/repeat} another one; if only one of two copies is judged, the "
     "other counts as not relevant.",
-    "queries_in_corpus": "{count:query is/are} also a document of the corpus.",
+    "queries_in_corpus": "{count:query is/are} also in the corpus as a document.",
     # failures
     "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:query} ({share:.2%}).",
     "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:query} ({share:.2%}).",
@@ -138,7 +142,8 @@ TEMPLATES = {
     "{score:.4f}; p {p}).",
     "hybrid_hurts": "Fusion costs {difference:.4f} nDCG@10 against {best} alone (p {p}); give {best} a higher "
     "weight, or use it alone.",
-    "hybrid_helps": "Fusion pays: the hybrid is {difference:.4f} nDCG@10 above {other}, the next best profile (p {p}).",
+    "hybrid_helps": "Fusion helps: the hybrid is {difference:.4f} nDCG@10 above {other}, the next best profile (p "
+    "{p}).",
     # published
     "published": "Published scores are those of {name}; an interval is that of the difference.",
     "other_data": "The data differ from those of the published scores: {counts}. This alone may explain a difference.",
@@ -231,12 +236,14 @@ class _Prose(string.Formatter):
     """Formats like `str.format`, and counts with their noun: `{count:query}` is `1 query`, `2 queries`.
 
     A verb may follow: `{count:query is/are}`.
-    `{value:share}` is `none`, `12.50%` or `all`.
+    `{value:share}` is `none`, `12.50%` or `all`, and `{value:Share}` starts a sentence with `None`, `12%` or `All`.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "share":
             return {0: "none", 1: "all"}.get(value, f"{value:.2%}")
+        if format_spec == "Share":
+            return {0: "None", 1: "All"}.get(value, f"{value:.0%}")
         if match := _NOUN.fullmatch(format_spec):
             noun, one, many = match.groups()
             plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"

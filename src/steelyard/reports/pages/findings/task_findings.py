@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.diagnosis_findings import declared_languages
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, isolated, language_name, listed
+from steelyard.reports.pages.findings.text_findings import word_unit
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import Comparison, Draft, ProfileValues
@@ -182,7 +183,8 @@ def tendencies(task: TaskValues) -> Iterator[Finding]:
         yield finding("no_questions", share=one.questions)
     else:
         yield finding("without_questions")
-    shares = [(name, share) for name, share in one.length_classes.items() if share]
+    unit = word_unit(task)
+    shares = [(name.replace("words", unit), share) for name, share in one.length_classes.items() if share]
     classes = listed([f"{share:.2%} {'' if place else 'have '}{name}" for place, (name, share) in enumerate(shares)])
     yield finding("query_classes", classes=classes)
     if one.numbers:

@@ -25,15 +25,37 @@ def data(task: TaskValues) -> Iterator[Finding]:
     if one.outside_corpus:
         yield finding("outside", count=one.outside_corpus)
     for what, lengths in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
-        yield from _lengths(what, lengths)
+        yield from _lengths(what, lengths, word_unit(task, what))
 
 
-def _lengths(what: str, lengths: Lengths) -> Iterator[Finding]:
+UNITS = {"characters": ("han", "japanese"), "clusters": ("thai", "lao", "khmer", "burmese")}
+"""What is counted where words are not separated by spaces, by script."""
+
+
+def word_unit(task: TaskValues, what: str = "Queries") -> str:
+    """Return what is counted as words: characters or clusters, if nearly all texts are in a script without spaces."""
+    profile = task.language_profile
+    shares = (profile.query_scripts if what == "Queries" else profile.document_scripts) if profile else {}
+    found = (unit for unit, scripts in UNITS.items() if sum(shares.get(one, 0.0) for one in scripts) >= NEARLY_ALL)
+    return next(found, "words")
+
+
+def counted(number: int, unit: str) -> str:
+    """Return a number with its unit.
+
+    >>> counted(1, "words"), counted(1200, "clusters")
+    ('1 word', '1,200 clusters')
+    """
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
+
+
+def _lengths(what: str, lengths: Lengths, unit: str) -> Iterator[Finding]:
     if lengths.words is None or lengths.tokens is None:
         return
     spread = lengths.characters
     yield finding(
-        "lengths",
+        "lengths_characters" if unit == "characters" else "lengths",
+        unit=unit,
         what=what,
         characters=spread.mean,
         min=spread.min,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.reports.pages.findings.diagnosis_findings import amount
-from steelyard.reports.pages.findings.diagnosis_templates import CHANGES, PROPERTIES, RULES
+from steelyard.reports.pages.findings.diagnosis_findings import amount, property_name
+from steelyard.reports.pages.findings.diagnosis_templates import CHANGES, RULES
 from steelyard.reports.pages.findings.sentences import P, language_name
 from steelyard.reports.pages.measure.diagnosis_values import Diagnosis
 from steelyard.reports.pages.measure.page_inputs import KINDS, LABELS, Kind
@@ -13,6 +13,7 @@ from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import SliceValues
 from steelyard.reports.pages.render.blocks import Table, table
 from steelyard.reports.pages.render.tables import decimals, with_length
+from steelyard.reports.pages.thresholds import FEW
 from steelyard.results.schema import with_interval
 from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Interval
@@ -89,7 +90,7 @@ def separators(task: TaskValues) -> Table | None:
     rows = [
         (
             LABELS[one.profile],
-            PROPERTIES[one.property],
+            property_name(task, one.property),
             amount(one, one.found),
             amount(one, one.missed),
             f"{one.auc:.2f}",
@@ -156,15 +157,17 @@ def language_summary(task: TaskValues) -> Table | None:
     if profile is None:
         return None
     codes = [code for code in {**profile.query_languages, **profile.document_languages} if code != UNDECIDED]
-    if len(codes) < 2:
+    counts = [(_count(profile.query_languages, code, task.queries), code) for code in codes]
+    counts += [(_count(profile.document_languages, code, task.documents), code) for code in codes]
+    if len({code for count, code in counts if count >= FEW}) < 2:
         return None
     parts = {part.name: part for part in task.slices if part.dimension == "language"}
     undeclared = _of(task).undeclared
     rows = [
         (
             language_name(code),
-            f"{round(profile.query_languages.get(code, 0.0) * task.queries):,}",
-            f"{round(profile.document_languages.get(code, 0.0) * task.documents):,}",
+            f"{_count(profile.query_languages, code, task.queries):,}",
+            f"{_count(profile.document_languages, code, task.documents):,}",
             *(_slice_score(parts, code, one.kind) for one in task.main),
             *(("no" if code in undeclared.languages else "yes",) if undeclared else ()),
         )
@@ -173,6 +176,10 @@ def language_summary(task: TaskValues) -> Table | None:
     declared = (f"Listed by {undeclared.model}",) if undeclared else ()
     scores = (f"{one.label} nDCG@10" for one in task.main)
     return table(("Language", "Queries", "Documents", *scores, *declared), rows)
+
+
+def _count(shares: Mapping[str, float], code: str, total: int) -> int:
+    return round(shares.get(code, 0.0) * total)
 
 
 def _slice_score(parts: Mapping[str, SliceValues], code: str, kind: Kind) -> str:
